@@ -1,0 +1,35 @@
+"""The exceptions a caller can see.
+
+    AmqpsniffError
+    ├── CaptureError            a capture cannot be read
+    │   └── NotACapture             the octets are no capture format we know
+    ├── FilterError             a `--where` expression or SQL statement that does not run
+    ├── SpecError               a row of the protocol tables contradicts another
+    └── UsageError              an argument or a call that makes no sense
+
+What is wrong with the *traffic* is never an exception: it is a row of the findings table.
+"""
+
+
+class AmqpsniffError(Exception):
+    """Base of every error this package raises on purpose; its text is one line for a person."""
+
+
+class CaptureError(AmqpsniffError):
+    """A capture cannot be opened or read."""
+
+
+class NotACapture(CaptureError):
+    """The file begins with octets of no capture format that is known here."""
+
+
+class FilterError(AmqpsniffError):
+    """An expression over the columns of a table that cannot be evaluated."""
+
+
+class SpecError(AmqpsniffError):
+    """Two rows of the protocol tables contradict each other."""
+
+
+class UsageError(AmqpsniffError):
+    """An option or a call that makes no sense, named with what to do instead."""
