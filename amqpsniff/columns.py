@@ -1,0 +1,189 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Growable typed columns: where the engine's hot stages put their rows.
+
+A stage that finds a row writes one value into each column of its table; nothing else is made for
+it. A column is a buffer that Arrow can take over without a copy (`amqpsniff.tables` does that), so
+this module needs no Arrow. Nulls are in the values: `NULL` in an integer column, a negative code in
+a code column, a zero octet of `valid` in a text column.
+
+The columns of one table grow together: the table asks `reserve(rows)` before it writes a row, and
+writes `values[row]` directly. Text is appended octet by octet to the last row (`room` first, then
+`octets[used]`) and closed with `end_text` or `end_null`.
+"""
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
+
+NULL = -(2**63)
+"""The integer that stands for null in `Integers`; no column of ours can hold it as a value."""
+
+
+@cython.cfunc
+def _copy(
+    target: cython.uchar[::1],
+    at: cython.longlong,
+    source: cython.const[cython.uchar][::1],
+    start: cython.longlong,
+    count: cython.longlong,
+) -> cython.int:
+    """Copy `count` octets; checks both ranges itself, for memcpy does not."""
+    if count <= 0:
+        return 0
+    if at < 0 or start < 0 or at + count > len(target) or start + count > len(source):
+        raise IndexError("copy outside a buffer")
+    if cython.compiled:
+        memcpy(
+            cython.address(target[at]),
+            cython.address(source[start]),
+            cython.cast(cython.size_t, count),
+        )
+    else:
+        target[at : at + count] = source[start : start + count]
+    return 0
+
+
+class Integers:
+    """64-bit integers; `values[row]` is `NULL` for null."""
+
+    def __init__(self):
+        self.capacity = 0
+        self.storage = bytearray()
+
+    def reserve(self, rows):
+        """Make room for `rows` rows in all."""
+        storage = bytearray(8 * rows)
+        storage[: len(self.storage)] = self.storage
+        self.storage = storage
+        self.values = memoryview(storage).cast("q")
+        self.capacity = rows
+        return 0
+
+    def take(self):
+        """Give the storage away and start empty."""
+        storage = self.storage
+        self.capacity = 0
+        self.storage = bytearray()
+        return storage
+
+
+class Codes:
+    """32-bit indices into a list of strings kept elsewhere; negative for null."""
+
+    def __init__(self):
+        self.capacity = 0
+        self.storage = bytearray()
+
+    def reserve(self, rows):
+        """Make room for `rows` rows in all."""
+        storage = bytearray(4 * rows)
+        storage[: len(self.storage)] = self.storage
+        self.storage = storage
+        self.values = memoryview(storage).cast("i")
+        self.capacity = rows
+        return 0
+
+    def take(self):
+        """Give the storage away and start empty."""
+        storage = self.storage
+        self.capacity = 0
+        self.storage = bytearray()
+        return storage
+
+
+class Texts:
+    """Octet strings of any length, one after the other, with 32-bit offsets."""
+
+    def __init__(self):
+        self._clear()
+
+    def _clear(self):
+        self.rows = 0
+        self.capacity = 0
+        self.used = 0
+        self.nulls = 0
+        self.size = 256
+        self.octets_storage = bytearray(256)
+        self.octets = self.octets_storage
+        self.offsets_storage = bytearray(4)
+        self.valid_storage = bytearray()
+        self.offsets = memoryview(self.offsets_storage).cast("i")
+        self.valid = memoryview(self.valid_storage).cast("B")
+
+    def reserve(self, rows):
+        """Make room for `rows` rows in all."""
+        offsets = bytearray(4 * (rows + 1))
+        offsets[: len(self.offsets_storage)] = self.offsets_storage
+        valid = bytearray(rows)
+        valid[: len(self.valid_storage)] = self.valid_storage
+        self.offsets_storage = offsets
+        self.valid_storage = valid
+        self.offsets = memoryview(offsets).cast("i")
+        self.valid = memoryview(valid).cast("B")
+        self.capacity = rows
+        return 0
+
+    def room(self, count):
+        """Make sure that `count` more octets can be written at `used`."""
+        if self.used + count > self.size:
+            size: cython.longlong = self.size * 2
+            while size < self.used + count:
+                size *= 2
+            storage = bytearray(size)
+            self._move_into(storage)
+        return 0
+
+    def _move_into(self, storage):
+        view: cython.uchar[::1] = storage
+        _copy(view, 0, self.octets, 0, self.used)
+        self.octets_storage = storage
+        self.octets = view
+        self.size = len(view)
+        return 0
+
+    def put_octet(self, octet):
+        """Append one octet to the row being written."""
+        self.room(1)
+        self.octets[self.used] = octet
+        self.used += 1
+        return 0
+
+    def put(self, source, start, count):
+        """Append `count` octets of `source` from `start` to the row being written."""
+        self.room(count)
+        _copy(self.octets, self.used, source, start, count)
+        self.used += count
+        return 0
+
+    def put_bytes(self, octets):
+        """Append a bytes object (a slow path: most rows use `put`)."""
+        view: cython.const[cython.uchar][::1] = octets
+        return self.put(view, 0, len(view))
+
+    def end_text(self):
+        """Close the row being written as a value."""
+        self.valid[self.rows] = 1
+        self.rows += 1
+        self.offsets[self.rows] = self.used
+        return 0
+
+    def end_null(self):
+        """Close the row being written as null."""
+        self.valid[self.rows] = 0
+        self.nulls += 1
+        self.rows += 1
+        self.offsets[self.rows] = self.used
+        return 0
+
+    def take(self):
+        """Give (offsets, valid, octets, used octets, null count) away and start empty."""
+        taken = (
+            self.offsets_storage,
+            self.valid_storage,
+            self.octets_storage,
+            self.used,
+            self.nulls,
+        )
+        self._clear()
+        return taken
