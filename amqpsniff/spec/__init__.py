@@ -1,0 +1,51 @@
+"""The protocol as rows: AMQP 0-8, 0-9 and 0-9-1 with the extensions of RabbitMQ, Qpid and OpenAMQ.
+
+Everything that decodes, tracks, documents or tests the protocol reads these rows; there is no
+second place that knows an id, an argument or a code. `describe` finds rows for a person and is
+imported from `amqpsniff.spec.describe`.
+"""
+
+from .constants import (
+    CONSTANTS,
+    FRAME_TYPES,
+    PROTOCOL_HEADERS,
+    REPLY_CODES,
+    Constant,
+    FrameType,
+    ProtocolHeader,
+    ReplyCode,
+    protocol_of,
+    reply_code,
+)
+from .field_tags import FIELD_TAGS, FIELD_TYPES, READINGS, FieldTag, field_tags, unusual_tags
+from .methods import METHODS, Argument, Method, methods_for
+from .properties import CONTENT_CLASSES, Property, properties_for
+from .rows import DIALECTS, Row
+
+__all__ = [
+    "CONSTANTS",
+    "CONTENT_CLASSES",
+    "DIALECTS",
+    "FIELD_TAGS",
+    "FIELD_TYPES",
+    "FRAME_TYPES",
+    "METHODS",
+    "PROTOCOL_HEADERS",
+    "READINGS",
+    "REPLY_CODES",
+    "Argument",
+    "Constant",
+    "FieldTag",
+    "FrameType",
+    "Method",
+    "Property",
+    "ProtocolHeader",
+    "ReplyCode",
+    "Row",
+    "field_tags",
+    "methods_for",
+    "properties_for",
+    "protocol_of",
+    "reply_code",
+    "unusual_tags",
+]

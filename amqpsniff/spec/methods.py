@@ -1,0 +1,136 @@
+"""Methods as rows, and the lookup that keeps the dialects apart.
+
+One class/method id means different methods in different dialects and at different brokers, so a
+lookup gives candidates in order of preference: a decoder takes the first one whose arguments fit
+the payload exactly.
+"""
+
+from .method_table import METHOD_TABLE
+from .rows import Row, columns, dialects_of
+
+_UNDECIDED = ("0-9-1", "0-8", "0-9")
+"""Whose candidates come first while the dialect is not known: what is common on the wire first."""
+
+
+class Argument(Row):
+    """One argument of a method.
+
+    `type` is one letter: o octet, h short, l long, L longlong, b bit, s short string, S long
+    string, T timestamp, F field table, C the 0-9 `content` domain (discriminator octet and long
+    string). Consecutive bits share octets, low bit first. `secret` marks credentials.
+    """
+
+    __slots__ = columns("name type secret")
+    name: str
+    type: str
+    secret: bool
+
+
+class Method(Row):
+    """One method as one or more dialects define it.
+
+    `index` is its position in `METHODS`. `name` is `class.method`, `replies` are such names, of
+    the same dialects. `sender` is `client`, `server` or `both`. `synchronous`: the sender expects
+    one of the replies, unless `no_wait` is set; replies of a method that is not synchronous may
+    come late, out of order or never. `content`: a content header frame follows. With
+    `arguments_known` false `arguments` is empty and the payload stays raw. `source` is `spec`,
+    `rabbitmq`, `qpid` or `openamq`; `note` is one line for a person or empty.
+    """
+
+    __slots__ = columns(
+        "index dialects class_id method_id class_name name arguments arguments_known sender "
+        "synchronous replies content source note"
+    )
+    index: int
+    dialects: tuple[str, ...]
+    class_id: int
+    method_id: int
+    class_name: str
+    name: str
+    arguments: tuple[Argument, ...]
+    arguments_known: bool
+    sender: str
+    synchronous: bool
+    replies: tuple[str, ...]
+    content: bool
+    source: str
+    note: str
+
+
+def _argument(word: str) -> Argument:
+    name, _, kind = word.partition(":")
+    return Argument(name, kind[0], kind.endswith("!"))
+
+
+def _parse(text: str) -> list[Method]:
+    methods: list[Method] = []
+    arguments: dict[str, Argument] = {}  # rows share equal arguments
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        row, _, note = line.partition("#")
+        row, _, replies = row.partition(">")
+        letters, source, ids, sender, kind, name, *words = row.split()
+        class_id, _, method_id = ids.partition("/")
+        class_name = name.partition(".")[0]
+        known = words != ["?"]
+        for word in words if known else ():
+            if word not in arguments:
+                arguments[word] = _argument(word)
+        method = Method(
+            len(methods), dialects_of(letters), int(class_id), int(method_id), class_name, name,
+            tuple(arguments[word] for word in words) if known else (), known, sender,
+            "sync" in kind, tuple(f"{class_name}.{reply}" for reply in replies.split()),
+            "content" in kind, source, note.strip(),
+        )  # fmt: skip
+        methods.append(method)
+    return methods
+
+
+METHODS: tuple[Method, ...] = tuple(_parse(METHOD_TABLE))
+"""All rows, ordered by id and then by preference."""
+
+
+def _same(one: Method, other: Method) -> bool:
+    return one is other or (
+        one.name == other.name
+        and one.arguments_known == other.arguments_known
+        and one.arguments == other.arguments
+    )
+
+
+def _undecided(by_dialect: dict[str, tuple[Method, ...]]) -> tuple[Method, ...]:
+    """All dialects' candidates, without those that read and mean what an earlier one does."""
+    chosen: list[Method] = []
+    for dialect in _UNDECIDED:
+        for method in by_dialect.get(dialect, ()):
+            if not any(_same(method, earlier) for earlier in chosen):
+                chosen.append(method)
+    return tuple(chosen)
+
+
+def _by_id() -> dict[tuple[str | None, int, int], tuple[Method, ...]]:
+    ids: dict[tuple[int, int], dict[str, tuple[Method, ...]]] = {}
+    for method in METHODS:
+        by_dialect = ids.setdefault((method.class_id, method.method_id), {})
+        for dialect in method.dialects:
+            by_dialect[dialect] = (*by_dialect.get(dialect, ()), method)
+    found: dict[tuple[str | None, int, int], tuple[Method, ...]] = {}
+    for (class_id, method_id), by_dialect in ids.items():
+        found[None, class_id, method_id] = _undecided(by_dialect)
+        for dialect, methods in by_dialect.items():
+            found[dialect, class_id, method_id] = methods
+    return found
+
+
+_BY_ID = _by_id()
+
+
+def methods_for(dialect: str | None, class_id: int, method_id: int) -> tuple[Method, ...]:
+    """The readings of a class/method id, the preferred one first; `()` when the id is unknown.
+
+    In a dialect: what its usual broker reads (RabbitMQ first), then vendors' variants of the id.
+    `None`, not known yet: the candidates of 0-9-1, then those of 0-8 and 0-9 that differ in layout
+    or meaning.
+    """
+    return _BY_ID.get((dialect, class_id, method_id), ())
