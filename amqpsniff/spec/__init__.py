@@ -17,10 +17,10 @@ from .constants import (
     protocol_of,
     reply_code,
 )
-from .field_tags import FIELD_TAGS, FIELD_TYPES, READINGS, FieldTag, field_tags, unusual_tags
 from .methods import METHODS, Argument, Method, methods_for
 from .properties import CONTENT_CLASSES, Property, properties_for
 from .rows import DIALECTS, Row
+from .tags import FIELD_TAGS, FIELD_TYPES, READINGS, FieldTag, field_tags, unusual_tags
 
 __all__ = [
     "CONSTANTS",
