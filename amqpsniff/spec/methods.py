@@ -79,8 +79,8 @@ def _parse(text: str) -> list[Method]:
                 arguments[word] = _argument(word)
         method = Method(
             len(methods), dialects_of(letters), int(class_id), int(method_id), class_name, name,
-            tuple(arguments[word] for word in words) if known else (), known, sender,
-            "sync" in kind, tuple(f"{class_name}.{reply}" for reply in replies.split()),
+            tuple([arguments[word] for word in words]) if known else (), known, sender,
+            "sync" in kind, tuple([f"{class_name}.{reply}" for reply in replies.split()]),
             "content" in kind, source, note.strip(),
         )  # fmt: skip
         methods.append(method)
@@ -99,31 +99,24 @@ def _same(one: Method, other: Method) -> bool:
     )
 
 
-def _undecided(by_dialect: dict[str, tuple[Method, ...]]) -> tuple[Method, ...]:
+def _undecided(class_id: int, method_id: int) -> tuple[Method, ...]:
     """All dialects' candidates, without those that read and mean what an earlier one does."""
     chosen: list[Method] = []
     for dialect in _UNDECIDED:
-        for method in by_dialect.get(dialect, ()):
+        for method in _BY_ID.get((dialect, class_id, method_id), ()):
             if not any(_same(method, earlier) for earlier in chosen):
                 chosen.append(method)
     return tuple(chosen)
 
 
-def _by_id() -> dict[tuple[str | None, int, int], tuple[Method, ...]]:
-    ids: dict[tuple[int, int], dict[str, tuple[Method, ...]]] = {}
-    for method in METHODS:
-        by_dialect = ids.setdefault((method.class_id, method.method_id), {})
-        for dialect in method.dialects:
-            by_dialect[dialect] = (*by_dialect.get(dialect, ()), method)
-    found: dict[tuple[str | None, int, int], tuple[Method, ...]] = {}
-    for (class_id, method_id), by_dialect in ids.items():
-        found[None, class_id, method_id] = _undecided(by_dialect)
-        for dialect, methods in by_dialect.items():
-            found[dialect, class_id, method_id] = methods
-    return found
+_BY_ID: dict[tuple[str | None, int, int], tuple[Method, ...]] = {}
 
-
-_BY_ID = _by_id()
+for _method in METHODS:
+    for _dialect in _method.dialects:
+        _key = (_dialect, _method.class_id, _method.method_id)
+        _BY_ID[_key] = (*_BY_ID.get(_key, ()), _method)
+for _class_id, _method_id in {(_method.class_id, _method.method_id) for _method in METHODS}:
+    _BY_ID[None, _class_id, _method_id] = _undecided(_class_id, _method_id)
 
 
 def methods_for(dialect: str | None, class_id: int, method_id: int) -> tuple[Method, ...]:

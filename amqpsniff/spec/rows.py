@@ -7,7 +7,14 @@ classes because importing `typing` or `dataclasses` would cost more time than pa
 DIALECTS = ("0-8", "0-9", "0-9-1")
 """The dialects whose frames and methods the tables describe, oldest first."""
 
-_LETTERS = {"8": "0-8", "9": "0-9", "1": "0-9-1"}
+_LETTERS = {
+    "8": ("0-8",),
+    "9": ("0-9",),
+    "1": ("0-9-1",),
+    "89": ("0-8", "0-9"),
+    "91": ("0-9", "0-9-1"),
+    "891": DIALECTS,
+}
 
 _assign = object.__setattr__
 
@@ -59,4 +66,4 @@ def columns(names: str) -> tuple[str, ...]:
 
 def dialects_of(letters: str) -> tuple[str, ...]:
     """The dialects that the letters of a table's first column stand for: `891` is all three."""
-    return tuple(_LETTERS[letter] for letter in letters)
+    return _LETTERS[letters]
