@@ -1,0 +1,80 @@
+# `make help` lists the targets. Everything runs in .venv, which the first target that needs it sets up.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CAPTURES ?= samples
+JOBS ?= 2
+# Seconds that `make fuzz` gives each harness.
+FUZZ_SECONDS ?= 120
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Modules that Cython compiles, and what they are compiled against.
+COMPILED := $(shell grep -rl --include='*.py' '^. cython:' amqpsniff) $(shell find amqpsniff -name '*.pxd')
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format compile fuzz bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+demo: $(VENV)/.compiled ## set up, then run the program on the bundled captures
+	@bash .ci/system-packages tshark default-jre-headless > $(VENV)/skipped.txt
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash samples/demo.sh
+	@if [ -s $(VENV)/skipped.txt ]; then echo; cat $(VENV)/skipped.txt; fi
+
+test: lint ## set up, then linters, types, import contracts and the test-suite
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+lint: $(VENV)/.compiled ## linters, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@$(tree)
+	cd build/tree && $(CURDIR)/$(BIN)/mypy --config-file ../../pyproject.toml -p amqpsniff
+	cd build/tree && $(CURDIR)/$(BIN)/lint-imports --config ../../pyproject.toml
+
+format: $(VENV)/.compiled ## put the sources into house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+compile: $(VENV)/.compiled ## compile the hot modules again where they changed
+
+fuzz: $(VENV)/.compiled ## run every fuzz harness for FUZZ_SECONDS
+	@for harness in tests/fuzz/fuzz_*.py; do \
+		[ -e "$$harness" ] || { echo "no fuzz harness"; exit 0; }; \
+		name=$$(basename "$$harness" .py); mkdir -p build/fuzz/$$name; \
+		echo "== $$name"; \
+		$(BIN)/python "$$harness" -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/$$name || exit 1; \
+	done
+
+bench: $(VENV)/.compiled ## measure against the bars
+	@for script in benchmarks/bench_*.py; do \
+		[ -e "$$script" ] || { echo "no benchmark"; exit 0; }; \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+clean: ## remove everything that was built, .venv included
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find amqpsniff cli spark_jobs tests \( -name '*.so' -o -name '*.c' -o -name __pycache__ \) -prune -exec rm -rf {} +
+
+# The installed layout out of links, for tools that read files and not the import system.
+define tree
+rm -rf build/tree && mkdir -p build/tree/amqpsniff && \
+ln -s $(CURDIR)/amqpsniff/* build/tree/amqpsniff && \
+ln -s $(CURDIR)/cli $(CURDIR)/spark_jobs build/tree/amqpsniff
+endef
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || bash .ci/system-packages python3-venv
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	@touch $@
+
+$(VENV)/.compiled: $(VENV)/.installed $(COMPILED)
+	$(BIN)/python -W ignore -W ignore -c 'from setuptools import setup; setup()' -q build_ext --inplace
+	@touch $@

@@ -1,0 +1,1 @@
+"""The command line, installed as `amqpsniff.cli`: one command a module."""

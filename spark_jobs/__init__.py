@@ -1,0 +1,1 @@
+"""Batches of captures on Spark, installed as `amqpsniff.spark_jobs`."""

@@ -1,0 +1,35 @@
+"""Where the captures are, for every test."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+SAMPLES = REPO / "samples"
+# Captures that are kept beside the repository, not in it; tests that read them skip without them.
+SHARED = Path(os.environ.get("AMQPSNIFF_SHARED", REPO.parent / "shared"))
+
+
+def _folder(path: Path) -> Path:
+    if not path.is_dir():
+        pytest.skip(f"no {path.name} captures beside the repository (AMQPSNIFF_SHARED)")
+    return path
+
+
+@pytest.fixture(scope="session")
+def own_captures() -> Path:
+    """Folder of captures of RabbitMQ 3.10.8 with an independent decoder's rows beside them."""
+    return _folder(SHARED / "captures" / "own")
+
+
+@pytest.fixture(scope="session")
+def public_captures() -> Path:
+    """Folder of captures from public repositories, listed in its MANIFEST.tsv."""
+    return _folder(SHARED / "captures" / "public")
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """Folder of the captures in the repository."""
+    return SAMPLES

@@ -1,0 +1,85 @@
+"""The tree and pyproject.toml agree, and modules are as the house wants them."""
+
+import ast
+import importlib.machinery
+import importlib.util
+import shutil
+
+import pytest
+
+from tests.conftest import REPO
+from tests.house import packaging
+
+MOST_LINES = 400
+
+
+def test_every_module_with_a_cython_line_is_listed_and_no_other() -> None:
+    listed = {
+        module["name"]: module["sources"]
+        for module in packaging.tool_table("setuptools")["ext-modules"]
+    }
+    marked = {
+        name: [str(path.relative_to(REPO))] for name, path in packaging.compiled_modules().items()
+    }
+    assert listed == marked
+
+
+def test_mypy_is_told_which_modules_cython_checks() -> None:
+    overrides = packaging.tool_table("mypy")["overrides"]
+    (told,) = (rows["module"] for rows in overrides if "ignore_errors" in rows)
+    assert sorted(told) == sorted(packaging.compiled_modules())
+
+
+def test_every_compiled_module_may_stay_uncompiled() -> None:
+    assert all(module["optional"] for module in packaging.tool_table("setuptools")["ext-modules"])
+
+
+def test_every_package_is_listed_and_no_other() -> None:
+    packages = {name for name, path in packaging.sources().items() if path.name == "__init__.py"}
+    assert sorted(packaging.tool_table("setuptools")["packages"]) == sorted(packages)
+
+
+def test_every_folder_with_modules_is_a_package() -> None:
+    for path in packaging.sources().values():
+        assert (path.parent / "__init__.py").is_file(), f"{path.parent} has no __init__.py"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_compiled_modules_are_compiled() -> None:
+    for name in packaging.compiled_modules():
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert isinstance(spec.loader, importlib.machinery.ExtensionFileLoader), (
+            f"{name} runs uncompiled: `make compile`"
+        )
+
+
+def test_every_module_has_a_docstring() -> None:
+    for path in packaging.sources().values():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert ast.get_docstring(tree), f"{path.relative_to(REPO)} has no docstring"
+
+
+def _is_table(tree: ast.Module) -> bool:
+    """Whether most of a module's lines are literals: rows, not code."""
+    rows = sum(
+        node.end_lineno - node.lineno + 1
+        for node in tree.body
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.end_lineno is not None
+    )
+    total = max((node.end_lineno or 0) for node in tree.body) if tree.body else 1
+    return rows * 2 > total
+
+
+def test_no_module_is_long_unless_it_is_a_table() -> None:
+    for path in packaging.sources().values():
+        text = path.read_text(encoding="utf-8")
+        lines = text.count("\n")
+        assert lines <= MOST_LINES or _is_table(ast.parse(text)), (
+            f"{path.relative_to(REPO)} has {lines} lines"
+        )
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    names = {path.stem for path in packaging.sources().values()}
+    assert not names & {"utils", "util", "common", "helpers", "misc"}
