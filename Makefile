@@ -32,7 +32,7 @@ lint: $(VENV)/.compiled ## linters, types and import contracts
 	$(BIN)/ruff format --check .
 	@$(tree)
 	cd build/tree && $(CURDIR)/$(BIN)/mypy --config-file ../../pyproject.toml -p amqpsniff
-	cd build/tree && $(CURDIR)/$(BIN)/lint-imports --config ../../pyproject.toml
+	cd build/tree && $(CURDIR)/$(BIN)/lint-imports --no-logo --config ../../pyproject.toml
 
 format: $(VENV)/.compiled ## put the sources into house format
 	$(BIN)/ruff check --fix .
@@ -71,10 +71,10 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --upgrade pip
-	$(BIN)/python -m pip install -q -e '.[dev]'
+	$(BIN)/python -m pip install -qq --upgrade pip
+	$(BIN)/python -m pip install -qq -e '.[dev]'
 	@touch $@
 
 $(VENV)/.compiled: $(VENV)/.installed $(COMPILED)
-	$(BIN)/python -W ignore -W ignore -c 'from setuptools import setup; setup()' -q build_ext --inplace
+	$(BIN)/python -W ignore -c 'from setuptools import setup; setup()' -q build_ext --inplace
 	@touch $@
