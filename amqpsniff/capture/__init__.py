@@ -1,0 +1,14 @@
+"""Packets in: capture files and streams, read into batches of rows."""
+
+from amqpsniff.capture.packets import NO_TIME, PacketBatch
+from amqpsniff.capture.sources import CaptureFile, CaptureSet, expand, open_capture, read
+
+__all__ = [
+    "NO_TIME",
+    "CaptureFile",
+    "CaptureSet",
+    "PacketBatch",
+    "expand",
+    "open_capture",
+    "read",
+]

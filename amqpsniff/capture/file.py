@@ -1,0 +1,264 @@
+"""One capture file, or a stream of one: opened by name, told by its content, read block by block.
+
+Octets are delivered as they arrive: a read takes what is there and never waits for a block to fill,
+so a capture that is still being written to a pipe comes out packet by packet.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
+from amqpsniff.capture.formats import (
+    DESCRIBED_OCTETS,
+    GZIP,
+    MAGIC_OCTETS,
+    PCAP,
+    PCAPNG,
+    ZSTD,
+    describe,
+    recognise,
+    shown,
+)
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcap import PcapReader
+from amqpsniff.capture.pcapng import PcapngReader
+from amqpsniff.capture.reader import Reader
+from amqpsniff.errors import CaptureError, NotACapture
+from amqpsniff.findings import Finding
+
+# Octets asked for at once. Blocks of this size stay in a core's cache from the read to the last
+# stage: measured scanning at 4.5 to 6.9 GB/s against 2.1 GB/s with blocks of 4 MiB.
+BLOCK_OCTETS = 1 << 18
+
+STANDARD_INPUT = "-"
+
+
+class CaptureFile:
+    """An iterator over the batches of packets in one capture; `name` is a path or `-`.
+
+    `capture` is the name shown in rows, `format` is `pcap` or `pcapng`, `compression` `gzip`,
+    `zstd` or null. `findings`, `secrets`, `link_types` and `comments` grow while it is read and are
+    whole when it is exhausted. Damage is a finding; raises CaptureError when the file cannot be
+    opened and NotACapture when its content is no capture.
+    """
+
+    def __init__(self, name: str, *, block_octets: int = BLOCK_OCTETS) -> None:
+        self.capture = name
+        self.block_octets = block_octets
+        self.compression: str | None = None
+        self._troubles: list[tuple[str, str]] = []
+        self._source = _Source(name)
+        try:
+            self._reader, self._blocks = self._recognised()
+        except BaseException:
+            self._source.close()
+            raise
+
+    @property
+    def format(self) -> str:
+        """`pcap` or `pcapng`."""
+        return self._reader.format
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is wrong with the file, so far."""
+        return self._reader.findings
+
+    @property
+    def secrets(self) -> list[tuple[int, bytes]]:
+        """Secrets type and octets of every Decryption Secrets Block so far."""
+        return self._reader.secrets
+
+    @property
+    def link_types(self) -> list[int]:
+        """LINKTYPE_ values of the interfaces described so far, each once."""
+        return self._reader.link_types
+
+    @property
+    def comments(self) -> list[str]:
+        """Comments of the sections begun so far."""
+        return self._reader.comments
+
+    @property
+    def packets(self) -> int:
+        """Number of the last packet read, 0 before the first."""
+        return self._reader.packets
+
+    @property
+    def regular(self) -> bool:
+        """Whether it can be opened again to read the same from the beginning."""
+        return self._source.regular
+
+    def __iter__(self) -> Iterator[PacketBatch]:
+        return self
+
+    def __next__(self) -> PacketBatch:
+        reader = self._reader
+        while not reader.ended:
+            block = next(self._blocks, None)
+            if block is None:
+                self._end()
+                break
+            batch = reader.feed(block)
+            if reader.ended:
+                self._end()
+            if batch is not None:
+                return batch
+        raise StopIteration
+
+    def __enter__(self) -> CaptureFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; it cannot be read further."""
+        self._reader.ended = True
+        self._source.close()
+
+    def park(self) -> None:
+        """Give the file descriptor back until the next read, where the file can be opened again."""
+        self._source.park()
+
+    def _end(self) -> None:
+        self._source.close()
+        for code, detail in self._troubles:
+            self._reader.report(code, detail)
+        self._reader.finish()
+
+    def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
+        """The reader for what the first octets say it is, and all octets for it."""
+        head, blocks = _peek(self._raw())
+        found = recognise(head)
+        where = ""
+        if found in (GZIP, ZSTD):
+            self.compression = found
+            where = f"inside its {found} compression "
+            head, blocks = _peek(self._decoded(blocks, decompressor(found, self.capture)))
+            found = recognise(head)
+            if self._troubles and len(head) < MAGIC_OCTETS:
+                raise CaptureError(f"{shown(self.capture)}: {self._troubles[0][1]}")
+        if found == PCAP:
+            return PcapReader(self.capture), blocks
+        if found == PCAPNG:
+            return PcapngReader(self.capture), blocks
+        what, advice = describe(head[:DESCRIBED_OCTETS])
+        raise NotACapture(f"{shown(self.capture)}: not a capture: {where}{what}; {advice}")
+
+    def _raw(self) -> Iterator[bytes]:
+        while True:
+            try:
+                octets = self._source.read(self.block_octets)
+            except OSError as error:
+                position = self._source.position
+                self._troubles.append(
+                    ("capture-unreadable", f"{_reason(error)} at offset {position} of the file")
+                )
+                return
+            if not octets:
+                return
+            yield octets
+
+    def _decoded(self, blocks: Iterator[bytes], machine: Decompressor) -> Iterator[bytes]:
+        """What the blocks decode to, gathered to blocks but never beyond what has been read."""
+        for block in blocks:
+            pieces: list[bytes] = []
+            held = 0
+            try:
+                for piece in machine.feed(block):
+                    pieces.append(piece)
+                    held += len(piece)
+                    if held >= self.block_octets:
+                        yield b"".join(pieces)
+                        pieces = []
+                        held = 0
+            except Damaged as damage:
+                if pieces:
+                    yield b"".join(pieces)
+                self._troubles.append(
+                    ("capture-damaged", f"{damage}; everything before the damage was read")
+                )
+                return
+            if pieces:
+                yield b"".join(pieces)
+        if machine.inside:
+            cut = f"the file ends inside its {self.compression} compression"
+            self._troubles.append(("capture-truncated", f"{cut}; everything before was read"))
+
+
+def open_capture(name: str, *, block_octets: int = BLOCK_OCTETS) -> CaptureFile:
+    """Open a capture by path, or `-` for standard input; raises CaptureError, NotACapture."""
+    return CaptureFile(name, block_octets=block_octets)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first octets, enough to recognise a format where there are as many, and all octets."""
+    head = b""
+    for block in blocks:
+        head = head + block
+        if len(head) >= MAGIC_OCTETS:
+            break
+    return head, _behind(head, blocks)
+
+
+def _behind(head: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    yield head
+    yield from blocks
+
+
+class _Source:
+    """The octets of a file or of standard input, with the position they are read from."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.position = 0
+        self.regular = False
+        self._descriptor: int | None = None
+        self._closed = False
+        if name == STANDARD_INPUT:
+            if os.isatty(0):
+                raise CaptureError(
+                    "-: standard input is a terminal; pipe a capture into it, as from "
+                    '"tcpdump -U -w -"'
+                )
+            self._descriptor = 0
+            return
+        try:
+            self._descriptor = os.open(name, os.O_RDONLY)
+            mode = os.fstat(self._descriptor).st_mode
+        except OSError as error:
+            raise CaptureError(f"{shown(name)}: cannot be opened: {_reason(error)}") from None
+        if stat.S_ISDIR(mode):
+            self.close()
+            raise CaptureError(f"{shown(name)}: is a directory; give a file in it")
+        self.regular = stat.S_ISREG(mode)
+
+    def read(self, octets: int) -> bytes:
+        """What is there, at most `octets`; waits only while nothing is; empty at the end."""
+        if self._closed:
+            return b""
+        if self._descriptor is None:
+            self._descriptor = os.open(self.name, os.O_RDONLY)
+            os.lseek(self._descriptor, self.position, os.SEEK_SET)
+        block = os.read(self._descriptor, octets)
+        self.position += len(block)
+        return block
+
+    def park(self) -> None:
+        if self.regular and self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def close(self) -> None:
+        self._closed = True
+        if self._descriptor:
+            os.close(self._descriptor)
+        self._descriptor = None

@@ -1,0 +1,112 @@
+"""What the first octets of a file say it is: captures that are read, and others, by name.
+
+Names and suffixes say nothing: rotated and compressed captures are called anything.
+"""
+
+from __future__ import annotations
+
+# Octets that are enough to tell what can be read, and to describe what cannot.
+MAGIC_OCTETS = 4
+DESCRIBED_OCTETS = 512
+
+PCAP, PCAPNG, GZIP, ZSTD = "pcap", "pcapng", "gzip", "zstd"
+
+# Magic number of a pcap file -> nanoseconds in a unit of the fraction, octets of a record header.
+PCAP_MAGIC_NUMBERS = {
+    0xA1B2C3D4: (1000, 16),
+    0xA1B23C4D: (1, 16),
+    0xA1B2CD34: (1000, 24),
+}
+PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+# A skippable frame may come first: sixteen magic numbers from 0x184D2A50, little-endian.
+ZSTD_SKIPPABLE_END = b"\x2a\x4d\x18"
+
+_EDITCAP = 'convert it with "editcap -F pcapng FILE OUT"'
+_TSHARK = 'extract packets with "tshark -r FILE -w OUT" if Wireshark reads it'
+_UNPACK = "unpack it first"
+_NOTHING = "give a pcap or pcapng file"
+
+# First octets -> what it is, and what to do.
+_OTHERS = (
+    (b"snoop\x00\x00\x00", "a snoop capture", _EDITCAP),
+    (b"GMBU", "a Microsoft Network Monitor 2 capture", _EDITCAP),
+    (b"RTSS", "a Microsoft Network Monitor 1 capture", _EDITCAP),
+    (b"XCP\x00", "a NetXRay or Windows Sniffer capture", _EDITCAP),
+    (b"TRSNIFF data", "a Sniffer capture", _EDITCAP),
+    (b"btsnoop\x00", "a Bluetooth btsnoop capture", _EDITCAP),
+    (b"\x1c\x00\x01\xac", "an IxVeriWave pcap variant", _EDITCAP),
+    (b"\x1c\x00\x01\xab", "an IxVeriWave pcap variant", _EDITCAP),
+    (b"\x04\x22\x4d\x18", "an lz4 archive", _UNPACK),
+    (b"\xfd7zXZ\x00", "an xz archive", _UNPACK),
+    (b"BZh", "a bzip2 archive", _UNPACK),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    (b"PK\x03\x04", "a zip archive", _UNPACK),
+    (b"\x7fELF", "an ELF program", _NOTHING),
+    (b"MZ", "a Windows program", _NOTHING),
+    (b"%PDF", "a PDF document", _NOTHING),
+    (b"PAR1", "a Parquet file", _NOTHING),
+    (b"SQLite format 3\x00", "an SQLite database", _NOTHING),
+    (b"\x89PNG", "a PNG image", _NOTHING),
+)
+_TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one)'
+
+
+def recognise(octets: bytes) -> str:
+    """`pcap`, `pcapng`, `gzip` or `zstd` by the first four octets; "" for anything else."""
+    if octets[:4] == PCAPNG_MAGIC:
+        return PCAPNG
+    if octets[:2] == GZIP_MAGIC:
+        return GZIP
+    if octets[:4] == ZSTD_MAGIC or (octets[1:4] == ZSTD_SKIPPABLE_END and octets[0] >> 4 == 5):
+        return ZSTD
+    return PCAP if pcap_byte_order(octets) else ""
+
+
+def pcap_byte_order(octets: bytes) -> str:
+    """`little` or `big` when the octets begin with the magic number of a pcap file, else ""."""
+    for order in ("little", "big"):
+        if number(octets[:4], order) in PCAP_MAGIC_NUMBERS:
+            return order
+    return ""
+
+
+def describe(octets: bytes) -> tuple[str, str]:
+    """What a file that is not read seems to be, from its first octets, and what to do about it."""
+    if not octets:
+        return "it is empty", _NOTHING
+    for magic, name, advice in _OTHERS:
+        if octets.startswith(magic):
+            return f"it is {name}", advice
+    if not any(octets):
+        return "it begins with zeros", _NOTHING
+    text = _text(octets)
+    if text:
+        return f"it is {text}", _TEXT_ADVICE
+    if len(octets) < MAGIC_OCTETS:
+        return f"it has only {len(octets)} octets", _NOTHING
+    return f"it begins with {octets[:8].hex(' ')}", _TSHARK
+
+
+def _text(octets: bytes) -> str:
+    try:
+        text = octets.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A character may be cut where the octets end.
+        if error.start < len(octets) - 3 or error.start == 0:
+            return ""
+        text = octets[: error.start].decode("utf-8")
+    if any(character < " " and character not in "\t\n\r\f\x1b" for character in text):
+        return ""
+    return "ASCII text" if text.isascii() else "UTF-8 text"
+
+
+def shown(name: str) -> str:
+    """A name that is safe in one line of a message."""
+    return name if name.isprintable() else repr(name)
+
+
+def number(octets: bytes, order: str, *, signed: bool = False) -> int:
+    """An integer in a byte order, `little` or `big`."""
+    return int.from_bytes(octets, "big" if order == "big" else "little", signed=signed)

@@ -1,0 +1,135 @@
+"""What a pcapng section says about its interfaces: link type, clock, snap length, statistics.
+
+Times in a pcapng file are 64-bit counts of an interface's own unit, 10^-n or 2^-n seconds, from an
+offset in seconds. `instant` is exact for all of them, in Python integers; `multiplier` and
+`plain_below` let a reader do the common units in 64 bits without overflow.
+
+Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sections 3.5, 4.2, 4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from amqpsniff.capture.formats import number, shown
+from amqpsniff.capture.packets import NO_TIME
+
+NS = 10**9
+MICROSECONDS = 6
+
+# Option codes of an Interface Description Block and of an Interface Statistics Block.
+IF_NAME, IF_TSRESOL, IF_FCSLEN, IF_TSOFFSET = 2, 9, 13, 14
+ISB_IFRECV, ISB_IFDROP, ISB_OSDROP = 4, 5, 7
+
+
+class InterfaceStatistics(NamedTuple):
+    """Packets an interface received and lost, as the capturing program counted (null: not said)."""
+
+    interface: str
+    received: int | None
+    dropped: int | None
+    dropped_by_system: int | None
+
+    def text(self) -> str:
+        """The counts for a person."""
+        received = "an unknown number" if self.received is None else self.received
+        return (
+            f"{shown(self.interface)}: {self.dropped or 0} packets dropped by the interface, "
+            f"{self.dropped_by_system or 0} by the operating system, {received} received"
+        )
+
+
+class Interface:
+    """One Interface Description Block: `body` is the block without its type and lengths."""
+
+    __slots__ = (
+        "name",
+        "link_type",
+        "snap_octets",
+        "fcs_octets",
+        "binary",
+        "exponent",
+        "offset_s",
+        "statistics",
+    )
+
+    def __init__(self, body: bytes, order: str, index: int) -> None:
+        self.name = f"interface {index}"
+        self.link_type = number(body[0:2], order)
+        self.snap_octets = number(body[4:8], order)
+        self.fcs_octets: int | None = None
+        self.binary = False
+        self.exponent = MICROSECONDS
+        self.offset_s = 0
+        self.statistics: InterfaceStatistics | None = None
+        for code, value in options(body[8:], order):
+            if code == IF_NAME:
+                self.name = value.decode("utf-8", "replace")
+            elif code == IF_TSRESOL and value:
+                self.binary = value[0] >= 0x80
+                self.exponent = value[0] & 0x7F
+            elif code == IF_FCSLEN and value:
+                self.fcs_octets = value[0]
+            elif code == IF_TSOFFSET and len(value) == 8:
+                self.offset_s = number(value, order, signed=True)
+
+    @property
+    def multiplier(self) -> int:
+        """Nanoseconds in one unit, where that is a whole number, else 1."""
+        plain = not self.binary and self.exponent <= 9
+        return 10 ** (9 - self.exponent) if plain else 1
+
+    @property
+    def plain_below(self) -> int:
+        """Upper 32 bits below which count * multiplier + offset_ns is the time and fits 64 bits."""
+        if self.binary or self.exponent > 9 or abs(self.offset_ns) >= 2**62:
+            return 0
+        return (2**62 // self.multiplier) >> 32
+
+    @property
+    def offset_ns(self) -> int:
+        """The offset of the interface's clock in nanoseconds (may need more than 64 bits)."""
+        return self.offset_s * NS
+
+    def instant(self, upper: int, lower: int) -> int:
+        """Nanoseconds since the epoch of a count of units, rounded down; `NO_TIME` past 64 bits."""
+        count = (upper << 32 | lower) * NS
+        ns = count >> self.exponent if self.binary else count // 10**self.exponent
+        ns += self.offset_ns
+        return ns if NO_TIME < ns < -NO_TIME else NO_TIME
+
+    def count(self, body: bytes, order: str) -> None:
+        """Take the Interface Statistics Block with this body for the interface's latest counts."""
+        counts = {
+            code: number(value, order)
+            for code, value in options(body[12:], order)
+            if code in (ISB_IFRECV, ISB_IFDROP, ISB_OSDROP) and len(value) == 8
+        }
+        self.statistics = InterfaceStatistics(
+            self.name, counts.get(ISB_IFRECV), counts.get(ISB_IFDROP), counts.get(ISB_OSDROP)
+        )
+
+
+def add_statistics(
+    before: InterfaceStatistics | None, new: InterfaceStatistics
+) -> InterfaceStatistics:
+    """Counts of two sections together; null where neither says."""
+    if before is None:
+        return new
+    pairs = zip(before[1:], new[1:], strict=True)
+    sums = [None if a is None and b is None else (a or 0) + (b or 0) for a, b in pairs]
+    return InterfaceStatistics(new.interface, *sums)
+
+
+def options(octets: bytes, order: str) -> Iterator[tuple[int, bytes]]:
+    """Code and value of each option; stops quietly at the end of options or at one that is cut."""
+    position = 0
+    while position + 4 <= len(octets):
+        code = number(octets[position : position + 2], order)
+        length = number(octets[position + 2 : position + 4], order)
+        value = octets[position + 4 : position + 4 + length]
+        if code == 0 or len(value) < length:
+            return
+        yield code, value
+        position += 4 + (length + 3 & ~3)

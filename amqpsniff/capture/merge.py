@@ -1,0 +1,240 @@
+"""Several captures as one input, in the order of time.
+
+Captures wait in the order of their first packets' times and are opened when the merge reaches that
+time, so files of a rotation follow each other with one file open, and files that overlap are merged
+packet by packet. The order within a capture is never changed: of the captures that are open, the
+one whose next packet is earliest goes on, as far as it stays the earliest; at the same time the one
+named first goes. A packet without a time has the time of the packet before it. What comes out are
+slices of the captures' own batches; nothing is copied.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from amqpsniff.capture.file import BLOCK_OCTETS, CaptureFile
+from amqpsniff.capture.packets import NO_TIME, PacketBatch
+from amqpsniff.capture.runs import run_end
+from amqpsniff.errors import CaptureError
+from amqpsniff.findings import Finding
+
+# Enough to find the first packet of nearly every capture in one read.
+GLANCE_OCTETS = 1 << 14
+
+# Captures that overlap share this much for their blocks, so that memory does not grow with their
+# number until blocks have reached their least size, below which reads cost more than they bring.
+MERGED_OCTETS = 1 << 25
+LEAST_BLOCK_OCTETS = 1 << 14
+
+# Past this many captures open at once, descriptors are given back between reads: a process may
+# commonly have 1024, and other parts of it need some.
+MAX_OPEN_FILES = 128
+
+_FOREVER = 2**63 - 1
+
+
+class CaptureSet:
+    """An iterator over the packets of several captures, named in the order that breaks ties.
+
+    `findings`, `secrets`, `link_types` and `comments` are those of all captures so far. A capture
+    that cannot be read is a finding `capture-unreadable`; raises CaptureError when none can.
+    """
+
+    def __init__(self, names: list[str], *, block_octets: int = BLOCK_OCTETS) -> None:
+        self._block_octets = block_octets
+        self._findings: list[Finding] = []
+        self._secrets: list[tuple[int, bytes]] = []
+        self._link_types: list[int] = []
+        self._comments: list[str] = []
+        self._open: list[_Lane] = []
+        self._waiting: list[_Lane] = []
+        if len(names) == 1:
+            lane = _Lane(names[0], 0)
+            lane.file = CaptureFile(names[0], block_octets=block_octets)
+            self._waiting.append(lane)
+        else:
+            self._line_up(names)
+        self._batches = self._merged()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is wrong with the captures, so far."""
+        return [*self._findings, *(one for file in self._files() for one in file.findings)]
+
+    @property
+    def secrets(self) -> list[tuple[int, bytes]]:
+        """Secrets type and octets of every Decryption Secrets Block so far."""
+        return [*self._secrets, *(one for file in self._files() for one in file.secrets)]
+
+    @property
+    def link_types(self) -> list[int]:
+        """LINKTYPE_ values of the captures opened so far, each once."""
+        present = (one for file in self._files() for one in file.link_types)
+        return list(dict.fromkeys([*self._link_types, *present]))
+
+    @property
+    def comments(self) -> list[str]:
+        """Comments of the sections begun so far."""
+        return [*self._comments, *(one for file in self._files() for one in file.comments)]
+
+    def __iter__(self) -> Iterator[PacketBatch]:
+        return self
+
+    def __next__(self) -> PacketBatch:
+        return next(self._batches)
+
+    def close(self) -> None:
+        """Let go of every file."""
+        self._batches = iter(())
+        for lane in [*self._open, *self._waiting]:
+            self._close(lane)
+        self._waiting = []
+
+    def _files(self) -> Iterator[CaptureFile]:
+        return (lane.file for lane in self._open if lane.file is not None)
+
+    def _line_up(self, names: list[str]) -> None:
+        """Find where each capture begins, and put them in that order."""
+        time = NO_TIME
+        first_error: CaptureError | None = None
+        for index, name in enumerate(names):
+            lane = _Lane(name, index)
+            try:
+                time = lane.glance(time)
+            except CaptureError as error:
+                first_error = first_error or error
+                self._unreadable(name, error)
+                continue
+            self._waiting.append(lane)
+        if not self._waiting:
+            raise CaptureError(
+                f"none of {len(names)} files could be read; the first: {first_error}"
+            )
+        self._waiting.sort(reverse=True)
+
+    def _unreadable(self, name: str, error: CaptureError) -> None:
+        finding = Finding("capture-unreadable", str(error), name)
+        self._findings.append(finding)
+
+    def _merged(self) -> Iterator[PacketBatch]:
+        heap: list[_Lane] = []
+        while heap or self._waiting:
+            while self._waiting and (not heap or self._waiting[-1].time <= heap[0].time):
+                lane = self._waiting.pop()
+                if self._enter(lane):
+                    heapq.heappush(heap, lane)
+            if not heap:
+                continue
+            lane = heapq.heappop(heap)
+            yield lane.run(self._rival(heap))
+            if lane.batch is not None or self._more(lane):
+                heapq.heappush(heap, lane)
+
+    def _rival(self, heap: list[_Lane]) -> _Lane | None:
+        """The lane that goes on when the present one stops being the earliest."""
+        if heap and self._waiting:
+            return min(heap[0], self._waiting[-1])
+        if heap:
+            return heap[0]
+        return self._waiting[-1] if self._waiting else None
+
+    def _enter(self, lane: _Lane) -> bool:
+        """Open a lane's capture; whether it has packets."""
+        if lane.file is None:
+            try:
+                lane.file = CaptureFile(lane.name, block_octets=LEAST_BLOCK_OCTETS)
+            except CaptureError as error:
+                self._unreadable(lane.name, error)
+                return False
+        self._open.append(lane)
+        return lane.batch is not None or self._more(lane)
+
+    def _more(self, lane: _Lane) -> bool:
+        """Read a lane's next batch; False, and the file closed, when there is none."""
+        assert lane.file is not None
+        share = max(LEAST_BLOCK_OCTETS, MERGED_OCTETS // len(self._open))
+        lane.file.block_octets = min(self._block_octets, share)
+        if lane.load():
+            if len(self._open) > MAX_OPEN_FILES:
+                lane.file.park()
+            return True
+        self._close(lane)
+        return False
+
+    def _close(self, lane: _Lane) -> None:
+        if lane in self._open:
+            self._open.remove(lane)
+        file = lane.file
+        if file is None:
+            return
+        file.close()
+        lane.file = None
+        self._findings += file.findings
+        self._secrets += file.secrets
+        self._link_types = list(dict.fromkeys([*self._link_types, *file.link_types]))
+        self._comments += file.comments
+
+
+class _Lane:
+    """One capture in the merge: `time` is that of its next packet."""
+
+    __slots__ = ("name", "index", "time", "file", "batch")
+
+    def __init__(self, name: str, index: int) -> None:
+        self.name = name
+        self.index = index
+        self.time = NO_TIME
+        self.file: CaptureFile | None = None
+        self.batch: PacketBatch | None = None
+
+    def __lt__(self, other: _Lane) -> bool:
+        if self.time != other.time:
+            return self.time < other.time
+        return self.index < other.index
+
+    def glance(self, before: int) -> int:
+        """Find the time of the first packet that has one, else `before`, in the first batch.
+
+        A stream that cannot be opened again stays open, with that batch.
+        """
+        file = CaptureFile(self.name, block_octets=GLANCE_OCTETS)
+        self.time = before
+        batch = next(file, None)
+        if batch is not None:
+            times = (batch.ts_ns[row] for row in range(batch.begin, batch.end))
+            self.time = next((time for time in times if time != NO_TIME), before)
+        if file.regular:
+            file.close()
+        else:
+            self.file = file
+            self.batch = batch
+        return self.time
+
+    def load(self) -> bool:
+        """Take the next batch of the file; False when there is none."""
+        self.batch = next(self.file, None) if self.file is not None else None
+        if self.batch is None:
+            return False
+        first = self.batch.ts_ns[self.batch.begin]
+        if first != NO_TIME:
+            self.time = first
+        return True
+
+    def run(self, rival: _Lane | None) -> PacketBatch:
+        """The packets from the next one on that come before the rival's next, at least one."""
+        batch = self.batch
+        assert batch is not None
+        if rival is None:
+            limit, inclusive = _FOREVER, True
+        else:
+            limit, inclusive = rival.time, self.index < rival.index
+        row = run_end(batch.ts_ns, batch.begin + 1, batch.end, limit, inclusive)
+        if row < batch.end:
+            self.time = batch.ts_ns[row]
+            self.batch = batch.slice(row, batch.end)
+            return batch.slice(batch.begin, row)
+        self.batch = None
+        times = (batch.ts_ns[back] for back in range(batch.end - 1, batch.begin - 1, -1))
+        self.time = next((time for time in times if time != NO_TIME), self.time)
+        return batch

@@ -1,0 +1,114 @@
+"""Packets on their way into the engine: rows over one block of octets.
+
+A batch makes no object per packet. Each packet is one row of six arrays of 64-bit integers, and its
+octets are a slice of the batch's one immutable block. A block is never written to or reused, so
+whatever keeps a batch (or a view of it) keeps valid octets.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+NO_TIME = -(2**63)
+"""`ts_ns` of a packet whose record carries no time, or one that 64 bits cannot hold."""
+
+# Rows are allocated for packets of this size on average and doubled when there are more; small
+# enough that most captures need one allocation, large enough that few rows stay unused.
+OCTETS_PER_ROW = 128
+FEWEST_ROWS = 16
+
+_COLUMNS = ("number", "ts_ns", "start", "captured", "original", "link_type")
+
+
+class PacketBatch:
+    """Packets of one capture: rows `begin` to `end - 1` of the arrays, octets in one block.
+
+    `number` is 1-based within the capture, `ts_ns` nanoseconds since the epoch or `NO_TIME`,
+    `start` the offset of the captured octets in `octets`, `captured` and `original` lengths in
+    octets, `link_type` a LINKTYPE_ value (https://www.tcpdump.org/linktypes.html).
+    """
+
+    __slots__ = ("capture", "octets", "begin", "end", *_COLUMNS)
+
+    def __init__(
+        self,
+        capture: str,
+        octets: bytes,
+        begin: int,
+        end: int,
+        number: array[int],
+        ts_ns: array[int],
+        start: array[int],
+        captured: array[int],
+        original: array[int],
+        link_type: array[int],
+    ) -> None:
+        self.capture = capture
+        self.octets = octets
+        self.begin = begin
+        self.end = end
+        self.number = number
+        self.ts_ns = ts_ns
+        self.start = start
+        self.captured = captured
+        self.original = original
+        self.link_type = link_type
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def __repr__(self) -> str:
+        return f"<PacketBatch {self.capture} {self.end - self.begin} packets>"
+
+    def slice(self, begin: int, end: int) -> PacketBatch:
+        """Rows `begin` to `end - 1`, counted as in `begin` and `end` here; nothing is copied."""
+        if not self.begin <= begin <= end <= self.end:
+            raise IndexError(f"rows {begin}:{end} are not within {self.begin}:{self.end}")
+        return PacketBatch(
+            self.capture,
+            self.octets,
+            begin,
+            end,
+            self.number,
+            self.ts_ns,
+            self.start,
+            self.captured,
+            self.original,
+            self.link_type,
+        )
+
+    def packet(self, row: int) -> bytes:
+        """The captured octets of one row."""
+        start = self.start[row]
+        return self.octets[start : start + self.captured[row]]
+
+
+class PacketRows:
+    """The columns of a batch while a reader fills them: `capacity` rows, doubled by `grow`."""
+
+    __slots__ = ("capacity", *_COLUMNS)
+
+    number: array[int]
+    ts_ns: array[int]
+    start: array[int]
+    captured: array[int]
+    original: array[int]
+    link_type: array[int]
+
+    def __init__(self, octets: int) -> None:
+        self.capacity = max(FEWEST_ROWS, octets // OCTETS_PER_ROW)
+        for column in _COLUMNS:
+            setattr(self, column, array("q", [0]) * self.capacity)
+
+    def grow(self) -> None:
+        """Double the rows; rows already filled stay."""
+        for column in _COLUMNS:
+            getattr(self, column).extend(array("q", [0]) * self.capacity)
+        self.capacity *= 2
+
+    def batch(self, capture: str, octets: bytes, count: int) -> PacketBatch:
+        """The first `count` rows as a batch over `octets`; the rows are not to be filled again."""
+        columns = [getattr(self, column) for column in _COLUMNS]
+        for column in columns:
+            del column[count:]
+        return PacketBatch(capture, octets, 0, count, *columns)

@@ -1,0 +1,98 @@
+"""What the readers of pcap and pcapng share: octets in, in any pieces, batches of packets out.
+
+A reader is fed the octets of one capture file in order, cut anywhere. Every `feed` returns the
+packets that are complete by then, over the very block that was fed, or over that block joined to
+what was left of the one before. Octets of an unfinished record are held until all of it is there
+and are joined once, so many small pieces cost no more than one large one. A reader does no I/O.
+
+A record that cannot be (see the readers) ends the file: record boundaries follow from lengths, so
+what comes after a wrong length cannot be told from noise. All packets before it have been given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from amqpsniff.capture.packets import NO_TIME, PacketBatch, PacketRows
+from amqpsniff.findings import Finding
+
+
+class Reader(ABC):
+    """An incremental reader of one capture file; `PcapReader` and `PcapngReader` know the formats.
+
+    `findings`, `link_types` (LINKTYPE_ values in order of first declaration), `secrets` (pairs of
+    secrets type and octets) and `comments` grow while it is fed. `packets` counts packets so far,
+    `ended` says that a damaged record ended the file and further octets are ignored.
+    """
+
+    format = ""
+
+    def __init__(self, capture: str) -> None:
+        self.capture = capture
+        self.findings: list[Finding] = []
+        self.link_types: list[int] = []
+        self.secrets: list[tuple[int, bytes]] = []
+        self.comments: list[str] = []
+        self.packets = 0
+        self.ended = False
+        self._last_ns: int | None = None
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._needed = 1
+        self._offset = 0
+
+    def feed(self, octets: bytes) -> PacketBatch | None:
+        """Packets complete with these octets of the file, or None when they complete none."""
+        if self.ended or not octets:
+            return None
+        self._pieces.append(bytes(octets))
+        self._held += len(octets)
+        if self._held < self._needed:
+            return None
+        block = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        rows = PacketRows(len(block))
+        count, position, self._needed = self._read(block, rows)
+        self._offset += position
+        self._held = 0 if self.ended else len(block) - position
+        self._pieces = [block[position:]] if self._held else []
+        if not count:
+            return None
+        return rows.batch(self.capture, block, count)
+
+    def finish(self) -> None:
+        """Say that the file is over; octets of an unfinished record become a finding."""
+        if self._held and not self.ended:
+            self.report(
+                "capture-truncated",
+                f"the file ends inside a record: {self._held} octets of it are there, "
+                f"at offset {self._offset}, where at least {self._needed} are needed; "
+                "everything before it was read",
+            )
+        self.ended = True
+        self._pieces = []
+        self._held = 0
+
+    def report(self, code: str, detail: str) -> None:
+        """Add a finding at the last packet read."""
+        number = self.packets or None
+        self.findings.append(Finding(code, detail, self.capture, number, self._last_ns))
+
+    def _damaged(self, position: int, what: str) -> None:
+        """End the file at an impossible record, `position` octets into the present block."""
+        self.ended = True
+        self.report(
+            "capture-damaged",
+            f"{what} at offset {self._offset + position}; everything before it was read, "
+            "nothing after it can be",
+        )
+
+    def _passed(self, rows: PacketRows, count: int, number: int) -> None:
+        """Remember the last of the packets read so far, for findings to name."""
+        self.packets = number
+        if count:
+            last_ns = rows.ts_ns[count - 1]
+            self._last_ns = None if last_ns == NO_TIME else last_ns
+
+    @abstractmethod
+    def _read(self, block: bytes, rows: PacketRows) -> tuple[int, int, int]:
+        """Rows filled, octets used, and octets needed from there on for the next record."""

@@ -1,0 +1,99 @@
+"""What a caller names, as captures: files, directories, patterns and standard input."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from amqpsniff.capture.file import (
+    BLOCK_OCTETS,
+    STANDARD_INPUT,
+    CaptureFile,
+    open_capture,
+)
+from amqpsniff.capture.formats import shown
+from amqpsniff.capture.merge import GLANCE_OCTETS, CaptureSet
+from amqpsniff.errors import CaptureError, NotACapture
+
+__all__ = ["BLOCK_OCTETS", "CaptureFile", "CaptureSet", "expand", "open_capture", "read"]
+
+
+def expand(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Names of the captures that files, directories, patterns (`*`, `?`, `[]`, `**`), `-` mean.
+
+    A directory means every file below it whose content is a capture; other files in it are passed
+    over. A file named, or matched by a pattern, is taken as it is. A file that is reached twice is
+    listed once, where it came first. Raises CaptureError for a name that is not there, a pattern
+    that matches nothing, and when there is nothing in the end.
+    """
+    names: dict[object, str] = {}
+    given = [os.fspath(one) for one in inputs]
+    for one in given:
+        for name in _named(one):
+            names.setdefault(_identity(name), name)
+    if not names:
+        where = ", ".join(map(shown, given)) or "no input"
+        raise CaptureError(f"{where}: no capture found; give a pcap or pcapng file")
+    return list(names.values())
+
+
+def read(
+    inputs: Iterable[str | os.PathLike[str]], *, block_octets: int = BLOCK_OCTETS
+) -> CaptureSet:
+    """The packets of all inputs (see `expand`) in the order of time, as an iterator of batches.
+
+    Numbers are within each capture. Raises CaptureError when nothing can be read; with several
+    captures, those that cannot be read are findings.
+    """
+    return CaptureSet(expand(inputs), block_octets=block_octets)
+
+
+def _named(one: str) -> Iterator[str]:
+    if one == STANDARD_INPUT:
+        yield one
+    elif Path(one).is_dir():
+        yield from _captures_below(one)
+    elif os.path.lexists(one):
+        yield one
+    elif glob.has_magic(one):
+        matches = sorted(glob.glob(one, recursive=True))  # noqa: PTH207
+        if not matches:
+            raise CaptureError(f"{shown(one)}: no file matches this pattern")
+        for match in matches:
+            yield from _captures_below(match) if Path(match).is_dir() else (match,)
+    else:
+        raise CaptureError(f"{shown(one)}: no such file or directory")
+
+
+def _captures_below(directory: str) -> Iterator[str]:
+    for folder, folders, files in os.walk(directory):
+        folders.sort()
+        for name in sorted(files):
+            path = str(Path(folder) / name)
+            if _holds_capture(path):
+                yield path
+
+
+def _holds_capture(path: str) -> bool:
+    """Whether a file in a directory is a capture, or one that cannot be read for another reason."""
+    try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            return False
+        open_capture(path, block_octets=GLANCE_OCTETS).close()
+    except NotACapture:
+        return False
+    except (CaptureError, OSError):
+        return True
+    return True
+
+
+def _identity(name: str) -> object:
+    """What two names of one file have in common."""
+    try:
+        status = Path(name).stat()
+    except OSError:
+        return name
+    return status.st_dev, status.st_ino
