@@ -9,12 +9,14 @@ _SUGGESTIONS = 3
 
 def _by_id(wanted: str) -> list[Method] | None:
     """The rows of `60/40`, `60,40` or `60`; None when `wanted` is not written like an id."""
-    parts = wanted.replace(",", "/").split("/")
-    numbers = [part.strip() for part in parts]
+    numbers = tuple(part.strip() for part in wanted.replace(",", "/").split("/"))
     if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
         return None
-    ids = tuple(int(number) for number in numbers)
-    return [row for row in METHODS if (row.class_id, row.method_id)[: len(ids)] == ids]
+    return [row for row in METHODS if _id(row)[: len(numbers)] == numbers]
+
+
+def _id(row: Method) -> tuple[str, str]:
+    return str(row.class_id), str(row.method_id)
 
 
 def _by_name(wanted: str) -> list[Method]:
