@@ -6,7 +6,9 @@ so a capture that is still being written to a pipe comes out packet by packet.
 
 from __future__ import annotations
 
+import io
 import os
+import select
 import stat
 from collections.abc import Iterator
 
@@ -35,6 +37,8 @@ BLOCK_OCTETS = 1 << 18
 
 STANDARD_INPUT = "-"
 
+_READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
+
 
 class CaptureFile:
     """An iterator over the batches of packets in one capture; `name` is a path or `-`.
@@ -45,12 +49,12 @@ class CaptureFile:
     opened and NotACapture when its content is no capture.
     """
 
-    def __init__(self, name: str, *, block_octets: int = BLOCK_OCTETS) -> None:
-        self.capture = name
+    def __init__(self, name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTETS) -> None:
+        self.capture = os.fspath(name)
         self.block_octets = block_octets
         self.compression: str | None = None
         self._troubles: list[tuple[str, str]] = []
-        self._source = _Source(name)
+        self._source = _Source(self.capture)
         try:
             self._reader, self._blocks = self._recognised()
         except BaseException:
@@ -128,7 +132,7 @@ class CaptureFile:
         self._source.close()
         for code, detail in self._troubles:
             self._reader.report(code, detail)
-        self._reader.finish()
+        self._reader.finish(explained=bool(self._troubles))
 
     def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
         """The reader for what the first octets say it is, and all octets for it."""
@@ -142,10 +146,10 @@ class CaptureFile:
             found = recognise(head)
             if self._troubles and len(head) < MAGIC_OCTETS:
                 raise CaptureError(f"{shown(self.capture)}: {self._troubles[0][1]}")
-        if found == PCAP:
-            return PcapReader(self.capture), blocks
-        if found == PCAPNG:
-            return PcapngReader(self.capture), blocks
+        if found in _READERS:
+            reader = _READERS[found](self.capture)
+            reader.unpacked = self.compression is not None
+            return reader, blocks
         what, advice = describe(head[:DESCRIBED_OCTETS])
         raise NotACapture(f"{shown(self.capture)}: not a capture: {where}{what}; {advice}")
 
@@ -190,7 +194,7 @@ class CaptureFile:
             self._troubles.append(("capture-truncated", f"{cut}; everything before was read"))
 
 
-def open_capture(name: str, *, block_octets: int = BLOCK_OCTETS) -> CaptureFile:
+def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTETS) -> CaptureFile:
     """Open a capture by path, or `-` for standard input; raises CaptureError, NotACapture."""
     return CaptureFile(name, block_octets=block_octets)
 
@@ -218,47 +222,45 @@ class _Source:
     """The octets of a file or of standard input, with the position they are read from."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self._name = name
         self.position = 0
         self.regular = False
-        self._descriptor: int | None = None
         self._closed = False
+        self._file: io.FileIO | None
         if name == STANDARD_INPUT:
             if os.isatty(0):
                 raise CaptureError(
                     "-: standard input is a terminal; pipe a capture into it, as from "
                     '"tcpdump -U -w -"'
                 )
-            self._descriptor = 0
+            self._file = io.FileIO(0, closefd=False)
             return
         try:
-            self._descriptor = os.open(name, os.O_RDONLY)
-            mode = os.fstat(self._descriptor).st_mode
+            self._file = io.FileIO(name)
+            self.regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         except OSError as error:
             raise CaptureError(f"{shown(name)}: cannot be opened: {_reason(error)}") from None
-        if stat.S_ISDIR(mode):
-            self.close()
-            raise CaptureError(f"{shown(name)}: is a directory; give a file in it")
-        self.regular = stat.S_ISREG(mode)
 
     def read(self, octets: int) -> bytes:
         """What is there, at most `octets`; waits only while nothing is; empty at the end."""
         if self._closed:
             return b""
-        if self._descriptor is None:
-            self._descriptor = os.open(self.name, os.O_RDONLY)
-            os.lseek(self._descriptor, self.position, os.SEEK_SET)
-        block = os.read(self._descriptor, octets)
+        if self._file is None:
+            self._file = io.FileIO(self._name)
+            self._file.seek(self.position)
+        block = self._file.read(octets)
+        while block is None:  # a descriptor that does not block by itself
+            select.select([self._file], [], [])
+            block = self._file.read(octets)
         self.position += len(block)
         return block
 
     def park(self) -> None:
-        if self.regular and self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self.regular and self._file is not None:
+            self._file.close()
+            self._file = None
 
     def close(self) -> None:
         self._closed = True
-        if self._descriptor:
-            os.close(self._descriptor)
-        self._descriptor = None
+        if self._file is not None:
+            self._file.close()

@@ -84,6 +84,12 @@ class CaptureSet:
     def __next__(self) -> PacketBatch:
         return next(self._batches)
 
+    def __enter__(self) -> CaptureSet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Let go of every file."""
         self._batches = iter(())

@@ -144,6 +144,7 @@ def _scan(
     needed: cython.longlong = header
     why: cython.longlong = _MORE
     seconds: cython.longlong
+    fraction: cython.longlong
     length: cython.longlong
     whole: cython.longlong
     swapped: cython.longlong
@@ -163,14 +164,15 @@ def _scan(
             why = _TOO_LONG
             needed = length
             break
-        if seconds == 0 and whole == 0 and length == 0:
+        fraction = _u32(octets, position + 4, big)
+        if seconds == 0 and fraction == 0 and whole == 0 and length == 0:
             why = _ZEROS
             break
         if end - position < header + length:
             needed = header + length
             break
         numbers[row] = packets + row + 1
-        ts_ns[row] = seconds * 1000000000 + _u32(octets, position + 4, big) * unit_ns
+        ts_ns[row] = seconds * 1000000000 + fraction * unit_ns
         start[row] = position + header
         captured[row] = length
         original[row] = whole

@@ -101,9 +101,9 @@ class PcapngReader(Reader):
         """Counts of every interface that has any, by name, over all sections ended so far."""
         return list(self._statistics.values())
 
-    def finish(self) -> None:
+    def finish(self, *, explained: bool = False) -> None:
         """Say that the file is over; also reports packets that the capturing side lost."""
-        super().finish()
+        super().finish(explained=explained)
         self._end_section()
         lost = [one for one in self.statistics if one.dropped or one.dropped_by_system]
         if lost:

@@ -22,7 +22,8 @@ class Reader(ABC):
 
     `findings`, `link_types` (LINKTYPE_ values in order of first declaration), `secrets` (pairs of
     secrets type and octets) and `comments` grow while it is fed. `packets` counts packets so far,
-    `ended` says that a damaged record ended the file and further octets are ignored.
+    `ended` says that a damaged record ended the file and further octets are ignored; `unpacked`,
+    set by the caller, that offsets in findings are not those of the file on disk.
     """
 
     format = ""
@@ -35,6 +36,7 @@ class Reader(ABC):
         self.comments: list[str] = []
         self.packets = 0
         self.ended = False
+        self.unpacked = False
         self._last_ns: int | None = None
         self._pieces: list[bytes] = []
         self._held = 0
@@ -59,13 +61,16 @@ class Reader(ABC):
             return None
         return rows.batch(self.capture, block, count)
 
-    def finish(self) -> None:
-        """Say that the file is over; octets of an unfinished record become a finding."""
-        if self._held and not self.ended:
+    def finish(self, *, explained: bool = False) -> None:
+        """Say that the file is over; octets of an unfinished record become a finding.
+
+        Unless it is `explained`: another finding already says why octets are missing.
+        """
+        if self._held and not self.ended and not explained:
             self.report(
                 "capture-truncated",
                 f"the file ends inside a record: {self._held} octets of it are there, "
-                f"at offset {self._offset}, where at least {self._needed} are needed; "
+                f"{self._place(0)}, where at least {self._needed} are needed; "
                 "everything before it was read",
             )
         self.ended = True
@@ -82,9 +87,13 @@ class Reader(ABC):
         self.ended = True
         self.report(
             "capture-damaged",
-            f"{what} at offset {self._offset + position}; everything before it was read, "
+            f"{what} {self._place(position)}; everything before it was read, "
             "nothing after it can be",
         )
+
+    def _place(self, position: int) -> str:
+        unpacked = " of the unpacked capture" if self.unpacked else ""
+        return f"at offset {self._offset + position}{unpacked}"
 
     def _passed(self, rows: PacketRows, count: int, number: int) -> None:
         """Remember the last of the packets read so far, for findings to name."""

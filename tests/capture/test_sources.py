@@ -1,0 +1,136 @@
+"""What a caller names: files, directories, patterns; and what is said of files that are no captures."""
+
+import gzip
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from amqpsniff.capture import expand, open_capture, read
+from amqpsniff.errors import CaptureError, NotACapture
+from tests.capture import build
+
+FOREIGN = [
+    (b"", "it is empty"),
+    (b"hello\n", "ASCII text"),
+    ("grüß dich\n".encode() * 100, "UTF-8 text"),
+    (b"snoop\0\0\0" + bytes(40), "snoop.*editcap"),
+    (b"GMBU" + bytes(40), "Network Monitor.*editcap"),
+    (b"XCP\0" + bytes(40), "NetXRay"),
+    (b"btsnoop\0" + bytes(40), "btsnoop"),
+    (b"\x7fELF" + bytes(40), "ELF"),
+    (b"PK\x03\x04" + bytes(40), "zip archive; unpack"),
+    (b"\xfd7zXZ\0", "xz archive; unpack"),
+    (b"%PDF-1.7", "PDF"),
+    (bytes(100), "begins with zeros"),
+    (b"\x01\x02", "only 2 octets"),
+    (b"\xc0\xff\xee\x00" * 9, "begins with c0 ff ee 00.*tshark"),
+]
+
+
+@pytest.mark.parametrize(("octets", "said"), FOREIGN)
+def test_a_file_that_is_no_capture_gets_one_line(octets: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.pcap"
+    path.write_bytes(octets)
+    with pytest.raises(NotACapture) as raised:
+        open_capture(path)
+    text = str(raised.value)
+    assert re.search(said, text)
+    assert text.startswith(f"{path}: not a capture: ")
+    assert "\n" not in text
+
+
+def test_text_that_is_cut_in_a_character_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" + "ü".encode() * 400)
+    with pytest.raises(NotACapture, match="UTF-8 text"):
+        open_capture(path)
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="No such file"):
+        open_capture(tmp_path / "none")
+    with pytest.raises(CaptureError, match="directory"):
+        open_capture(tmp_path)
+
+
+def test_a_name_cannot_break_the_line(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError) as raised:
+        open_capture(tmp_path / "a\nb")
+    assert "\n" not in str(raised.value)
+
+
+def test_what_an_open_capture_says_of_itself(tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(build.pcapng())
+    with open_capture(str(path)) as file:
+        assert file.capture == str(path)
+        assert build.rows(file) == build.PCAPNG_ROWS
+        assert (file.format, file.compression) == ("pcapng", None)
+        assert file.secrets == [(0x544C534B, b"CLIENT_RANDOM 1 2\n")]
+        assert file.comments == ["first", "second"]
+        assert file.link_types == [1, 113, 101]
+        assert file.packets == 9
+        assert [finding.capture for finding in file.findings] == [str(path)]
+        assert list(file) == []
+
+
+@pytest.mark.parametrize("block_octets", [1, 7, 64, 4096])
+def test_any_block_size(block_octets: int, tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(build.pcapng())
+    assert build.rows(open_capture(path, block_octets=block_octets)) == build.PCAPNG_ROWS
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "day" / "night").mkdir(parents=True)
+    (tmp_path / "day" / "b.pcap").write_bytes(build.pcap())
+    (tmp_path / "day" / "a").write_bytes(gzip.compress(build.pcapng()))
+    (tmp_path / "day" / "notes.txt").write_text("notes")
+    (tmp_path / "day" / "notes.gz").write_bytes(gzip.compress(b"notes"))
+    (tmp_path / "day" / "night" / "c.pcapng").write_bytes(build.pcapng())
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "day" / "pipe")
+    return tmp_path
+
+
+def test_expand(tree: Path) -> None:
+    assert expand(["day/b.pcap"]) == ["day/b.pcap"]
+    assert expand([Path("day/notes.txt")]) == ["day/notes.txt"]
+    assert expand(["day"]) == ["day/a", "day/b.pcap", "day/night/c.pcapng"]
+    assert expand([tree / "empty", "day"]) == ["day/a", "day/b.pcap", "day/night/c.pcapng"]
+    assert expand(["day/*.pcap"]) == ["day/b.pcap"]
+    assert expand(["day/**/*.pcap*"]) == ["day/b.pcap", "day/night/c.pcapng"]
+    assert expand(["da[xy]"]) == ["day/a", "day/b.pcap", "day/night/c.pcapng"]
+    assert expand(["-"]) == ["-"]
+
+
+def test_a_file_reached_twice_is_listed_once(tree: Path) -> None:
+    (tree / "link").symlink_to(tree / "day" / "b.pcap")
+    assert expand(["link", "-", "day/b.pcap", "./day/../link", "-"]) == ["link", "-"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern(tree: Path) -> None:
+    (tree / "a[1]*.pcap").write_bytes(build.pcap())
+    assert expand(["a[1]*.pcap"]) == ["a[1]*.pcap"]
+
+
+@pytest.mark.parametrize("inputs", [[], ["none"], ["day", "none*"], ["empty"], ["day", "none"]])
+def test_expand_says_what_is_not_there(tree: Path, inputs: list[str]) -> None:
+    with pytest.raises(CaptureError) as raised:
+        expand(inputs)
+    assert "\n" not in str(raised.value)
+    assert not inputs or inputs[-1] in str(raised.value)
+
+
+def test_read_a_directory(tree: Path) -> None:
+    found = build.rows(read(["day"]))
+    assert len(found) == 3 + 2 * len(build.PCAPNG_ROWS)
+
+
+def test_one_file_that_is_no_capture_is_an_error(tree: Path) -> None:
+    with pytest.raises(NotACapture):
+        read(["day/notes.txt"])
