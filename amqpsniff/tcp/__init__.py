@@ -1,0 +1,22 @@
+"""Packets in, octets of TCP conversations in order out.
+
+`Reassembler.feed` takes a batch of packets and gives a `StreamBatch` of events; `finish` ends what is
+still open. Time is the packets' own; what is missing is a gap, never an error.
+"""
+
+from .conversation import Conversation
+from .limits import Limits
+from .reassembly import Reassembler
+from .stream import CLOSE, DATA, GAP, OPEN, StreamBatch, TcpFinding
+
+__all__ = [
+    "CLOSE",
+    "DATA",
+    "GAP",
+    "OPEN",
+    "Conversation",
+    "Limits",
+    "Reassembler",
+    "StreamBatch",
+    "TcpFinding",
+]

@@ -1,0 +1,13 @@
+cdef class EventWriter:
+    cdef public list columns, extra, findings
+    cdef readonly long long count
+    cdef long long capacity
+    cdef int[::1] kind, half, source
+    cdef long long[::1] start, length, stream_offset, number, ts_ns
+    cpdef int reserve(self, long long rows) except? -1
+    cdef int _look(self, long long rows) except? -1
+    cdef int _grow(self) except? -1
+    cdef int append(
+        self, int kind, int half, int source, long long start, long long length,
+        long long stream_offset, long long number, long long ts_ns
+    ) except? -1

@@ -1,0 +1,65 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Where events of conversations are written: the columns of the next `StreamBatch`."""
+
+from array import array
+
+import cython
+
+from .stream import StreamBatch
+
+# Rows made ready at once when a batch has more events than were expected.
+MORE_ROWS = 64
+
+
+class EventWriter:
+    """Rows of events, octets that were held back, and findings, until `take` gives them away."""
+
+    def __init__(self):
+        self.reserve(0)
+
+    def reserve(self, rows):
+        """Start a batch with room for `rows` events."""
+        self.count = 0
+        self.extra = []
+        self.findings = []
+        self.columns = [array("i", [0]) * rows for _ in range(3)]
+        self.columns.extend([array("q", [0]) * rows for _ in range(5)])
+        return self._look(rows)
+
+    def _look(self, rows):
+        self.kind, self.half, self.source = self.columns[:3]
+        self.start, self.length, self.stream_offset, self.number, self.ts_ns = self.columns[3:]
+        self.capacity = rows
+        return 0
+
+    def _grow(self):
+        rows = self.capacity * 2 + MORE_ROWS
+        self.columns = [
+            column + array(column.typecode, [0]) * (rows - self.capacity)
+            for column in self.columns
+        ]
+        return self._look(rows)
+
+    def append(self, kind, half, source, start, length, stream_offset, number, ts_ns):
+        """Write one event (see `StreamBatch` for the columns)."""
+        row: cython.longlong = self.count
+        if row == self.capacity:
+            self._grow()
+        self.kind[row] = kind
+        self.half[row] = half
+        self.source[row] = source
+        self.start[row] = start
+        self.length[row] = length
+        self.stream_offset[row] = stream_offset
+        self.number[row] = number
+        self.ts_ns[row] = ts_ns
+        self.count = row + 1
+        return 0
+
+    def take(self, octets, conversations):
+        """The events written since `reserve`, as a batch; the writer is empty afterwards."""
+        columns, count, extra, findings = self.columns, self.count, self.extra, self.findings
+        self.reserve(0)
+        for column in columns:
+            del column[count:]
+        return StreamBatch(octets, extra, tuple(columns), conversations, findings)

@@ -1,0 +1,332 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Conversations beyond the ordinary segment: beginnings, ends, holes, deadlines.
+
+`Reassembler` finds the conversation of a segment and does the ordinary ones itself; the rest comes
+here, segment by segment. `unusual` takes them in this order: SYN, whether the segment is possible at
+all, acknowledgement, RST, payload, FIN; then it looks whether a hole is overdue or the end reached.
+
+Deadlines stand in one heap. An entry is only a reason to look: whether something is due is read from
+the half-stream's own state, so entries that were overtaken by events need not be removed.
+"""
+
+import heapq
+from struct import Struct
+
+import cython
+
+from .conversation import Conversation, endpoint
+from .holding import HoldingPool
+from .limits import later
+from .stream import TcpFinding
+from .table import ConversationTable
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+    from cython.cimports.amqpsniff.tcp.handshake import begin, greet  # type: ignore
+    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+else:
+    from .events import EventWriter
+    from .half_stream import HalfStream
+    from .handshake import begin, greet
+    from .history import History
+
+OPEN: cython.int = 0
+CLOSE: cython.int = 3
+
+FIN: cython.int = 1
+SYN: cython.int = 2
+RST: cython.int = 4
+ACK: cython.int = 16
+
+RETRANSMITTED: cython.int = 1
+SAME_PACKET: cython.int = 2
+OUT_OF_ORDER: cython.int = 4
+CONFLICT: cython.int = 8
+LIMIT: cython.int = 16
+ANOTHER: cython.int = 1
+NONE: cython.int = 2
+
+MASK: cython.longlong = 0xFFFFFFFF
+NEVER: cython.longlong = 2**63 - 1
+
+# Entries of the heap beyond four for each open conversation before it is cleaned.
+SPARE_DEADLINES = 1024
+
+_KEY = Struct("=5q")
+
+
+class Follower:
+    """State of all conversations; `next_deadline` is when `expire` has something to look at."""
+
+    def __init__(self, limits):
+        self.limits = limits
+        self.writer = EventWriter()
+        self.history = History(limits)
+        self.pool = HoldingPool(limits)
+        self.table = ConversationTable(limits)
+        self.deadlines = []
+        self.deadlines_made = 0
+        self.next_deadline = NEVER
+        self.serial = 0
+        self.cut = self.retransmissions = self.duplicates = 0
+        self.out_of_order = self.impossible = 0
+        self.limit_reported = False
+
+    def find(self, rows, at):
+        """The half-stream of a segment: an index into `table.halves`, or -1."""
+        key = _KEY.pack(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
+        return self.table.keys.get(key, -1)
+
+    def unknown(self, rows, at, number, ts_ns):
+        """A segment of no open conversation: it opens one, or is none's. Gives its half-stream or -1."""
+        flags: cython.int = rows[at + 8]
+        if flags & RST or not (flags & SYN or rows[at + 12] > 0):
+            return -1
+        key = _KEY.pack(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
+        if self.table.straggler(key, rows[at + 6], flags & SYN != 0):
+            return -1
+        return self.open(rows, at, number, ts_ns)
+
+    def open(self, rows, at, number, ts_ns):
+        """Open a conversation with a segment; gives the segment's half-stream."""
+        ports: cython.longlong = rows[at + 5]
+        flags: cython.int = rows[at + 8]
+        answer: cython.int = 1 if flags & SYN and flags & ACK else 0
+        version: cython.longlong = ports >> 32
+        sent_from = (ports >> 16) & 0xFFFF
+        sent_to = ports & 0xFFFF
+        source = endpoint(version, rows[at + 1], rows[at + 2], sent_from)
+        target = endpoint(version, rows[at + 3], rows[at + 4], sent_to)
+        backwards = version << 32 | sent_to << 16 | sent_from
+        keys = (
+            _KEY.pack(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], ports),
+            _KEY.pack(rows[at + 3], rows[at + 4], rows[at + 1], rows[at + 2], backwards),
+        )
+        while self.table.open >= self.limits.conversations:
+            self._evict(number, ts_ns)
+        slot = self.table.free_slot()
+        halves = (
+            HalfStream(self.writer, self.history, self.pool, slot * 2),
+            HalfStream(self.writer, self.history, self.pool, slot * 2 + 1),
+        )
+        isn = None
+        if flags & SYN:
+            begin(halves[answer], rows[at + 6])
+            isn = rows[at + 6]
+        if answer:
+            isn = (rows[at + 7] - 1) & MASK
+            begin(halves[0], isn)
+        incarnation = self.table.incarnation(keys[0])
+        ends = (target, source) if answer else (source, target)
+        conversation = Conversation(ends, isn, incarnation, halves)
+        conversation.first_packet_number = number
+        conversation.start_ns = ts_ns
+        self.table.add(slot, conversation, (keys[1], keys[0]) if answer else keys)
+        self.writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
+        return slot * 2 + answer
+
+    def _evict(self, number, ts_ns):
+        quiet = self.table.least_active()
+        if not self.limit_reported:
+            self.limit_reported = True
+            detail = f"more than {self.limits.conversations} conversations are open"
+            self._report("tcp-conversation-limit", quiet, number, ts_ns, detail, 1)
+        self._close(quiet, quiet.last_packet_number, quiet.end_ns, 0)
+        return 0
+
+    def _close(self, conversation, number, ts_ns, over):
+        """End a conversation; `over`: nothing more of it is to be expected."""
+        half: HalfStream
+        for half in conversation.halves:
+            half.flush(number, ts_ns, self.history.seen)
+        half = conversation.halves[0]
+        self.writer.append(CLOSE, half.index, -1, 0, 0, 0, number, ts_ns)
+        self.table.remove(conversation, over != 0)
+        return 0
+
+    def close_all(self):
+        """End every open conversation, in the order in which they were opened."""
+        for conversation in self.table.all_open():
+            self._close(conversation, conversation.last_packet_number, conversation.end_ns, 0)
+        self.deadlines.clear()
+        self.next_deadline = NEVER
+        return 0
+
+    def unusual(self, octets, index, rows, at, number, ts_ns):
+        """Take any segment of an open conversation; `octets` is the block of packets."""
+        half: HalfStream = self.table.halves[index]
+        other: HalfStream = self.table.halves[index ^ 1]
+        conversation = self.table.conversations[index >> 1]
+        flags: cython.int = rows[at + 8]
+        seq: cython.longlong = rows[at + 6]
+        length: cython.longlong = rows[at + 12]
+        whose: cython.int
+        if flags & SYN:
+            whose = greet(half, other, seq, rows[at + 7], flags)
+            if whose == NONE:
+                return 0
+            if whose == ANOTHER:
+                return self._again(conversation, octets, rows, at, number, ts_ns)
+            conversation.syn_seen = True
+            seq = (seq + 1) & MASK
+        if (length > 0 or flags & (FIN | RST)) and not half.possible(seq):
+            if not self._believe(conversation, half, seq, length, number, ts_ns):
+                return 0
+            return self._again(conversation, octets, rows, at, number, ts_ns)
+        self._count(half, number, ts_ns)
+        if flags & ACK:
+            if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
+                other.start_at(rows[at + 7])  # the answer to the SYN was not captured
+            other.acknowledge(rows[at + 7])
+        if flags & RST:
+            if not (half.finished() and other.finished()):
+                conversation.ended, conversation.ended_by = "rst", index & 1
+            return self._close(conversation, number, ts_ns, 1)
+        if length > 0:
+            half.strange = 0
+            self._payload(conversation, half, octets, rows, at, seq, number, ts_ns)
+        if flags & FIN:
+            if half.next_seq < 0:
+                half.start_at(seq + length)
+            if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
+                conversation.ended, conversation.ended_by = "fin", index & 1
+        self._settle(half, other, ts_ns)
+        return self._end(conversation, half, other, number, ts_ns)
+
+    def _again(self, conversation, octets, rows, at, number, ts_ns):
+        """The endpoints are used again: the old conversation ends, the segment opens a new one."""
+        self._close(conversation, number, ts_ns, 1)
+        return self.unusual(octets, self.open(rows, at, number, ts_ns), rows, at, number, ts_ns)
+
+    def _count(self, half, number, ts_ns):
+        half.packets += 1
+        half.last_number = number
+        half.last_ns = ts_ns
+        half.activity = self.serial
+        return 0
+
+    def _believe(self, conversation, half, seq, length, number, ts_ns):
+        """Whether an impossible segment must be true, because so many agree with it."""
+        near: cython.longlong = self.limits.closed_near_octets
+        self.impossible += 1
+        detail = f"{half.ahead(seq)} octets from the next one expected"
+        self._report("tcp-impossible-sequence", conversation, number, ts_ns, detail, 1)
+        if half.strange > 0 and ((seq - half.strange_seq + near) & MASK) > 2 * near:
+            half.strange = 0
+        half.strange += 1
+        half.strange_seq = (seq + length) & MASK
+        half.slow = 1
+        return length > 0 and half.strange >= self.limits.impossible_in_a_row
+
+    def _payload(self, conversation, half, octets, rows, at, seq, number, ts_ns):
+        found: cython.int
+        source: cython.int = rows[at + 9]
+        captured: cython.longlong = rows[at + 11]
+        length: cython.longlong = rows[at + 12]
+        if half.next_seq < 0:
+            half.start_at(seq)
+        if captured < length:
+            self.cut += 1
+        block = octets if source < 0 else self.writer.extra[source]
+        found = half.place(
+            seq, block, source, rows[at + 10], captured, length, number, ts_ns, rows[at + 13]
+        )
+        if found == 0:
+            return 0
+        if found & RETRANSMITTED:
+            self.retransmissions += 1
+        elif found & SAME_PACKET:
+            self.duplicates += 1
+        if found & OUT_OF_ORDER:
+            self.out_of_order += 1
+        if found & CONFLICT:
+            detail = f"{length} octets sent again are not what was sent before"
+            most = self.limits.conflict_findings
+            self._report("tcp-overlap-conflict", conversation, number, ts_ns, detail, most)
+        if found & LIMIT:
+            detail = "octets held back for a missing segment reached the limit"
+            self._report("tcp-buffer-limit", conversation, number, ts_ns, detail, 1)
+        return 0
+
+    def _report(self, code, conversation, number, ts_ns, detail, most):
+        made = conversation.findings_made.get(code, 0)
+        if made < most:
+            conversation.findings_made[code] = made + 1
+            self.writer.findings.append(TcpFinding(code, conversation, number, ts_ns, detail))
+        return 0
+
+    def _settle(self, half, other, ts_ns):
+        """Give up holes that are overdue, start the clocks of others, and see who is ordinary."""
+        segments: cython.longlong = half.packets + other.packets
+        one: HalfStream
+        waiting: cython.bint
+        for one in (half, other):
+            if one.watch(segments, ts_ns):
+                self._deadline(one, one.deadline_ns)
+            while one.due(segments, ts_ns):
+                one.give_up(one.waiting_until, self.history.seen)
+                one.waiting_until = -1
+                if one.watch(segments, ts_ns):
+                    self._deadline(one, one.deadline_ns)
+        waiting = half.waiting_until >= 0 or other.waiting_until >= 0
+        waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
+        half.slow = waiting or half.needs_care(other)
+        other.slow = waiting or other.needs_care(half)
+        return 0
+
+    def _end(self, conversation, half, other, number, ts_ns):
+        """Close a conversation whose FINs were both reached, at once or after a while."""
+        if not (half.finished() and other.finished()):
+            return 0
+        if half.fin_acked and other.fin_acked:
+            return self._close(conversation, number, ts_ns, 1)
+        if not conversation.lingers:
+            conversation.lingers = True
+            half.linger_ns = later(ts_ns, self.limits.linger_ns)
+            self._deadline(half, half.linger_ns)
+        return 0
+
+    def _deadline(self, half, deadline_ns):
+        if deadline_ns < NEVER:
+            self.deadlines_made += 1
+            heapq.heappush(self.deadlines, (deadline_ns, self.deadlines_made, half))
+            if len(self.deadlines) > 4 * self.table.open + SPARE_DEADLINES:
+                self._clean_deadlines()
+            self.next_deadline = self.deadlines[0][0]
+        return 0
+
+    def _clean_deadlines(self):
+        """Forget entries that events have overtaken: what stays is two per half-stream at most."""
+        half: HalfStream
+        kept = []
+        for entry in self.deadlines:
+            half = entry[2]
+            if half.open and (
+                entry[0] == half.linger_ns
+                or (half.waiting_until >= 0 and entry[0] == half.deadline_ns)
+            ):
+                kept.append(entry)
+        heapq.heapify(kept)
+        self.deadlines = kept
+        return 0
+
+    def expire(self, ts_ns):
+        """Capture time has come to `next_deadline`: see what is due."""
+        half: HalfStream
+        other: HalfStream
+        while self.deadlines and self.deadlines[0][0] <= ts_ns:
+            half = heapq.heappop(self.deadlines)[2]
+            if not half.open:
+                continue
+            conversation = self.table.conversations[half.index >> 1]
+            if half.linger_ns <= ts_ns:
+                self._close(conversation, conversation.last_packet_number, conversation.end_ns, 1)
+                continue
+            other = self.table.halves[half.index ^ 1]
+            self._settle(half, other, ts_ns)
+            self._end(
+                conversation, half, other, conversation.last_packet_number, conversation.end_ns
+            )
+        self.next_deadline = self.deadlines[0][0] if self.deadlines else NEVER
+        return 0

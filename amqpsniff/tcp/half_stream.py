@@ -1,0 +1,345 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""One direction of a conversation: segments in any order in, octets in order and gaps out.
+
+Positions are 64-bit offsets from the octet after the SYN (or from the first octet captured). A
+segment's 32-bit sequence number is placed relative to `next_seq`, the number of the octet at
+`next_offset` that is waited for, so that the wrap at 2^32 is nowhere else.
+
+Invariants: what is below `next_offset` was handed on, as octets or as a gap, and never is again;
+what is held begins above it; nothing lies beyond `fin_offset` once that is known.
+
+A hole is waited for with patience (see `Limits`): `watch` starts the clock, `due` reads it,
+`give_up` makes gaps of the holes that had been there when it started. This module knows neither the
+other direction nor the conversation: `amqpsniff.tcp.reassembly` asks and tells.
+"""
+
+import cython
+
+from .holding import Held, Piece
+from .limits import NEVER, NO_TIME, later
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
+    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+else:
+    from .events import EventWriter
+    from .history import History
+
+DATA: cython.int = 1
+GAP: cython.int = 2
+
+MASK: cython.longlong = 0xFFFFFFFF
+
+# What `place` found; the first two exclude each other.
+RETRANSMITTED: cython.int = 1
+SAME_PACKET: cython.int = 2
+OUT_OF_ORDER: cython.int = 4
+CONFLICT: cython.int = 8
+LIMIT: cython.int = 16
+
+HISTORY_SAME_PACKET: cython.int = 1
+HISTORY_CONFLICT: cython.int = 2
+
+
+class HalfStream:
+    """State of one direction; `index` is its number in the rows (slot * 2 + direction).
+
+    Counts: `packets`, `retransmissions`, `gaps`, `lost_octets`. `isn`, `next_seq`, `fin_offset` are
+    -1 while not known. `acked` is the highest offset that the other side has acknowledged.
+    """
+
+    def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
+        self.writer = writer
+        self.history = history
+        self.pool = pool
+        self.limits = pool.limits
+        self.index = index
+        self.cell = -1
+        self.held = None
+        self.open = 1
+        self.slow = 1
+        self.isn = self.next_seq = self.fin_offset = -1
+        self.next_offset = self.acked = 0
+        self.ack_seen = self.fin_acked = 0
+        self.last_row = -1
+        self.packets = self.retransmissions = self.gaps = self.lost_octets = 0
+        self.last_number = self.last_ns = self.activity = 0
+        self.delivered_number = self.delivered_ns = 0
+        self.waiting_until = -1
+        self.waiting_acked = 0
+        self.deadline_segments = self.deadline_ns = 0
+        self.linger_ns = NEVER
+        self.strange = 0
+        self.strange_seq = 0
+
+    @property
+    def octets(self) -> int:
+        """Octets of the stream that were captured."""
+        return self.next_offset - self.lost_octets
+
+    def start_at(self, seq):
+        """The octet numbered `seq` is the first one: offset 0."""
+        self.next_seq = seq & MASK
+        self.next_offset = 0
+        return 0
+
+    def ahead(self, seq):
+        """How far `seq` is beyond the octet waited for; negative when before it."""
+        distance: cython.longlong = (seq - self.next_seq) & MASK
+        return distance - 0x100000000 if distance >= 0x80000000 else distance
+
+    def possible(self, seq):
+        """Whether a segment can lie at `seq`, given where the half-stream is."""
+        distance: cython.longlong
+        if self.next_seq < 0:
+            return True
+        distance = self.ahead(seq)
+        limits = self.limits
+        return -limits.impossible_behind_octets <= distance <= limits.impossible_ahead_octets
+
+    def acknowledge(self, ack):
+        """The other side has every octet before the one numbered `ack`."""
+        distance: cython.longlong
+        offset: cython.longlong
+        self.ack_seen = 1
+        if self.next_seq < 0:
+            return 0
+        distance = self.ahead(ack)
+        if 0 < distance <= self.limits.impossible_ahead_octets:
+            offset = self.next_offset + distance
+            if self.fin_offset >= 0 and offset > self.fin_offset:
+                self.fin_acked = 1
+                offset = self.fin_offset
+            self.acked = max(self.acked, offset)
+        return 0
+
+    def finish_at(self, seq, number, ts_ns):
+        """A FIN stands after the octet before `seq`; the first one that is possible counts."""
+        offset: cython.longlong = self.next_offset + self.ahead(seq)
+        if self.fin_offset >= 0 or offset < self.next_offset:
+            return False
+        if self.held is not None and self.held.end > offset:
+            return False
+        self.fin_offset = offset
+        self.fin_number = number
+        self.fin_ns = ts_ns
+        if self.acked > offset:
+            self.acked = offset
+            self.fin_acked = 1
+        return True
+
+    def finished(self):
+        """Whether everything up to the FIN was handed on."""
+        return self.fin_offset >= 0 and self.next_offset == self.fin_offset
+
+    def needs_care(self, other):
+        """Whether the next segment may be other than ordinary, `other` being the other direction."""
+        if self.next_seq < 0 or self.strange > 0 or (self.held is not None and self.held):
+            return True
+        return other.next_seq < 0 and self.isn >= 0 and self.next_offset == 0
+
+    def place(self, seq, octets, source, start, captured, length, number, ts_ns, seen):
+        """Take a segment's payload: `captured` octets at `start` of `octets`, `length` on the wire.
+
+        `source` is where `octets` is in the batch. Gives what was found, as bits.
+        """
+        offset: cython.longlong = self.next_offset + self.ahead(seq)
+        end: cython.longlong = offset + length
+        found: cython.int = 0
+        before: cython.longlong
+        room: cython.longlong
+        if self.fin_offset >= 0:
+            end = min(end, self.fin_offset)
+        if end <= self.next_offset:
+            if length <= 1 and offset == self.next_offset - 1:
+                return 0  # a keep-alive: its octet, if any, means nothing (RFC 1122 §4.2.3.6)
+            return self._old(octets, start, offset, min(captured, length), seen, ts_ns)
+        if offset < self.next_offset:
+            before = self.next_offset - offset
+            found = self._old(octets, start, offset, min(captured, before), seen, ts_ns)
+            start += before
+            captured = max(captured - before, 0)
+            offset = self.next_offset
+        captured = min(captured, end - offset)
+        if offset > self.next_offset:
+            return found | self._hold(octets, start, captured, offset, end, number, ts_ns, seen)
+        room = end if self.held is None or not self.held else min(end, self.held.first)
+        before = min(captured, room - offset)
+        self._deliver(octets, source, start, before, room - offset, number, ts_ns, seen)
+        if room < end:
+            start += before
+            captured -= before
+            found |= self._hold(octets, start, captured, room, end, number, ts_ns, seen)
+        if self.held is not None:
+            self._drain(number, ts_ns, seen)
+        return found
+
+    def _old(self, octets, start, offset, captured, seen, ts_ns):
+        """Octets that were handed on before: count them, compare them with what was."""
+        result: cython.int = self.history.compare(
+            self.last_row, octets, start, offset, captured, seen, ts_ns
+        )
+        if result == HISTORY_SAME_PACKET:
+            return SAME_PACKET
+        self.retransmissions += 1
+        return RETRANSMITTED | (CONFLICT if result & HISTORY_CONFLICT else 0)
+
+    def _hold(self, octets, start, captured, offset, end, number, ts_ns, seen):
+        """Keep octets that lie beyond a hole."""
+        found: cython.int = 0
+        if self.held is None:
+            self.held = Held(self.pool)
+        there = self.held.find(offset, end)
+        piece = Piece(offset, end, octets[start : start + captured], number, ts_ns)
+        added, conflict = self.held.add(piece)
+        if conflict:
+            found |= CONFLICT
+        if added:
+            found |= OUT_OF_ORDER
+        elif there is not None and not conflict and self._copy_of(there, ts_ns):
+            found |= SAME_PACKET
+        else:
+            self.retransmissions += 1
+            found |= RETRANSMITTED
+        while self.held and self.held.full:
+            found |= LIMIT
+            self.give_up(self.held.first, seen)
+        return found
+
+    def _copy_of(self, piece, ts_ns):
+        """Whether a piece was captured so shortly before that it is the same packet."""
+        if NO_TIME in (piece.ts_ns, ts_ns):
+            return False
+        return abs(int(ts_ns) - int(piece.ts_ns)) <= self.limits.duplicate_ns
+
+    def _deliver(self, octets, source, start, captured, length, number, ts_ns, seen):
+        """Hand on the next `length` octets, of which `captured` are there."""
+        block: cython.longlong
+        writer: EventWriter = self.writer
+        if captured > 0:
+            writer.append(
+                DATA, self.index, source, start, captured, self.next_offset, number, ts_ns
+            )
+            block = self.history.block
+            if source >= 0:
+                block = self.history.remember(octets, seen)
+            self.last_row = self.history.add(
+                self.last_row, block, start, self.next_offset, captured, seen, ts_ns
+            )
+            self._advance(captured)
+        if captured < length:
+            self._lose(length - captured, number, ts_ns)
+        self.delivered_number = number
+        self.delivered_ns = ts_ns
+        return 0
+
+    def _advance(self, octets):
+        self.next_offset += octets
+        self.next_seq = (self.next_seq + octets) & MASK
+        return 0
+
+    def _lose(self, octets, number, ts_ns):
+        """Hand on a gap."""
+        self.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
+        self.gaps += 1
+        self.lost_octets += octets
+        return self._advance(octets)
+
+    def _drain(self, number, ts_ns, seen):
+        """Hand on what is held and has become next: the packet that filled the hole made it known."""
+        for piece in self.held.take_run(self.next_offset):
+            self._deliver_piece(piece, number, ts_ns, seen)
+        return 0
+
+    def _deliver_piece(self, piece, number, ts_ns, seen):
+        self.writer.extra.append(piece.octets)
+        return self._deliver(
+            piece.octets,
+            len(self.writer.extra) - 1,
+            0,
+            len(piece.octets),
+            piece.end - piece.start,
+            number,
+            ts_ns,
+            seen,
+        )
+
+    def hole_end(self):
+        """Where the hole at `next_offset` ends: at octets held or at the FIN; -1 if there is none."""
+        if self.held is not None and self.held:
+            return self.held.first
+        return self.fin_offset if self.fin_offset > self.next_offset else -1
+
+    def watch(self, segments, ts_ns):
+        """Start the clock of a hole that should have been filled by now, stop one that was.
+
+        `segments`: segments of the conversation so far. True when a clock was started.
+        """
+        end: cython.longlong = self.hole_end()
+        limits = self.limits
+        if self.waiting_until >= 0 and (
+            self.waiting_until <= self.next_offset
+            or end < 0
+            or self.waiting_acked != self.ack_seen
+        ):
+            self.waiting_until = -1
+        if end < 0 or self.waiting_until >= 0 or (self.ack_seen and self.acked < end):
+            return False
+        self.waiting_acked = self.ack_seen
+        if self.ack_seen:
+            self.waiting_until = self.acked
+            self.deadline_segments = segments + limits.acked_hole_segments
+            self.deadline_ns = later(ts_ns, limits.acked_hole_ns)
+        else:
+            self.waiting_until = max(end, self.held.end if self.held is not None else -1)
+            self.deadline_segments = NEVER
+            self.deadline_ns = later(ts_ns, limits.unacked_hole_ns)
+        return True
+
+    def due(self, segments, ts_ns):
+        """Whether the hole has been waited for long enough."""
+        if self.waiting_until < 0:
+            return False
+        if segments >= self.deadline_segments or ts_ns >= self.deadline_ns:
+            return True
+        return (
+            not self.ack_seen
+            and self.held is not None
+            and len(self.held) >= self.limits.unacked_hole_segments
+        )
+
+    def give_up(self, until, seen):
+        """Make gaps of the holes that end at `until` or before, and hand on what lies behind them."""
+        end: cython.longlong = self.hole_end()
+        while 0 <= end <= until:
+            if self.held is None or not self.held:
+                number, ts_ns = self._not_before(self.fin_number, self.fin_ns)
+                self._lose(end - self.next_offset, number, ts_ns)
+                break
+            first = self.held.pieces[0]
+            number, ts_ns = self._not_before(first.number, first.ts_ns)
+            self._lose(end - self.next_offset, number, ts_ns)
+            for piece in self.held.take_run(self.next_offset):
+                number, ts_ns = self._not_before(piece.number, piece.ts_ns)
+                self._deliver_piece(piece, number, ts_ns, seen)
+            end = self.hole_end()
+        return 0
+
+    def _not_before(self, number, ts_ns):
+        """A packet held back and its time, or those of the last one handed on if that was later."""
+        if number >= self.delivered_number:
+            return number, ts_ns
+        return self.delivered_number, self.delivered_ns
+
+    def flush(self, number, ts_ns, seen):
+        """The conversation is over: give up every hole, also one before the last acknowledgement."""
+        missing: cython.longlong
+        self.give_up(NEVER, seen)
+        missing = self.acked - self.next_offset
+        if self.fin_offset < 0 and missing == 1:
+            missing = 0  # a FIN that was not captured
+        if missing > 0 and self.next_seq >= 0:
+            self._lose(missing, number, ts_ns)
+        self.open = 0
+        self.held = None
+        return 0

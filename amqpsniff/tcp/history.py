@@ -1,0 +1,131 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""The last segments that were delivered, to compare retransmissions with.
+
+One ring of rows serves all half-streams; a row names its half-stream's previous row, so that each
+half-stream has a chain from its newest segment back. Rows say where octets are, not what they are:
+the blocks of packets are kept alive instead, for `Limits.history_octets` captured octets. Whether a
+row still counts depends on the packets between, never on how they came in batches.
+"""
+
+from array import array
+from collections import deque
+
+import cython
+
+NO_TIME: cython.longlong = -(2**63)
+
+# Rows of the ring: more than `Limits.history_octets` of captured packets of 512 octets.
+ROWS: cython.longlong = 16_384
+
+# Columns of a row. SEEN and TS_NS are of the packet.
+PREVIOUS = 0
+BLOCK = 1
+POSITION = 2
+OFFSET = 3
+LENGTH = 4
+SEEN = 5
+TS_NS = 6
+FIELDS: cython.longlong = 8
+
+SAME_PACKET: cython.int = 1
+CONFLICT: cython.int = 2
+
+
+class History:
+    """Where the octets of the last segments are; one object for all half-streams.
+
+    `seen`, wherever it is asked for, is the number of octets of packets captured so far.
+    """
+
+    def __init__(self, limits):
+        self.segments = limits.history_segments
+        self.octets = limits.history_octets
+        self.duplicate_ns = limits.duplicate_ns
+        self.table = array("q", [0]) * (ROWS * FIELDS)
+        self.head = 0
+        self.blocks = {}
+        self.order = deque()
+        self.block = -1
+        self.blocks_made = 0
+        self.seen = 0
+
+    def remember(self, octets, seen):
+        """Keep a block alive; gives its number."""
+        serial: cython.longlong = self.blocks_made
+        self.blocks_made += 1
+        self.blocks[serial] = octets
+        self.order.append([serial, seen])
+        return serial
+
+    def begin_batch(self, octets, seen):
+        """Packets from here on are in `octets`: it becomes `block`."""
+        while self.order and self.order[0][1] < seen - self.octets:
+            del self.blocks[self.order.popleft()[0]]
+        if self.blocks.get(self.block) is not octets:
+            self.block = self.remember(octets, seen)
+            self.entry = self.order[len(self.order) - 1]
+        return 0
+
+    def end_batch(self, seen):
+        """The batch's last packet was read: its block has rows up to here."""
+        self.entry[1] = seen
+        return 0
+
+    def add(self, previous, block, position, offset, length, seen, ts_ns):
+        """Remember a segment; gives its row number, to be given as `previous` with the next one."""
+        row: cython.longlong = (self.head & (ROWS - 1)) * FIELDS
+        self.table[row] = previous
+        self.table[row + 1] = block
+        self.table[row + 2] = position
+        self.table[row + 3] = offset
+        self.table[row + 4] = length
+        self.table[row + 5] = seen
+        self.table[row + 6] = ts_ns
+        self.head += 1
+        return self.head - 1
+
+    def compare(self, last, octets, position, offset, length, seen, ts_ns):
+        """Hold a segment against the chain that ends in row `last`.
+
+        Gives `CONFLICT` if octets it has in common with one of them differ, plus `SAME_PACKET` if
+        it is another copy of one of them, captured within `Limits.duplicate_ns`.
+        """
+        result: cython.int = 0
+        number: cython.longlong = last
+        row: cython.longlong
+        first: cython.longlong
+        stop: cython.longlong
+        there: cython.longlong
+        count: cython.longlong
+        for count in range(self.segments):
+            if number < 0 or number + ROWS < self.head:
+                break
+            row = (number & (ROWS - 1)) * FIELDS
+            if seen - self.table[row + 5] > self.octets:
+                break
+            number = self.table[row]
+            there = self.table[row + 3]
+            if there == offset and self.table[row + 4] == length:
+                if _near(self.table[row + 6], ts_ns, self.duplicate_ns):
+                    result |= SAME_PACKET
+            first = max(offset, there)
+            stop = min(offset + length, there + self.table[row + 4])
+            if first < stop:
+                block = self.blocks[self.table[row + 1]]
+                there = self.table[row + 2] + first - there
+                old = block[there : there + stop - first]
+                there = position + first - offset
+                if old != octets[there : there + stop - first]:
+                    result |= CONFLICT
+        return result
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
+    """Whether two times lie within `distance`; not when one is unknown. Halved: nothing overflows."""
+    if a == NO_TIME or b == NO_TIME:
+        return 0
+    if a < b:
+        a, b = b, a
+    return (a >> 1) - (b >> 1) <= distance >> 1

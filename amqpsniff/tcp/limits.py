@@ -1,0 +1,96 @@
+"""Every bound of the TCP stage, with its reason.
+
+A capture decides how much is put into each of these stores, so each has an end, and reaching it is
+counted or a finding, never an error. Times are capture time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MILLISECOND = 1_000_000
+SECOND = 1_000_000_000
+
+
+class Limits(NamedTuple):
+    """The bounds of one `Reassembler`; the defaults are for captures of any size in 300 MB."""
+
+    # Conversations followed at once. One costs about 1.2 kB; a SYN flood would open them without
+    # end. A broker with more clients than this is rare, and quiet ones are forgotten first.
+    conversations: int = 65_536
+
+    # Conversations remembered after their end, so that the last acknowledgements and retransmissions
+    # of one do not open another. They follow within seconds; a record costs about 300 octets.
+    closed_conversations: int = 16_384
+
+    # Octets held back behind a hole, per half-stream: more than the largest window in use
+    # (tcp_rmem: 6 MiB on Linux) twice over, since a receiver cannot have taken more than its window
+    # beyond a hole. Each held segment counts `HELD_SEGMENT_OCTETS` more, for what its record costs,
+    # so that segments of one octet do not cost a hundred times the limit.
+    held_octets: int = 16 * 1024 * 1024
+
+    # The same for all half-streams together: a capture that lost packets everywhere.
+    held_octets_total: int = 64 * 1024 * 1024
+
+    # How long a hole is waited for when the receiver has acknowledged what lies beyond it: it got
+    # the segment, so if the capture has it, it is a matter of two queues or two interfaces being
+    # read out of step. Segments of the same conversation, or time, whichever comes first.
+    acked_hole_segments: int = 8
+    acked_hole_ns: int = 10 * MILLISECOND
+
+    # And when the other direction was not captured, so that nothing says what arrived: longer than
+    # a retransmission timeout after a few losses in a row, and about a window of segments.
+    unacked_hole_segments: int = 256
+    unacked_hole_ns: int = 2 * SECOND
+
+    # How long a conversation stays open for the acknowledgement of its last FIN.
+    linger_ns: int = SECOND
+
+    # The last segments delivered to compare retransmissions with. Blocks of packets are kept alive
+    # for it, so it also ends `history_octets` of captured packets ago.
+    history_segments: int = 16
+    history_octets: int = 8 * 1024 * 1024
+
+    # Two copies of one segment within this time are one packet captured at two places: TCP does not
+    # retransmit so soon (its shortest timer is two clock ticks of several milliseconds).
+    duplicate_ns: int = MILLISECOND
+
+    # Farther than this from the expected sequence number nothing can be: ahead, the largest window
+    # TCP can offer (RFC 7323 §2.3); behind, several times the largest window in use.
+    impossible_ahead_octets: int = 1 << 30
+    impossible_behind_octets: int = 64 * 1024 * 1024
+
+    # Impossible segments in a row that follow each other before they are believed: then so much of
+    # the conversation is missing from the capture that it is taken for a new one.
+    impossible_in_a_row: int = 3
+
+    # After the end of a conversation data this near to its last octet belongs to it.
+    closed_near_octets: int = 16 * 1024 * 1024
+
+    # Findings about overlaps per conversation; a hostile one could make one for every packet.
+    conflict_findings: int = 16
+
+    # IP fragments waiting for the rest of their packet (RFC 791 gives 15 s, Linux 30 s).
+    fragment_ns: int = 30 * SECOND
+    fragmented_packets: int = 1024
+    fragment_octets: int = 4 * 1024 * 1024
+
+    # Fragments of one packet: 64 KiB at the smallest MTU of IPv4 hosts is 120.
+    fragments_per_packet: int = 256
+
+
+HELD_SEGMENT_OCTETS = 256
+"""What the record of a held segment costs, measured with `sys.getsizeof` and rounded up."""
+
+NO_TIME = -(2**63)
+"""`ts_ns` of a packet whose record carries no time."""
+
+NEVER = 2**63 - 1
+"""A deadline that no capture time reaches."""
+
+
+def later(ts_ns: int, wait_ns: int) -> int:
+    """The time `wait_ns` after `ts_ns`; `NEVER` when that has no time or does not fit."""
+    if ts_ns == NO_TIME or ts_ns >= NEVER - wait_ns:
+        return NEVER
+    return ts_ns + wait_ns

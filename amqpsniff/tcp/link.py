@@ -1,0 +1,222 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Link layers: from the first octet of a packet to its IPv4 or IPv6 header.
+
+Every link type ends in one of two ways of naming what follows: an EtherType, or a PPP protocol
+number, which is turned into one. Tags that may stand between (802.1Q in any depth, MPLS labels,
+PPPoE, LLC/SNAP) are taken off one after the other, `MAX_TAGS` of them at most.
+
+A place is one integer, `EtherType << PLACE_BITS | offset`; `NOT_IP` is the place of everything that
+leads to no IP header, also because the packet was cut before it.
+
+Link types: https://www.tcpdump.org/linktypes.html. What is not read: 802.11, Bluetooth, USB and
+others that carry no AMQP; they are counted as not IP.
+"""
+
+import cython
+
+NOT_IP: cython.longlong = -1
+PLACE_BITS: cython.int = 40
+PLACE_MASK: cython.longlong = (1 << 40) - 1
+
+# A real packet has a handful; the bound keeps a crafted one from costing more than its neighbours.
+MAX_TAGS: cython.int = 16
+
+IPV4: cython.int = 0x0800
+IPV6: cython.int = 0x86DD
+ETHERNET_BRIDGING: cython.int = 0x6558
+MPLS: cython.int = 0x8847
+MPLS_UPSTREAM: cython.int = 0x8848
+PPPOE_SESSION: cython.int = 0x8864
+CISCO_METADATA: cython.int = 0x8909
+
+LINK_NULL: cython.int = 0
+LINK_ETHERNET: cython.int = 1
+LINK_PPP: cython.int = 9
+LINK_PPP_HDLC: cython.int = 50
+LINK_PPPOE: cython.int = 51
+LINK_RAW: cython.int = 101
+LINK_CISCO_HDLC: cython.int = 104
+LINK_LOOP: cython.int = 108
+LINK_COOKED: cython.int = 113
+LINK_IPV4: cython.int = 228
+LINK_IPV6: cython.int = 229
+LINK_COOKED_2: cython.int = 276
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _u16(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.int:
+    return octets[at] << 8 | octets[at + 1]
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _place(ethertype: cython.longlong, at: cython.longlong) -> cython.longlong:
+    return ethertype << PLACE_BITS | at
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _ppp(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """The place after a PPP protocol field of one or two octets (RFC 1661 §6.5)."""
+    protocol: cython.int
+    if end - at < 2:
+        return NOT_IP
+    if octets[at] & 1:
+        protocol = octets[at]
+        at += 1
+    else:
+        protocol = _u16(octets, at)
+        at += 2
+    if protocol == 0x0021:
+        return _place(IPV4, at)
+    if protocol == 0x0057:
+        return _place(IPV6, at)
+    if protocol == 0x0281:
+        return _place(MPLS, at)
+    return NOT_IP
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _mpls(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """The place after one label (RFC 3032); the last one says nothing of what it carries: guess."""
+    first: cython.int
+    if end - at < 5:
+        return NOT_IP
+    at += 4
+    if not octets[at - 2] & 1:
+        return _place(MPLS, at)
+    first = octets[at] >> 4
+    if first == 4:
+        return _place(IPV4, at)
+    if first == 6:
+        return _place(IPV6, at)
+    if first == 0:  # a pseudowire control word (RFC 4385), then Ethernet
+        return _place(ETHERNET_BRIDGING, at + 4)
+    return NOT_IP
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _peel(
+    octets: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    end: cython.longlong,
+    ethertype: cython.int,
+) -> cython.longlong:
+    """The place after one thing that is not yet IP."""
+    if ethertype in (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300):
+        return _place(_u16(octets, at + 2), at + 4) if end - at >= 4 else NOT_IP
+    if ethertype == ETHERNET_BRIDGING:
+        return _place(_u16(octets, at + 12), at + 14) if end - at >= 14 else NOT_IP
+    if ethertype == MPLS or ethertype == MPLS_UPSTREAM:
+        return _mpls(octets, at, end)
+    if ethertype == PPPOE_SESSION:
+        return _ppp(octets, at + 6, end)
+    if ethertype == CISCO_METADATA:
+        return _place(_u16(octets, at + 6), at + 8) if end - at >= 8 else NOT_IP
+    if ethertype <= 1500:  # a length: LLC and SNAP (RFC 1042)
+        if end - at >= 8 and octets[at] == 0xAA and octets[at + 1] == 0xAA:
+            return _place(_u16(octets, at + 6), at + 8)
+    return NOT_IP
+
+
+def ip_place(octets, at, end, ethertype):
+    """The place of the IP header below `ethertype`, whose contents start at `at`; or `NOT_IP`."""
+    place: cython.longlong = _place(ethertype, at)
+    tag: cython.int
+    kind: cython.int
+    for tag in range(MAX_TAGS):
+        kind = cython.cast(cython.int, place >> PLACE_BITS)
+        if kind == IPV4 or kind == IPV6:
+            return place
+        place = _peel(octets, place & PLACE_MASK, end, kind)
+        if place < 0:
+            return NOT_IP
+    return NOT_IP
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _by_version(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    if end - at < 1:
+        return NOT_IP
+    if octets[at] >> 4 == 4:
+        return _place(IPV4, at)
+    if octets[at] >> 4 == 6:
+        return _place(IPV6, at)
+    return NOT_IP
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _by_address_family(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """NULL and LOOP: an address family in the byte order of a host that is not ours to know."""
+    family: cython.int
+    if end - at < 4:
+        return NOT_IP
+    if octets[at] == 0 and octets[at + 1] == 0:
+        family = _u16(octets, at + 2)
+    else:
+        family = octets[at + 1] << 8 | octets[at]
+    if family == 2:
+        return _place(IPV4, at + 4)
+    if family in (10, 24, 28, 30):  # AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS
+        return _place(IPV6, at + 4)
+    return NOT_IP
+
+
+def link_place(octets, at, end, link_type):
+    """The place of the IP header of a packet at `at` (captured up to `end`); or `NOT_IP`."""
+    size: cython.longlong = end - at
+    if link_type == LINK_ETHERNET:
+        return ip_place(octets, at, end, ETHERNET_BRIDGING)
+    if link_type == LINK_COOKED:
+        return ip_place(octets, at + 16, end, _u16(octets, at + 14)) if size >= 16 else NOT_IP
+    if link_type == LINK_COOKED_2:
+        return ip_place(octets, at + 20, end, _u16(octets, at)) if size >= 20 else NOT_IP
+    if link_type == LINK_RAW or link_type == 12 or link_type == 14:
+        return _by_version(octets, at, end)
+    if link_type == LINK_NULL or link_type == LINK_LOOP:
+        return _by_address_family(octets, at, end)
+    if link_type == LINK_IPV4:
+        return _place(IPV4, at)
+    if link_type == LINK_IPV6:
+        return _place(IPV6, at)
+    if link_type == LINK_CISCO_HDLC:
+        return ip_place(octets, at + 4, end, _u16(octets, at + 2)) if size >= 4 else NOT_IP
+    return _ppp_link(octets, at, end, link_type)
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _ppp_link(
+    octets: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    end: cython.longlong,
+    link_type: cython.int,
+) -> cython.longlong:
+    place: cython.longlong
+    if link_type == LINK_PPPOE:
+        place = _ppp(octets, at + 6, end)
+    elif link_type == LINK_PPP or link_type == LINK_PPP_HDLC:
+        if end - at >= 4 and octets[at] in (0x0F, 0x8F):  # Cisco HDLC on the same link type
+            place = _place(_u16(octets, at + 2), at + 4)
+        elif end - at >= 4 and octets[at] == 0xFF and octets[at + 1] == 0x03:
+            place = _ppp(octets, at + 2, end)
+        else:
+            place = _ppp(octets, at, end)
+    else:
+        return NOT_IP
+    if place < 0:
+        return NOT_IP
+    return ip_place(octets, place & PLACE_MASK, end, place >> PLACE_BITS)

@@ -1,0 +1,244 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""TCP reassembly: batches of packets in, events of conversations out.
+
+The ordinary segment, the next one of its half-stream with nothing missing on either side, goes
+through one loop: its conversation is found in a small cache, one event row is written, counters move.
+Everything else (a new conversation, SYN, FIN, RST, a hole, a retransmission, a cut payload) leaves
+the loop for `_unusual` and the modules beside this one.
+
+Events come in the order in which the packets made them known, and depend on the packets only, never
+on how these came in batches. Time is the packets' own: a hole's or an end's deadline passes when a
+packet of any conversation shows a later time.
+
+When a conversation is opened: by a SYN, by the answer to one, or by payload. When it is closed: by a
+RST that is possible where it stands; when both FINs were reached and acknowledged (or some time
+after); when its endpoints are used again with another initial sequence number; when three segments
+in a row agree on a place where it cannot be; by the limit on conversations; by `finish`.
+"""
+
+from array import array
+
+import cython
+
+from .fragments import Fragments
+from .headers import HeaderParser
+from .limits import Limits
+from .stream import StreamBatch
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
+    from cython.cimports.amqpsniff.tcp.follow import Follower  # type: ignore
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+else:
+    from .events import EventWriter
+    from .follow import Follower
+    from .half_stream import HalfStream
+    from .history import History
+
+DATA: cython.int = 1
+SYN_FIN_RST: cython.int = 7
+ACK: cython.int = 16
+MASK: cython.longlong = 0xFFFFFFFF
+
+# Packets whose headers are read at once: their rows (112 octets each) stay in the second-level cache.
+CHUNK: cython.longlong = 1024
+
+# Columns of a segment's row (named in `amqpsniff.tcp.headers`).
+FIELDS: cython.longlong = 14
+
+# Cells of the cache from addresses and ports to half-streams, each of 6 integers. A miss costs one
+# look-up in a dict, so a crafted set of addresses gains nothing.
+CELLS: cython.longlong = 4096
+CELL: cython.longlong = 6
+
+# Events made ready beside one for each packet.
+SPARE_EVENTS: cython.longlong = 8
+
+
+@cython.cclass
+class Reassembler:
+    """Batches of packets in, batches of TCP events out: `feed` for each, `finish` after the last.
+
+    `ports`: only conversations that have one of them are followed; null for all. `limits`: bounds,
+    for tests and unusual machines. Nothing a packet contains raises.
+    """
+
+    parser: object
+    fragments: object
+    follower: Follower
+    writer: EventWriter
+    history: History
+    halves: list
+    cache: cython.longlong[::1]
+    ahead_limit: cython.longlong
+    packets: cython.longlong
+    segments: cython.longlong
+
+    def __init__(self, ports: frozenset[int] | None = None, limits: Limits = Limits()) -> None:
+        self.fragments = Fragments(limits)
+        self.parser = HeaderParser(ports, self.fragments)
+        self.follower = Follower(limits)
+        self.writer = self.follower.writer
+        self.history = self.follower.history
+        self.halves = self.follower.table.halves
+        self.cache = array("q", [-1]) * (CELLS * CELL)
+        self.ahead_limit = limits.impossible_ahead_octets
+        self.packets = self.segments = 0
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was seen so far, in packets or segments.
+
+        `packets` = `not_ip` + `not_tcp` + `malformed` + `other_ports` + `fragments` that completed
+        nothing + `segments`. `cut`: segments whose payload the snap length cut. `duplicates`:
+        segments that are one packet captured twice; they are not `retransmissions`.
+        """
+        return {
+            "packets": self.packets,
+            **self.parser.counts(),
+            "fragments": self.fragments.count,
+            "segments": self.segments,
+            "cut": self.follower.cut,
+            "retransmissions": self.follower.retransmissions,
+            "duplicates": self.follower.duplicates,
+            "out_of_order": self.follower.out_of_order,
+            "impossible": self.follower.impossible,
+        }
+
+    def feed(self, batch: object) -> StreamBatch:
+        """Take a `PacketBatch`; gives the events its packets made known."""
+        begin: cython.longlong = batch.begin
+        end: cython.longlong = batch.end
+        chunk: cython.longlong
+        count: cython.longlong
+        self.follower.table.begin_batch()
+        self.writer.reserve(end - begin + SPARE_EVENTS)
+        self.history.begin_batch(batch.octets, self.parser.octets_seen())
+        for chunk in range(begin, end, CHUNK):
+            count = self.parser.parse(batch, chunk, min(chunk + CHUNK, end), self.writer.extra)
+            self._segments(batch, count)
+        self.history.end_batch(self.parser.octets_seen())
+        self.packets += end - begin
+        return self.writer.take(batch.octets, self.follower.table.conversations)
+
+    def finish(self) -> StreamBatch:
+        """No more packets: every open conversation is given up and closed."""
+        self.follower.table.begin_batch()
+        self.follower.close_all()
+        return self.writer.take(b"", self.follower.table.conversations)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _segments(self, batch: object, count: cython.longlong) -> cython.int:
+        """The hot loop: `count` rows of the parser."""
+        rows: cython.longlong[::1] = self.parser.segments()
+        numbers: cython.longlong[::1] = batch.number
+        times: cython.longlong[::1] = batch.ts_ns
+        octets: bytes = batch.octets
+        half: HalfStream
+        other: HalfStream
+        row: cython.longlong
+        at: cython.longlong
+        number: cython.longlong
+        ts_ns: cython.longlong
+        length: cython.longlong
+        ahead: cython.longlong
+        index: cython.int
+        for row in range(count):
+            at = row * FIELDS
+            number = numbers[rows[at]]
+            ts_ns = times[rows[at]]
+            self.history.seen = rows[at + 13]
+            self.follower.serial += 1
+            if ts_ns >= self.follower.next_deadline:
+                self.follower.expire(ts_ns)
+            index = self._find(rows, at)
+            if index < 0:
+                index = self.follower.unknown(rows, at, number, ts_ns)
+                if index < 0:
+                    continue
+            half = self.halves[index]
+            if rows[at + 8] & SYN_FIN_RST == 0 and not half.slow:
+                other = self.halves[index ^ 1]
+                ahead = 0
+                if rows[at + 8] & ACK:
+                    other.ack_seen = 1
+                    ahead = (rows[at + 7] - other.next_seq) & MASK
+                length = rows[at + 12]
+                if ahead == 0 or ahead > self.ahead_limit or other.next_seq < 0:
+                    if length == 0 or (
+                        rows[at + 6] == half.next_seq
+                        and rows[at + 11] == length
+                        and rows[at + 9] < 0
+                    ):
+                        half.packets += 1
+                        half.last_number = number
+                        half.last_ns = ts_ns
+                        half.activity = self.follower.serial
+                        if length > 0:
+                            self._deliver(half, rows[at + 10], length, number, ts_ns)
+                        continue
+            self.follower.unusual(octets, index, rows, at, number, ts_ns)
+        self.segments += count
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1, check=True)
+    def _deliver(
+        self,
+        half: HalfStream,
+        start: cython.longlong,
+        length: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
+        """Hand on payload that is next in its half-stream and whole."""
+        self.writer.append(DATA, half.index, -1, start, length, half.next_offset, number, ts_ns)
+        half.last_row = self.history.add(
+            half.last_row,
+            self.history.block,
+            start,
+            half.next_offset,
+            length,
+            self.history.seen,
+            ts_ns,
+        )
+        half.next_offset += length
+        half.next_seq = (half.next_seq + length) & MASK
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=True)
+    def _find(self, rows: cython.longlong[::1], at: cython.longlong) -> cython.int:
+        """The half-stream of a segment, or -1. A cell is true while its half-stream points back."""
+        half: HalfStream
+        index: cython.int
+        ports: cython.longlong = rows[at + 5]
+        cell: cython.longlong = (
+            (rows[at + 2] & MASK) * 3 + (rows[at + 4] & MASK) * 5 + (ports >> 16) * 7 + ports * 13
+        ) & (CELLS - 1)
+        slot: cython.longlong = cell * CELL
+        if (
+            self.cache[slot] == ports
+            and self.cache[slot + 1] == rows[at + 2]
+            and self.cache[slot + 2] == rows[at + 4]
+            and self.cache[slot + 3] == rows[at + 1]
+            and self.cache[slot + 4] == rows[at + 3]
+        ):
+            index = self.cache[slot + 5]
+            half = self.halves[index]
+            if half.open and half.cell == cell:
+                return index
+        index = self.follower.find(rows, at)
+        if index >= 0:
+            half = self.halves[index]
+            half.cell = cell
+            self.cache[slot] = ports
+            self.cache[slot + 1] = rows[at + 2]
+            self.cache[slot + 2] = rows[at + 4]
+            self.cache[slot + 3] = rows[at + 1]
+            self.cache[slot + 4] = rows[at + 3]
+            self.cache[slot + 5] = index
+        return index

@@ -1,0 +1,117 @@
+"""What reassembly hands on: events of TCP conversations as rows over the packets' own octets.
+
+Four kinds of event, in the order in which they became known:
+
+* `OPEN`: a conversation begins; nothing of it comes before. Its object is `conversations[half >> 1]`.
+* `DATA`: the next `length` octets of one half-stream, at `octets[start:start + length]`, or in
+  `extra[source]` where they had to be held back.
+* `GAP`: `length` octets of a half-stream that the capture has not; the next `DATA` follows them.
+* `CLOSE`: the conversation is over; nothing of it comes after.
+
+Within one half-stream `DATA` and `GAP` are contiguous: each `stream_offset` is the one before plus
+its `length`. Several conversations interleave as they do in the capture.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+OPEN = 0
+DATA = 1
+GAP = 2
+CLOSE = 3
+
+KIND_NAMES = ("open", "data", "gap", "close")
+
+
+class TcpFinding(NamedTuple):
+    """One thing wrong with a conversation's segments; `code` is a row of `amqpsniff.findings`."""
+
+    code: str
+    conversation: Conversation
+    packet_number: int
+    ts_ns: int
+    detail: str
+
+
+class StreamBatch:
+    """Events of one batch of packets: rows 0 to `count - 1` of the arrays.
+
+    `half` is slot * 2 + direction; direction 0 is the originator. A slot names one conversation
+    from its `OPEN` to its `CLOSE` and is given to another one in a later batch at the earliest, so
+    `conversations[half >> 1]` is right for every row. The list is the reassembler's own: it is good
+    until the next `feed`. `source` is -1 for `octets` and otherwise an index into `extra`. For `GAP`
+    `length` is the number of octets missing and `start` is 0; for `OPEN` and `CLOSE` both are 0.
+    `stream_offset` counts from the octet after the SYN, or from the first captured octet where the
+    SYN was not captured. `number` and `ts_ns` are those of the packet that made the event known.
+    """
+
+    __slots__ = (
+        "octets",
+        "extra",
+        "count",
+        "kind",
+        "half",
+        "source",
+        "start",
+        "length",
+        "stream_offset",
+        "number",
+        "ts_ns",
+        "conversations",
+        "findings",
+    )
+
+    def __init__(
+        self,
+        octets: bytes,
+        extra: list[bytes],
+        columns: tuple[array[int], ...],
+        conversations: list[Conversation | None],
+        findings: list[TcpFinding],
+    ) -> None:
+        self.octets = octets
+        self.extra = extra
+        self.kind, self.half, self.source = columns[:3]
+        self.start, self.length, self.stream_offset, self.number, self.ts_ns = columns[3:]
+        self.count = len(self.kind)
+        self.conversations = conversations
+        self.findings = findings
+
+    def __len__(self) -> int:
+        return self.count
+
+    def payload(self, row: int) -> bytes:
+        """The octets of a `DATA` row (a copy; for people and tests, not for the decoder)."""
+        source = self.source[row]
+        block = self.octets if source < 0 else self.extra[source]
+        start = self.start[row]
+        return block[start : start + self.length[row]]
+
+    def events(self) -> Iterator[tuple[str, Conversation, int, int, int, bytes | int]]:
+        """Rows as (kind name, conversation, direction, stream offset, packet number, payload).
+
+        The payload is octets for `data`, the number of octets missing for `gap`, b"" otherwise.
+        """
+        for row in range(self.count):
+            kind, half = self.kind[row], self.half[row]
+            conversation = self.conversations[half >> 1]
+            assert conversation is not None
+            payload: bytes | int = b""
+            if kind == DATA:
+                payload = self.payload(row)
+            elif kind == GAP:
+                payload = self.length[row]
+            yield (
+                KIND_NAMES[kind],
+                conversation,
+                half & 1,
+                self.stream_offset[row],
+                self.number[row],
+                payload,
+            )
