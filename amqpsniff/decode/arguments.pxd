@@ -1,0 +1,23 @@
+from amqpsniff.decode.values cimport ValueReader
+
+cdef class ArgumentDecoder:
+    cdef public bint show_secrets
+    cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
+    cdef const unsigned char[::1] known, types, roles, keys
+    cdef dict far
+    cdef long long[::1] starts, lengths
+    cdef public int method, class_id, method_id, reply_code, flags
+    cdef public int about_class, about_method, version_major, version_minor
+    cdef public long long delivery_tag, frame_max
+    cdef public bytes safe_text
+    cdef int find(self, int dialect, int class_id, int method_id) except? -2
+    cdef int decode(self, ValueReader reader, int dialect, long long at, long long end, bint whole) except? -1
+    cdef int _forget(self) except? -1
+    cdef int _arguments(self, ValueReader reader, int method, long long at, long long end) except? -1
+    cdef int _bit(self, ValueReader reader, int i, int value) except? -1
+    cdef long long _value(self, ValueReader reader, int i, long long at, long long end) except? -1
+    cdef long long _long_value(self, ValueReader reader, int kind, int role, long long at, long long end) except? -1
+    cdef long long _inline_content(self, ValueReader reader, long long at, long long end) except? -1
+    cdef int _reply_text(self, ValueReader reader, long long at) except? -1
+    cdef int _tag(self, ValueReader reader, int role, long long value) except? -1
+    cdef int _number(self, int role, long long value) except? -1

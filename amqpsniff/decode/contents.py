@@ -1,0 +1,407 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Contents: a method, its header and its body, put together into one message row.
+
+Per half-stream and channel a content is open or it is not (`state.Content`); frames of different
+channels interleave freely. A frame that does not fit the state of its channel is a finding, unless
+octets were lost before it: then it is what is left of a content whose beginning is missing.
+
+A body is not kept unless it was asked for. Octets that are missing from the capture are counted:
+`body_captured` is what was there, and a message that lacks any is `truncated`; of its body only the
+octets before the first missing one are kept.
+"""
+
+from operator import attrgetter
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode import plan, rows
+from amqpsniff.decode.values import oddity_codes
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
+        ArgumentDecoder,
+    )
+    from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
+        PropertyDecoder,
+    )
+    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
+        MessageRows,
+        copy_text,
+    )
+    from cython.cimports.amqpsniff.decode.state import Content, Half  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
+        ValueReader,
+    )
+else:
+    from amqpsniff.decode.arguments import ArgumentDecoder
+    from amqpsniff.decode.properties import PropertyDecoder
+    from amqpsniff.decode.rows import MessageRows, copy_text
+    from amqpsniff.decode.state import Content, Half
+    from amqpsniff.decode.values import ValueReader
+
+MAX_OPEN_CONTENTS = 2047
+"""Contents open at once in one half-stream: RabbitMQ's default channel-max. A hostile stream could
+open one on each of 65,535 channels, in every connection."""
+
+MAX_BODY_OCTETS = 128 * 1024 * 1024
+"""Octets of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
+3.13. A body that does not fit has its size but no octets."""
+
+_NULL = NULL
+_BY_NUMBER = attrgetter("number")
+_COMPLETE, _TRUNCATED, _INCOMPLETE = rows.COMPLETE, rows.TRUNCATED, rows.INCOMPLETE
+_AWAIT_METHOD, _AWAIT_HEADER, _AWAIT_BODY = 0, 1, 2
+
+
+class ContentAssembler:
+    """Puts contents together and writes `MessageRows`.
+
+    Args:
+        messages: Where the rows go.
+        reading: The reading of field-value tags.
+        report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
+        new_hash: Makes a hash object for `body_sha256`, or None.
+        keep_bodies: Whether bodies are kept.
+    """
+
+    def __init__(self, messages, reading, report, new_hash, keep_bodies):
+        self.messages = messages
+        self.reader = ValueReader(messages.headers, reading)
+        self.properties = PropertyDecoder()
+        self.report = report
+        self.new_hash = new_hash
+        self.keep_bodies = keep_bodies
+        self.flags_of = plan.flag_masks
+        self.held = 0
+        self.capture_code = 0
+
+    def _find(self, half, channel):
+        """The content of a channel, open or not; None when there never was one."""
+        if half.active.channel == channel:
+            return half.active
+        if half.others:
+            return half.others.get(channel)
+        return None
+
+    def _place(self, half, channel, number, ts_ns):
+        """The content object to open on a channel."""
+        content = self._find(half, channel)
+        if content is not None:
+            return content
+        if half.active.state == _AWAIT_METHOD:
+            return half.active
+        if len(half.others) >= MAX_OPEN_CONTENTS:
+            self._forget_oldest(half, number, ts_ns)
+        half.others[half.active.channel] = half.active
+        half.active = Content()
+        return half.active
+
+    def _forget_oldest(self, half, number, ts_ns):
+        channel = next(iter(half.others))
+        content = half.others.pop(channel)
+        if content.state != _AWAIT_METHOD:
+            self.report("channel-limit", half, channel, number, ts_ns, "")
+            self._emit(half, content, _INCOMPLETE, number)
+        return 0
+
+    def method(self, half, channel, decoder, reader, at, end, number, ts_ns):
+        """A method that carries content: open one on its channel."""
+        content: Content = self._place(half, channel, number, ts_ns)
+        if content.state != _AWAIT_METHOD:
+            self._interrupt(half, content, number, ts_ns)
+        content.open(channel)
+        if half.lossy:
+            half.opened_since.add(channel)
+        content.method = decoder.method
+        content.class_id = decoder.class_id
+        content.number = number
+        content.ts_ns = ts_ns
+        content.last_number = number
+        content.delivery_tag = decoder.delivery_tag
+        content.reply_code = decoder.reply_code
+        content.flags = decoder.flags
+        content.safe_text = decoder.safe_text
+        content.store.put(reader.data, at, end - at)
+        i: cython.int
+        for i in range(6):
+            content.starts[i] = decoder.starts[i] - at if decoder.starts[i] >= 0 else -1
+            content.lengths[i] = decoder.lengths[i]
+        return 0
+
+    def other_method(self, half, channel, number, ts_ns):
+        """A method without content: one that is open on the channel ends here."""
+        content = self._find(half, channel)
+        if content is not None and content.state != _AWAIT_METHOD:
+            self._interrupt(half, content, number, ts_ns)
+        return 0
+
+    def _interrupt(self, half, content, number, ts_ns):
+        """A content ends before it is complete."""
+        if content.lossy:
+            self._emit(half, content, _TRUNCATED, number)
+            return 0
+        if content.state == _AWAIT_BODY and content.body_seen:
+            detail = f"{content.body_seen} of {content.body_size} octets before the next method"
+            self.report("content-body-shorter", half, content.channel, number, ts_ns, detail)
+        else:
+            self.report("content-interrupted", half, content.channel, number, ts_ns, "")
+        self._emit(half, content, _INCOMPLETE, number)
+        return 0
+
+    def _orphan(self, half, channel, number, ts_ns, detail):
+        """A content frame without its beginning, which may have been lost."""
+        if not half.lossy or channel in half.opened_since:
+            self.report("content-unexpected-frame", half, channel, number, ts_ns, detail)
+
+    def lose(self, half):
+        """Octets of unknown meaning are missing: what is open may have lost frames."""
+        half.lossy = True
+        half.opened_since = set()
+        half.active.lossy = True
+        for content in half.others.values():
+            content.lossy = True
+
+    def header(self, half, channel, reader, at, end, whole, number, ts_ns):
+        """A content header frame with payload `at`..`end`."""
+        content = self._find(half, channel)
+        if content is None or content.state != _AWAIT_HEADER:
+            self._orphan(half, channel, number, ts_ns, "content header without a method")
+            if content is not None and content.state == _AWAIT_BODY:
+                self._interrupt(half, content, number, ts_ns)
+            return 0
+        open_content: Content = content
+        if end - at < 12:
+            if whole:
+                self.report("properties-malformed", half, channel, number, ts_ns,
+                            f"content header of {end - at} octets")  # fmt: skip
+            self._emit(half, open_content, _TRUNCATED, number)
+            return 0
+        self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
+        open_content.header_start = open_content.store.used
+        open_content.store.put(reader.data, at, end - at)
+        open_content.header_end = open_content.store.used
+        size: cython.longlong = reader.i64(at + 4)
+        if size < 0:
+            self.report("number-out-of-range", half, channel, number, ts_ns, "body size")
+            size = 0x7FFFFFFFFFFFFFFF
+        open_content.body_size = size
+        open_content.last_number = number
+        open_content.state = _AWAIT_BODY
+        if size == 0:
+            self._emit(half, open_content, _COMPLETE, number)
+        elif self.new_hash is not None or self.keep_bodies:
+            self._begin_body(half, open_content, number, ts_ns)
+        return 0
+
+    def _begin_body(self, half, content, number, ts_ns):
+        if self.new_hash is not None:
+            content.hash = self.new_hash()
+        if self.keep_bodies:
+            content.chunks = []
+
+    def _check_header(self, half, content, reader, at, end, whole, number, ts_ns):
+        class_id: cython.int = reader.u16(at)
+        answer: cython.int = self.properties.locate(reader, class_id, at + 12, end)
+        if class_id == content.class_id and answer == 0 and reader.u16(at + 2) == 0:
+            return 0
+        if class_id != content.class_id:
+            detail = f"class {class_id}, method of class {content.class_id}"
+            self.report("content-class-wrong", half, content.channel, number, ts_ns, detail)
+        if reader.u16(at + 2):
+            detail = f"weight {reader.u16(at + 2)}"
+            self.report("content-weight", half, content.channel, number, ts_ns, detail)
+        if answer == 3:
+            detail = f"flags {reader.u16(at + 12):#06x}"
+            self.report("property-flags-undefined", half, content.channel, number, ts_ns, detail)
+        elif answer and whole:
+            self.report("properties-malformed", half, content.channel, number, ts_ns,
+                        "octets left over" if answer == 2 else "octets missing")  # fmt: skip
+        return 0
+
+    def body_octets(self, half, channel, reader, at, count):
+        """Octets of a body, a frame or a piece of one."""
+        content = self._find(half, channel)
+        if content is None or content.state != _AWAIT_BODY:
+            return 0
+        open_content: Content = content
+        open_content.body_seen += count
+        if open_content.hash is not None or open_content.chunks is not None:
+            self._take(half, open_content, reader, at, count)
+        return 0
+
+    def _take(self, half, content, reader, at, count):
+        octets: bytes = bytes(reader.data[at : at + count])
+        if content.hash is not None:
+            content.hash.update(octets)
+        if content.chunks is not None and not content.body_missing:
+            if self.held + count > MAX_BODY_OCTETS:
+                self.report("body-limit", half, content.channel, content.number, content.ts_ns, "")
+                self._drop_chunks(content)
+            else:
+                content.chunks.append(octets)
+                self.held += count
+        return 0
+
+    def _drop_chunks(self, content):
+        self.held -= sum(map(len, content.chunks))
+        content.chunks = None
+
+    def body_missing(self, half, channel, count):
+        """Octets of a body that are not in the capture."""
+        content = self._find(half, channel)
+        if content is not None and content.state == _AWAIT_BODY:
+            content.body_seen += count
+            content.body_missing += count
+        return 0
+
+    def body_end(self, half, channel, number, ts_ns):
+        """A body frame ended."""
+        content = self._find(half, channel)
+        if content is None or content.state != _AWAIT_BODY:
+            if content is not None and content.state == _AWAIT_HEADER:
+                self._interrupt(half, content, number, ts_ns)
+            else:
+                self._orphan(half, channel, number, ts_ns, "body without a content header")
+            return 0
+        open_content: Content = content
+        open_content.last_number = number
+        if open_content.body_seen < open_content.body_size:
+            return 0
+        if open_content.body_seen > open_content.body_size:
+            if open_content.lossy:
+                open_content.body_missing += 1
+            else:
+                detail = f"{open_content.body_seen} octets, {open_content.body_size} declared"
+                self.report("content-body-longer", half, channel, number, ts_ns, detail)
+        self._emit(half, open_content, _COMPLETE, number)
+        return 0
+
+    def finish(self, half):
+        """The half-stream is over: what is open never ended."""
+        contents = [half.active, *half.others.values()]
+        for content in sorted(contents, key=_BY_NUMBER):
+            if content.state != _AWAIT_METHOD:
+                self._emit(half, content, _INCOMPLETE, content.last_number)
+        half.others.clear()
+        return 0
+
+    def _emit(self, half, content, status, number):
+        """Write the message's row."""
+        out: MessageRows = self.messages
+        reader: ValueReader = self.reader
+        out.reserve()
+        row: cython.longlong = out.rows
+        if status != _INCOMPLETE and content.body_missing:
+            status = _TRUNCATED
+        captured: cython.longlong = content.body_seen - content.body_missing
+        if captured < 0:
+            captured = 0
+        elif content.body_size != _NULL and captured > content.body_size:
+            captured = content.body_size
+        out.capture.values[row] = self.capture_code
+        out.connection.values[row] = half.connection.row_code
+        out.sender.values[row] = (
+            -1 if half.connection.client_direction < 0
+            else half.direction ^ half.connection.client_direction
+        )  # fmt: skip
+        out.channel.values[row] = content.channel
+        out.method.values[row] = content.method
+        out.reply_code.values[row] = content.reply_code
+        out.packet_number.values[row] = content.number
+        out.ts_ns.values[row] = content.ts_ns
+        out.last_packet_number.values[row] = content.last_number
+        out.delivery_tag.values[row] = content.delivery_tag
+        out.body_size.values[row] = content.body_size
+        out.body_captured.values[row] = captured
+        out.status.values[row] = status
+        self._emit_flags(content, row)
+        reader.data = content.store.octets
+        copy_text(out.exchange, reader, content.starts[1], content.lengths[1])
+        copy_text(out.routing_key, reader, content.starts[2], content.lengths[2])
+        copy_text(out.consumer_tag, reader, content.starts[4], content.lengths[4])
+        if content.safe_text is None:
+            copy_text(out.reply_text, reader, content.starts[5], content.lengths[5])
+        else:
+            out.reply_text.put_bytes(content.safe_text.decode(errors="replace").encode())
+            out.reply_text.end_text()
+        self._emit_properties(half, content, row)
+        self._emit_body(content, status)
+        out.rows += 1
+        content.state = _AWAIT_METHOD
+        return 0
+
+    def _emit_flags(self, content, row):
+        """Write the bit arguments; null where the method has no such argument."""
+        out: MessageRows = self.messages
+        flags: cython.int = content.flags
+        has: cython.int = self.flags_of[content.method]
+        out.mandatory.values[row] = (flags & 1) if has & 1 else -1
+        out.immediate.values[row] = ((flags >> 1) & 1) if has & 2 else -1
+        out.redelivered.values[row] = ((flags >> 2) & 1) if has & 4 else -1
+        return 0
+
+    def _emit_properties(self, half, content, row):
+        """Write the property columns."""
+        out: MessageRows = self.messages
+        reader: ValueReader = self.reader
+        found: PropertyDecoder = self.properties
+        if content.header_start < 0:
+            found.forget()
+        else:
+            found.locate(reader, content.class_id, content.header_start + 12, content.header_end)
+        copy_text(out.content_type, reader, found.starts[0], found.lengths[0])
+        copy_text(out.content_encoding, reader, found.starts[1], found.lengths[1])
+        if found.starts[2] < 0:
+            out.headers.end_null()
+        else:
+            reader.oddities = 0
+            reader.put_table(found.starts[2], found.starts[2] + found.lengths[2])
+            out.headers.end_text()
+            for code in oddity_codes(reader.oddities):
+                self.report(code, half, content.channel, content.number, content.ts_ns, "headers")
+        out.delivery_mode.values[row] = self._octet(3)
+        out.priority.values[row] = self._octet(4)
+        copy_text(out.correlation_id, reader, found.starts[5], found.lengths[5])
+        copy_text(out.reply_to, reader, found.starts[6], found.lengths[6])
+        copy_text(out.expiration, reader, found.starts[7], found.lengths[7])
+        copy_text(out.message_id, reader, found.starts[8], found.lengths[8])
+        out.message_timestamp.values[row] = _NULL
+        if found.starts[9] >= 0:
+            ms: cython.longlong = reader.timestamp_ms(found.starts[9])
+            if ms >= 0:
+                out.message_timestamp.values[row] = ms * 1000
+        copy_text(out.type, reader, found.starts[10], found.lengths[10])
+        copy_text(out.user_id, reader, found.starts[11], found.lengths[11])
+        copy_text(out.app_id, reader, found.starts[12], found.lengths[12])
+        copy_text(out.cluster_id, reader, found.starts[13], found.lengths[13])
+        return 0
+
+    def _octet(self, place):
+        """The value of a one-octet property; -1 when it is absent."""
+        start: cython.longlong = self.properties.starts[place]
+        return self.reader.data[start] if start >= 0 else -1
+
+    def _emit_body(self, content, status):
+        """Write the body and its hash, where they were asked for."""
+        out: MessageRows = self.messages
+        if content.body_size == 0 and status == _COMPLETE:
+            if self.new_hash is not None:
+                content.hash = self.new_hash()
+            if self.keep_bodies:
+                content.chunks = []
+        if content.chunks is None:
+            out.body.end_null()
+        else:
+            octets: bytes = b"".join(content.chunks)
+            self.held -= len(octets)
+            out.body.put_bytes(octets)
+            out.body.end_text()
+            content.chunks = None
+        if content.hash is not None and status == _COMPLETE:
+            out.body_sha256.put_bytes(content.hash.hexdigest().encode())
+            out.body_sha256.end_text()
+        else:
+            out.body_sha256.end_null()
+        content.hash = None
+        return 0

@@ -1,0 +1,26 @@
+"""What a client spoke that did not speak AMQP, by its first octets."""
+
+_PREFIXES = (
+    (b"\x16\x03", "TLS"),
+    (b"GET ", "HTTP"),
+    (b"PUT ", "HTTP"),
+    (b"POST", "HTTP"),
+    (b"HEAD", "HTTP"),
+    (b"PRI ", "HTTP/2"),
+    (b"OPTI", "HTTP"),
+    (b"SSH-", "SSH"),
+    (b"PROXY ", "the PROXY protocol"),
+    (b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol"),
+    (b"CONNECT\n", "STOMP"),
+    (b"STOMP\n", "STOMP"),
+)
+
+
+def name_protocol(octets: bytes) -> str:
+    """Name of the protocol that begins with these octets, or the octets themselves in hex."""
+    for prefix, name in _PREFIXES:
+        if octets.startswith(prefix[: len(octets)]) and len(octets) >= min(4, len(prefix)):
+            return f"the client's first octets are those of {name}"
+    if octets[:1] == b"\x10" and octets[2:8] in (b"\x00\x04MQTT", b"\x00\x06MQIs"):
+        return "the client's first octets are those of MQTT"
+    return f"the client's first octets are {octets.hex(' ') or 'none'}"

@@ -1,0 +1,27 @@
+from amqpsniff.decode.arguments cimport ArgumentDecoder
+from amqpsniff.decode.contents cimport ContentAssembler
+from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.decode.state cimport Connection, Half
+from amqpsniff.decode.values cimport ValueReader
+
+cdef class FrameHandler:
+    cdef public FrameRows frames
+    cdef public MessageRows messages
+    cdef public ArgumentDecoder decoder
+    cdef public ValueReader block, scratch
+    cdef public ContentAssembler contents
+    cdef public object report, ports
+    cdef const unsigned char[::1] content, senders, dialects
+    cdef public int known_methods, serial
+    cdef public list connections, captures
+    cdef public dict method_names
+    cpdef int refresh(self, Connection connection) except? -1
+    cpdef int set_client(self, Connection connection, int direction) except? -1
+    cdef int _begin(self, Half half, long long number, long long ts_ns, int channel, int frame_type, long long size) except? -1
+    cpdef int frame(self, Half half, ValueReader reader, int frame_type, int channel, long long size, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
+    cpdef int body_end(self, Half half, long long number, long long ts_ns) except? -1
+    cpdef int protocol_header(self, Half half, long long number, long long ts_ns) except? -1
+    cdef int _method(self, Half half, ValueReader reader, int channel, long long size, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
+    cdef int _learn(self, Half half, ArgumentDecoder decoder) except? -1
+    cdef int _vote(self, Connection connection, int method) except? -1
+    cdef int _unknown_method(self, Half half, ValueReader reader, int channel, long long size, long long number, long long ts_ns) except? -1

@@ -1,0 +1,284 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Frames: what one frame means, as rows.
+
+`FrameHandler` is given frames that are whole (or whose missing octets are known) by the framer, in
+the order of their half-stream. It writes the frame's row, reads methods, hands content to the
+assembler, and learns about the connection: which side is the client, the dialect, frame-max.
+
+Who is the client: the side that sent the SYN, the side that sent a protocol header first, or the
+side that a method may only come from; before there is proof, the side that is not on a well-known
+AMQP port. The dialect comes from the protocol header, then from the server's `connection.start`,
+else from the first method that only one dialect has in that form.
+"""
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode import plan
+from amqpsniff.decode.values import oddity_codes
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
+        ArgumentDecoder,
+    )
+    from cython.cimports.amqpsniff.decode.contents import (  # type: ignore[import-not-found]
+        ContentAssembler,
+    )
+    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
+        FrameRows,
+        MessageRows,
+    )
+    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
+        Connection,
+        Half,
+    )
+    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
+        ValueReader,
+    )
+else:
+    from amqpsniff.decode.arguments import ArgumentDecoder
+    from amqpsniff.decode.contents import ContentAssembler
+    from amqpsniff.decode.rows import FrameRows, MessageRows
+    from amqpsniff.decode.state import Connection, Half
+    from amqpsniff.decode.values import ValueReader
+
+_NULL = NULL
+_METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
+PROTOCOL_HEADER = 256
+"""The frame-type code of a protocol header, which has no type octet."""
+
+AMQP_PORTS = frozenset((5671, 5672))
+
+MAX_METHOD_NAMES = 4096
+"""Names made for unknown class and method numbers; an attacker has 2^32 of them."""
+
+_EXACT, _UNKNOWN, _TOO_SHORT, _TRAILING = 0, 1, 2, 3
+
+
+class FrameHandler:
+    """Turns frames into rows.
+
+    Args:
+        reading: The reading of field-value tags.
+        show_secrets: Write secrets as they are.
+        new_hash: Makes a hash object for bodies, or None.
+        keep_bodies: Whether bodies are kept.
+        ports: Ports that servers listen on, beside the well-known ones.
+        report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
+    """
+
+    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report):
+        self.frames = FrameRows()
+        self.messages = MessageRows()
+        self.decoder = ArgumentDecoder(show_secrets)
+        self.block = ValueReader(self.frames.arguments, reading)
+        self.scratch = ValueReader(self.frames.arguments, reading)
+        self.contents = ContentAssembler(self.messages, reading, report, new_hash, keep_bodies)
+        self.report = report
+        self.ports = AMQP_PORTS | frozenset(ports or ())
+        self.content = bytes(plan.content)
+        self.senders = bytes(plan.senders)
+        self.dialects = bytes(plan.dialects)
+        self.known_methods = len(self.content)
+        self.serial = 0
+        self.connections = []
+        self.captures = []
+        self.method_names = {}
+
+    def use_capture(self, name):
+        """Rows from now on are of this capture."""
+        last: cython.Py_ssize_t = len(self.captures) - 1
+        if last < 0 or self.captures[last] != name:
+            self.captures.append(name)
+        self.frames.capture_code = len(self.captures) - 1
+        self.contents.capture_code = len(self.captures) - 1
+
+    def refresh(self, connection):
+        """Make sure that the connection has a code in the rows being made."""
+        if connection.row_serial != self.serial:
+            self._register(connection)
+        return 0
+
+    def _register(self, connection):
+        if connection.client_direction < 0:
+            self._guess_role(connection)
+        conversation = connection.conversation
+        ends = (conversation.a, conversation.b)
+        client = 1 if connection.client_direction == 1 else 0
+        if connection.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
+            client = 1
+        entry = (conversation.connection_id, ends[client], ends[1 - client])
+        connection.row_code = len(self.connections)
+        connection.row_serial = self.serial
+        self.connections.append(entry)
+
+    def _guess_role(self, connection):
+        """Take the side off a well-known port for the client, until there is proof."""
+        a_known: cython.bint = connection.conversation.ports[0] in self.ports
+        b_known: cython.bint = connection.conversation.ports[1] in self.ports
+        if a_known != b_known:
+            connection.client_direction = 1 if a_known else 0
+
+    def set_client(self, connection, direction):
+        """There is proof which direction the client sends."""
+        if connection.role_proved:
+            return 0
+        connection.role_proved = True
+        if connection.client_direction != direction:
+            connection.client_direction = direction
+            connection.row_serial = -1
+        return 0
+
+    def take(self):
+        """Give away what was made: (frames, messages, connections, captures, method names)."""
+        taken = (self.frames, self.messages, self.connections, self.captures)
+        names = sorted(self.method_names, key=self.method_names.get)
+        self.frames = FrameRows()
+        self.messages = MessageRows()
+        self.block.out = self.scratch.out = self.frames.arguments
+        self.contents.messages = self.messages
+        self.contents.reader.out = self.messages.headers
+        self.connections = []
+        self.captures = []
+        self.method_names = {}
+        self.serial += 1
+        return (*taken, names)
+
+    # frames
+
+    def _begin(self, half, number, ts_ns, channel, frame_type, size):
+        connection: Connection = half.connection
+        if connection.row_serial != self.serial:
+            self._register(connection)
+        self.frames.reserve()
+        sender: cython.int = -1
+        if connection.client_direction >= 0:
+            sender = half.direction ^ connection.client_direction
+        return self.frames.begin(
+            connection.row_code, sender, number, ts_ns, half.frame_offset, channel, frame_type, size
+        )
+
+    def frame(self, half, reader, frame_type, channel, size, at, end, whole, number, ts_ns):
+        """A frame of any type but body, with payload `at`..`end` of the reader's data.
+
+        `whole` is false when the payload was captured only up to `end`.
+        """
+        if frame_type == _METHOD:
+            return self._method(half, reader, channel, size, at, end, whole, number, ts_ns)
+        self._begin(half, number, ts_ns, channel, frame_type, size)
+        self.frames.end_plain()
+        if frame_type == _HEADER:
+            return self.contents.header(half, channel, reader, at, end, whole, number, ts_ns)
+        if frame_type == _HEARTBEAT:
+            if size or channel:
+                detail = f"{size} octets on channel {channel}"
+                self.report("heartbeat-malformed", half, channel, number, ts_ns, detail)
+        elif 0 < frame_type < 11:
+            detail = f"type {frame_type}"
+            self.report("frame-type-unusual", half, channel, number, ts_ns, detail)
+        else:
+            detail = f"type {frame_type}"
+            self.report("frame-type-unknown", half, channel, number, ts_ns, detail)
+        return 0
+
+    def body_end(self, half, number, ts_ns):
+        """The body frame under way ended."""
+        channel: cython.int = half.frame_channel
+        self._begin(half, number, ts_ns, channel, _BODY, half.frame_size)
+        self.frames.end_plain()
+        return self.contents.body_end(half, channel, number, ts_ns)
+
+    def protocol_header(self, half, number, ts_ns):
+        """Eight octets `AMQP…` at the begin of a half-stream."""
+        self._begin(half, number, ts_ns, 0, PROTOCOL_HEADER, 8)
+        self.frames.channel.values[self.frames.rows] = 0
+        return self.frames.end_plain()
+
+    def _method(self, half, reader, channel, size, at, end, whole, number, ts_ns):
+        connection: Connection = half.connection
+        decoder: ArgumentDecoder = self.decoder
+        answer: cython.int
+        self.frames.reserve()
+        if end - at < 4:
+            self._begin(half, number, ts_ns, channel, _METHOD, size)
+            if whole:
+                detail = f"method frame of {size} octets"
+                self.report("arguments-truncated", half, channel, number, ts_ns, detail)
+            return self.frames.end_plain()
+        reader.oddities = 0
+        answer = decoder.decode(reader, connection.dialect, at, end, whole)
+        if answer == _UNKNOWN:
+            return self._unknown_method(half, reader, channel, size, number, ts_ns)
+        method: cython.int = decoder.method
+        if not connection.role_proved and 0 < self.senders[method] < 3:
+            self.set_client(connection, half.direction ^ (self.senders[method] - 1))
+        self._begin(half, number, ts_ns, channel, _METHOD, size)
+        self.frames.end_method(method, decoder, reader)
+        if answer != _EXACT:
+            self._complain(half, answer, channel, whole, method, number, ts_ns)
+        elif connection.dialect == 0:
+            self._vote(connection, method)
+        if reader.oddities:
+            for code in oddity_codes(reader.oddities):
+                self.report(code, half, channel, number, ts_ns, f"arguments of {name_of(method)}")
+        if self.content[method]:
+            return self.contents.method(
+                half, channel, decoder, reader, at, end, number, ts_ns
+            )
+        self.contents.other_method(half, channel, number, ts_ns)
+        if decoder.class_id == 10:
+            self._learn(half, decoder)
+        return 0
+
+    def _learn(self, half, decoder):
+        """Take what connection.start and connection.tune-ok say about the connection."""
+        connection: Connection = half.connection
+        if decoder.method_id == 31 and decoder.frame_max >= 0:
+            connection.frame_max = decoder.frame_max
+        elif decoder.method_id == 10 and connection.dialect == 0:
+            if decoder.version_major == 8:
+                connection.dialect = plan.DIALECT_CODES["0-8"]
+            elif decoder.version_major == 0 and decoder.version_minor == 9:
+                connection.dialect = plan.DIALECT_CODES["0-9-1"]
+        return 0
+
+    def _vote(self, connection, method):
+        """A method that only one dialect has in this form tells the dialect."""
+        mask: cython.int = self.dialects[method]
+        if mask & (mask - 1) == 0:
+            connection.dialect = _bit(mask)
+        return 0
+
+    def _complain(self, half, answer, channel, whole, method, number, ts_ns):
+        """Report arguments that did not fit their payload."""
+        if not whole:
+            code = "arguments-cut"
+        else:
+            code = "arguments-truncated" if answer == _TOO_SHORT else "arguments-trailing"
+        self.report(code, half, channel, number, ts_ns, name_of(method))
+
+    def _unknown_method(self, half, reader, channel, size, number, ts_ns):
+        """Write the row of a method that no dialect knows, named by its numbers."""
+        name = f"{self.decoder.class_id}.{self.decoder.method_id}"
+        self._begin(half, number, ts_ns, channel, _METHOD, size)
+        code: cython.int = -1
+        if name in self.method_names or len(self.method_names) < MAX_METHOD_NAMES:
+            code = self.method_names.setdefault(name, self.known_methods + len(self.method_names))
+        self.frames.end_method(code, self.decoder, reader)
+        self.report("method-unknown", half, channel, number, ts_ns, f"class.method {name}")
+        return self.contents.other_method(half, channel, number, ts_ns)
+
+
+@cython.cfunc
+def _bit(mask: cython.int) -> cython.int:
+    """The number of the only bit that is set, from 1."""
+    place: cython.int = 0
+    while mask:
+        mask >>= 1
+        place += 1
+    return place
+
+
+def name_of(method):
+    """Name of a method by its index."""
+    return plan.METHODS[method].name

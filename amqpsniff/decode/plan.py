@@ -1,0 +1,113 @@
+"""The protocol's rows, flattened for the decoder.
+
+The compiled decoder cannot afford to look at row objects, so this module lays the rows of
+`amqpsniff.spec` out in plain arrays once, at import: which methods a (dialect, class, method) may
+be, and for every argument its type, what it is for, and its name as JSON text. Nothing is known
+here that the rows do not say.
+"""
+
+from array import array
+
+from amqpsniff.spec import CONTENT_CLASSES, DIALECTS, METHODS, methods_for, properties_for
+
+DIALECT_CODES: dict[str | None, int] = {None: 0} | {d: i + 1 for i, d in enumerate(DIALECTS)}
+"""0 stands for a dialect that is not known (yet)."""
+
+DIALECT_NAMES: tuple[str | None, ...] = (None, *DIALECTS)
+
+# What an argument is for, beside being shown.
+EXCHANGE, ROUTING_KEY, QUEUE, CONSUMER_TAG, REPLY_TEXT = 1, 2, 3, 4, 5
+DELIVERY_TAG, REPLY_CODE, SECRET, FRAME_MAX = 6, 7, 8, 9
+CLASS_ID, METHOD_ID, VERSION_MAJOR, VERSION_MINOR = 10, 11, 12, 13
+_FLAG_ROLES = 32  # 32 + n: bit n of the flags
+FLAG_NAMES = ("mandatory", "immediate", "redelivered", "multiple", "requeue", "no_ack", "no_wait")
+MANDATORY, IMMEDIATE, REDELIVERED, MULTIPLE, REQUEUE, NO_ACK, NO_WAIT = (
+    1 << n for n in range(len(FLAG_NAMES))
+)
+
+_ROLES = {
+    "exchange": EXCHANGE,
+    "routing_key": ROUTING_KEY,
+    "queue": QUEUE,
+    "consumer_tag": CONSUMER_TAG,
+    "reply_text": REPLY_TEXT,
+    "delivery_tag": DELIVERY_TAG,
+    "reply_code": REPLY_CODE,
+    "frame_max": FRAME_MAX,
+    "class_id": CLASS_ID,
+    "method_id": METHOD_ID,
+    "version_major": VERSION_MAJOR,
+    "version_minor": VERSION_MINOR,
+} | {name: _FLAG_ROLES + n for n, name in enumerate(FLAG_NAMES)}
+
+SENDER_CLIENT, SENDER_SERVER = 1, 2
+_SENDERS = {"client": SENDER_CLIENT, "server": SENDER_SERVER, "both": 3}
+
+# One entry a method, in the order of METHODS.
+first_argument = array("i", [0])
+content = bytearray()
+known = bytearray()
+senders = bytearray()
+dialects = bytearray()  # bit n: DIALECTS[n]
+flag_masks = array("i")  # which of FLAG_NAMES the method has
+# One entry an argument.
+types = bytearray()
+roles = bytearray()
+key_starts = array("i")
+key_lengths = array("i")
+keys = bytearray()
+
+for _method in METHODS:
+    content.append(_method.content)
+    known.append(_method.arguments_known)
+    senders.append(_SENDERS[_method.sender])
+    flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments
+                          if a.name in FLAG_NAMES))  # fmt: skip
+    dialects.append(sum(1 << DIALECTS.index(d) for d in _method.dialects))
+    for _position, _argument in enumerate(_method.arguments):
+        _key = f'{"," if _position else ""}"{_argument.name}":'.encode()
+        types.append(ord(_argument.type))
+        roles.append(SECRET if _argument.secret else _ROLES.get(_argument.name, 0))
+        key_starts.append(len(keys))
+        key_lengths.append(len(_key))
+        keys += _key
+    first_argument.append(len(types))
+
+secret_methods = tuple(
+    sorted({(m.class_id, m.method_id) for m in METHODS if any(a.secret for a in m.arguments)})
+)
+"""(class, method) of the methods that carry a secret."""
+
+CLASS_LIMIT, METHOD_LIMIT = 128, 256
+"""Ids below these are found in `lookup`, the few beyond in `far`."""
+
+lookup = array("i", [-1]) * (len(DIALECT_NAMES) * CLASS_LIMIT * METHOD_LIMIT)
+"""[dialect code][class][method] → where the choices begin in `choices`; -1 for no such method."""
+
+far: dict[tuple[int, int, int], int] = {}
+choices = array("i")
+"""Method indices in order of preference, each list ended by -1."""
+
+for _code, _dialect in enumerate(DIALECT_NAMES):
+    for _id in sorted({(m.class_id, m.method_id) for m in METHODS}):
+        _candidates = methods_for(_dialect, *_id)
+        if not _candidates:
+            continue
+        if _id[0] < CLASS_LIMIT and _id[1] < METHOD_LIMIT:
+            lookup[(_code * CLASS_LIMIT + _id[0]) * METHOD_LIMIT + _id[1]] = len(choices)
+        else:
+            far[(_code, *_id)] = len(choices)
+        choices.extend(m.index for m in _candidates)
+        choices.append(-1)
+
+content_classes: tuple[frozenset[int], ...] = (
+    frozenset().union(*CONTENT_CLASSES.values()),
+    *(frozenset(CONTENT_CLASSES[d]) for d in DIALECTS),
+)
+"""Classes that carry content, by dialect code."""
+
+
+def property_rows(dialect_code: int, class_id: int) -> tuple[tuple[str, str], ...]:
+    """(name, type) of a class's content properties, in flag order."""
+    rows = properties_for(DIALECT_NAMES[dialect_code], class_id)
+    return tuple((row.name, row.type) for row in rows)

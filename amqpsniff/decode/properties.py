@@ -1,0 +1,121 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Content properties: flags first, then the values of those that are set.
+
+The flags are 16-bit words, property 0 in bit 15 of the first; bit 0 says that another word follows
+(0-9-1 §4.2.6.1). `PropertyDecoder.locate` walks the list once and notes where each value is; the
+message row then copies what it needs from there.
+"""
+
+import cython
+
+from amqpsniff.decode import plan
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
+        ValueReader,
+    )
+else:
+    from amqpsniff.decode.values import ValueReader
+
+COLUMNS = (
+    "content_type content_encoding headers delivery_mode priority correlation_id reply_to "
+    "expiration message_id timestamp type user_id app_id cluster_id"
+).split()
+"""Properties that the messages table has, in the order of `starts`."""
+
+EXACT, CUT, TRAILING, UNDEFINED_FLAGS = 0, 1, 2, 3
+
+_OCTET, _SHORTSTR, _TIMESTAMP, _TABLE, _BIT = 111, 115, 84, 70, 98
+
+
+class PropertyDecoder:
+    """Finds the properties of a content header; one object serves all headers in turn."""
+
+    def __init__(self):
+        self.starts = memoryview(bytearray(8 * 16)).cast("q")
+        self.lengths = memoryview(bytearray(8 * 16)).cast("q")
+        self.plans = {}
+        self.class_id = -1
+        self.types = b""
+        self.places = b""
+
+    def _select(self, class_id):
+        """Use the property rows of a class."""
+        known = self.plans.get(class_id)
+        if known is None:
+            rows = plan.property_rows(0, class_id)
+            types = bytes(ord(kind) for _, kind in rows)
+            places = bytes(COLUMNS.index(name) if name in COLUMNS else 15 for name, _ in rows)
+            known = self.plans[class_id] = (types, places)
+        self.types, self.places = known
+        self.class_id = class_id
+        return 0
+
+    def forget(self):
+        """No property is present."""
+        i: cython.int
+        for i in range(16):
+            self.starts[i] = -1
+        return 0
+
+    def locate(self, reader, class_id, at, end):
+        """Note where each property of the list at `at` (its flags) is.
+
+        Answers `EXACT`, `CUT` (octets ran out), `TRAILING` (octets left over) or
+        `UNDEFINED_FLAGS` (a flag is set that the class has no property for).
+        """
+        if class_id != self.class_id:
+            self._select(class_id)
+        self.forget()
+        if at + 2 > end:
+            return CUT
+        flags: cython.int = reader.u16(at)
+        word: cython.int = flags
+        answer: cython.int = EXACT
+        at += 2
+        while word & 1:
+            if at + 2 > end:
+                return CUT
+            word = reader.u16(at)
+            at += 2
+            if word & 0xFFFE:
+                answer = UNDEFINED_FLAGS
+        count: cython.int = len(self.types)
+        i: cython.int
+        for i in range(15):
+            if not (flags >> (15 - i)) & 1:
+                continue
+            if i >= count:
+                answer = UNDEFINED_FLAGS
+                continue
+            at = self._one(reader, i, at, end)
+            if at < 0:
+                return CUT
+        if at < end and answer == EXACT:
+            return TRAILING
+        return answer
+
+    def _one(self, reader, i, at, end):
+        """Note property `i` at `at`; position after it, -2 when it is cut."""
+        kind: cython.int = self.types[i]
+        place: cython.int = self.places[i]
+        start: cython.longlong = at
+        length: cython.longlong = 0
+        if kind == _SHORTSTR:
+            if at + 1 > end:
+                return -2
+            start = at + 1
+            length = reader.data[at]
+        elif kind == _OCTET:
+            length = 1
+        elif kind == _TIMESTAMP:
+            length = 8
+        elif kind == _TABLE:
+            if at + 4 > end:
+                return -2
+            length = 4 + reader.u32(at)
+        if start + length > end:
+            return -2
+        self.starts[place] = start
+        self.lengths[place] = length
+        return start + length

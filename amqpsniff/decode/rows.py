@@ -1,0 +1,189 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""The rows a decoder makes: frames and messages, as typed columns.
+
+Strings that belong to a connection, a capture or a method are codes here (indices into lists that
+travel with the rows); `amqpsniff.tables` turns them into the columns of the table contract. Text of
+arguments and properties is copied from the wire as UTF-8; octets that are not UTF-8 become U+FFFD.
+"""
+
+import cython
+
+from amqpsniff.columns import NULL
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
+        Codes,
+        Integers,
+        Texts,
+    )
+    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
+        ArgumentDecoder,
+    )
+    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
+        ValueReader,
+    )
+else:
+    from amqpsniff.columns import Codes, Integers, Texts
+
+_NULL = NULL
+FIRST_ROWS = 1024
+"""Rows that a table has room for at first; it doubles from there."""
+
+COMPLETE, TRUNCATED, INCOMPLETE = 0, 1, 2
+STATUS_NAMES = ("complete", "truncated", "incomplete")
+
+
+def copy_text(column, reader, start, count):
+    """Append octets of a reader to a text column as one row of UTF-8; null when `start` < 0."""
+    if start < 0:
+        return column.end_null()
+    i: cython.longlong
+    for i in range(start, start + count):
+        if reader.data[i] > 127:
+            return _copy_wide_text(column, reader, start, count)
+    column.put(reader.data, start, count)
+    return column.end_text()
+
+
+@cython.cfunc
+def _copy_wide_text(
+    column: Texts, reader: ValueReader, start: cython.longlong, count: cython.longlong
+) -> cython.int:
+    octets: bytes = bytes(reader.data[start : start + count])
+    column.put_bytes(octets.decode(errors="replace").encode())
+    return column.end_text()
+
+
+class FrameRows:
+    """Rows of the `frames` table, one per frame."""
+
+    def __init__(self):
+        self.rows = 0
+        self.capacity = 0
+        self.capture_code = 0
+        self.capture = Codes()
+        self.connection = Codes()
+        self.sender = Codes()
+        self.channel = Codes()
+        self.frame_type = Codes()
+        self.method = Codes()
+        self.reply_code = Codes()
+        self.packet_number = Integers()
+        self.ts_ns = Integers()
+        self.stream_offset = Integers()
+        self.size = Integers()
+        self.delivery_tag = Integers()
+        self.arguments = Texts()
+        self.exchange = Texts()
+        self.routing_key = Texts()
+        self.queue = Texts()
+        self.consumer_tag = Texts()
+        self.reply_text = Texts()
+
+    def columns(self):
+        """Every column by name."""
+        return {
+            name: getattr(self, name)
+            for name in (
+                "capture connection sender channel frame_type method reply_code packet_number "
+                "ts_ns stream_offset size delivery_tag arguments exchange routing_key queue "
+                "consumer_tag reply_text"
+            ).split()
+        }
+
+    def reserve(self):
+        """Make room for one more row."""
+        if self.rows < self.capacity:
+            return 0
+        self.capacity = max(FIRST_ROWS, 2 * self.capacity)
+        for column in self.columns().values():
+            column.reserve(self.capacity)
+        return 0
+
+    def begin(self, connection, sender, number, ts_ns, offset, channel, frame_type, size):
+        """Write what every frame has."""
+        row: cython.longlong = self.rows
+        self.connection.values[row] = connection
+        self.sender.values[row] = sender
+        self.packet_number.values[row] = number
+        self.ts_ns.values[row] = ts_ns
+        self.stream_offset.values[row] = offset
+        self.channel.values[row] = channel
+        self.frame_type.values[row] = frame_type
+        self.size.values[row] = size
+        self.capture.values[row] = self.capture_code
+        self.method.values[row] = -1
+        self.reply_code.values[row] = -1
+        self.delivery_tag.values[row] = _NULL
+        return 0
+
+    def end_plain(self):
+        """Close the row of a frame that has no method."""
+        self.arguments.end_null()
+        self.exchange.end_null()
+        self.routing_key.end_null()
+        self.queue.end_null()
+        self.consumer_tag.end_null()
+        self.reply_text.end_null()
+        self.rows += 1
+        return 0
+
+    def end_method(self, method, decoder, reader):
+        """Close the row of a method frame whose arguments are in the open row of `arguments`."""
+        row: cython.longlong = self.rows
+        self.method.values[row] = method
+        self.reply_code.values[row] = decoder.reply_code
+        self.delivery_tag.values[row] = decoder.delivery_tag
+        self.arguments.end_text()
+        copy_text(self.exchange, reader, decoder.starts[1], decoder.lengths[1])
+        copy_text(self.routing_key, reader, decoder.starts[2], decoder.lengths[2])
+        copy_text(self.queue, reader, decoder.starts[3], decoder.lengths[3])
+        copy_text(self.consumer_tag, reader, decoder.starts[4], decoder.lengths[4])
+        if decoder.safe_text is None:
+            copy_text(self.reply_text, reader, decoder.starts[5], decoder.lengths[5])
+        else:
+            self.reply_text.put_bytes(decoder.safe_text.decode(errors="replace").encode())
+            self.reply_text.end_text()
+        self.rows += 1
+        return 0
+
+
+class MessageRows:
+    """Rows of the `messages` table, one per content."""
+
+    TEXTS = (
+        "content_type content_encoding headers correlation_id reply_to expiration message_id "
+        "type user_id app_id cluster_id exchange routing_key consumer_tag reply_text body "
+        "body_sha256"
+    ).split()
+    CODES = (
+        "capture connection sender channel method reply_code redelivered mandatory immediate "
+        "delivery_mode priority status"
+    ).split()
+    INTEGERS = (
+        "packet_number ts_ns last_packet_number delivery_tag message_timestamp body_size "
+        "body_captured"
+    ).split()
+
+    def __init__(self):
+        self.rows = 0
+        self.capacity = 0
+        for name in self.TEXTS:
+            setattr(self, name, Texts())
+        for name in self.CODES:
+            setattr(self, name, Codes())
+        for name in self.INTEGERS:
+            setattr(self, name, Integers())
+
+    def columns(self):
+        """Every column by name."""
+        return {name: getattr(self, name) for name in self.CODES + self.INTEGERS + self.TEXTS}
+
+    def reserve(self):
+        """Make room for one more row."""
+        if self.rows < self.capacity:
+            return 0
+        self.capacity = max(FIRST_ROWS, 2 * self.capacity)
+        for column in self.columns().values():
+            column.reserve(self.capacity)
+        return 0

@@ -1,0 +1,34 @@
+from amqpsniff.columns cimport Texts
+
+cdef class Connection:
+    cdef public object conversation
+    cdef public bint is_amqp, role_proved, known_lost
+    cdef public int client_direction, dialect, row_serial, row_code
+    cdef public long long frame_max
+
+cdef class Content:
+    cdef public int state, channel, method, class_id
+    cdef public Texts store
+    cdef public object hash, chunks, safe_text
+    cdef public bint too_large, lossy
+    cdef public long long number, ts_ns, last_number, delivery_tag
+    cdef public int reply_code, flags
+    cdef public long long header_start, header_end
+    cdef public long long body_size, body_seen, body_missing
+    cdef long long[::1] starts, lengths
+    cdef int open(self, int channel) except? -1
+
+cdef class Half:
+    cdef public Connection connection
+    cdef public int direction, mode
+    cdef public long long offset
+    cdef public bint lossy, skipping
+    cdef public Texts store
+    cdef public long long kept, expected, left, frame_offset, frame_size
+    cdef public int frame_channel, frame_type
+    cdef public Content active
+    cdef public dict others
+    cdef public object search, opened_since
+    cdef public bytes first_octets
+    cdef int forget_frame(self) except? -1
+    cdef int keep(self, const unsigned char[::1] data, long long start, long long count) except? -1

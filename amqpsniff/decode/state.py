@@ -1,0 +1,123 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""What the decoder remembers: one `Connection` per conversation, one `Half` per direction of it,
+one `Content` per channel on which a message is under way.
+
+A `Content` is in one of three states, as in RabbitMQ's command assembler: no content is open;
+a method that carries content was seen and its header is awaited; the header was seen and `body_size
+- body_seen` octets of body are awaited. There are no other flags about where it is.
+"""
+
+import cython
+
+from amqpsniff.columns import NULL
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
+else:
+    from amqpsniff.columns import Texts
+
+# modes of a half-stream
+START, SEARCH, FRAMES, FOREIGN, SILENT = 0, 1, 2, 3, 4
+"""START: nothing seen yet. SEARCH: looking for a frame boundary. FRAMES: at a known place between
+or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is not decoded."""
+
+# states of a content
+AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
+
+_NULL = NULL
+
+
+class Connection:
+    """One conversation as the decoder sees it."""
+
+    def __init__(self, conversation):
+        self.conversation = conversation
+        self.is_amqp = False
+        self.client_direction = -1
+        self.role_proved = False
+        self.dialect = 0
+        self.frame_max = -1
+        self.row_serial = -1
+        self.row_code = -1
+        self.known_lost = False
+
+
+class Half:
+    """One direction of a connection: where its octets are in terms of frames.
+
+    `offset` is the stream offset of the next octet. A frame that has begun but is not whole is
+    either kept in `store` (`kept` octets of it, `expected` in all once the header is there), or, a
+    body frame, only counted: `left` octets of it, the end octet included, are still to come. After a
+hole in a kept frame the rest of it is counted the same way (`skipping`).
+
+`lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on which a
+content was opened after that, whose state is therefore known again.
+    """
+
+    def __init__(self, connection, direction):
+        self.connection = connection
+        self.direction = direction
+        self.mode = START
+        self.offset = 0
+        self.lossy = False
+        self.opened_since = None
+        self.first_octets = b""
+        self.store = None
+        self.forget_frame()
+        self.active = Content()
+        self.others = {}
+        self.search = None
+
+    def forget_frame(self):
+        """No frame is under way."""
+        self.kept = 0
+        self.expected = 0
+        self.skipping = False
+        self.left = 0
+        self.frame_offset = 0
+        self.frame_size = 0
+        self.frame_channel = 0
+        self.frame_type = 0
+        return 0
+
+    def keep(self, data, start, count):
+        """Append octets to the frame under way."""
+        if self.store is None:
+            self.store = Texts()
+        self.store.used = self.kept
+        self.store.put(data, start, count)
+        self.kept += count
+        return 0
+
+
+class Content:
+    """A message under way on one channel of one half-stream."""
+
+    def __init__(self):
+        self.state = AWAIT_METHOD
+        self.channel = -1
+        self.method = -1
+        self.store = Texts()
+        self.hash = None
+        self.chunks = None
+        self.lossy = False
+        self.number = 0
+        self.last_number = 0
+        self.starts = memoryview(bytearray(8 * 6)).cast("q")
+        self.lengths = memoryview(bytearray(8 * 6)).cast("q")
+
+    def open(self, channel):
+        """Begin a content on a channel."""
+        self.state = AWAIT_HEADER
+        self.channel = channel
+        self.lossy = False
+        self.store.used = 0
+        self.header_start = -1
+        self.header_end = -1
+        self.body_size = _NULL
+        self.body_seen = 0
+        self.body_missing = 0
+        self.hash = None
+        self.chunks = None
+        self.too_large = False
+        return 0

@@ -1,0 +1,558 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""AMQP values: from octets on the wire straight to JSON text.
+
+`ValueReader` reads one value at a position of its `data` and appends its JSON to a text column; no
+Python object is made for it. The forms are those of the table contract: text that is not UTF-8 as
+`{"base64": "…"}`, timestamps as RFC 3339 strings, decimals with their digits, void as null.
+
+Invariants: nothing is read at or past `end` of the window given; what was written is whole JSON
+even when the octets run out inside a table (containers close themselves); nesting is bounded. A
+method answers `OK`, `CUT` (the octets ran out, nothing usable written: the caller takes the text
+back to its mark) or `PARTIAL` (they ran out inside a container; what is there is whole JSON). What
+is odd about a value is a bit of `oddities`, the caller's to report.
+
+Field-value tags are read by one of three readings (`spec.field_tags`): what RabbitMQ and the Qpid
+family write, the grammar of 0-9-1, or py-amqp's.
+"""
+
+import struct
+from base64 import b64encode
+
+import cython
+
+from amqpsniff.spec import field_tags, unusual_tags
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
+else:
+    from amqpsniff.columns import Texts
+
+MAX_TABLE_DEPTH = 32
+"""Nesting kept as JSON: as deep as the Java client reads; deeper ones are a stack attack."""
+
+MILLISECONDS_FROM = 10**12
+"""A timestamp from here on is read as milliseconds (10^12 s would be the year 33658)."""
+
+LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the last that RFC 3339 can write
+
+# answers
+OK = 0
+CUT = 1
+PARTIAL = 2
+
+# oddities, as bits
+NOT_UTF8 = 1
+UNKNOWN_TAG = 2
+UNUSUAL_TAG = 4
+MALFORMED_TABLE = 8
+TOO_DEEP = 16
+DUPLICATE_NAME = 32
+MILLISECONDS = 64
+OUT_OF_RANGE = 128
+
+ODDITY_CODES = (
+    (NOT_UTF8, "text-not-utf8"),
+    (UNKNOWN_TAG, "field-tag-unknown"),
+    (UNUSUAL_TAG, "field-tag-unusual"),
+    (MALFORMED_TABLE, "field-table-malformed"),
+    (TOO_DEEP, "field-table-too-deep"),
+    (DUPLICATE_NAME, "field-name-duplicate"),
+    (MILLISECONDS, "timestamp-milliseconds"),
+    (OUT_OF_RANGE, "number-out-of-range"),
+)
+"""Which finding each bit of `oddities` stands for."""
+
+
+def oddity_codes(oddities):
+    """The finding codes of the bits that are set."""
+    return [code for bit, code in ODDITY_CODES if oddities & bit] if oddities else ()
+
+
+# kinds of field values: places in spec.FIELD_TYPES
+_BOOL, _INT8, _UINT8, _INT16, _UINT16 = 1, 2, 3, 4, 5
+_INT32, _UINT32, _INT64, _UINT64 = 6, 7, 8, 9
+_FLOAT, _DOUBLE, _DECIMAL, _SHORTSTR, _LONGSTR = 10, 11, 12, 13, 14
+_ARRAY, _TIMESTAMP, _TABLE, _VOID, _OCTETS = 15, 16, 17, 18, 19
+_UNUSUAL = 0x80
+_WIDTHS = bytes((0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 5, 1, 4, 4, 8, 4, 0, 4))
+"""Octets a value of each kind takes at least."""
+
+_HEX = b"0123456789abcdef"
+
+
+def _tag_kinds(reading: str) -> bytes:
+    """256 octets: the kind of each tag in a reading, with `_UNUSUAL` set on odd ones."""
+    pairs = zip(field_tags(reading), unusual_tags(reading), strict=True)
+    return bytes(kind | (_UNUSUAL if unusual else 0) for kind, unusual in pairs)
+
+
+class ValueReader:
+    """Reads values of `data` and writes them as JSON to `out`.
+
+    Args:
+        out: The text column whose last row is being written.
+        reading: Name of the reading of field-value tags.
+    """
+
+    def __init__(self, out, reading="rabbitmq"):
+        self.out = out
+        self.kinds = _tag_kinds(reading)
+        self.widths = _WIDTHS
+        self.data = b""
+        self.oddities = 0
+        self.next = 0
+
+    def read_from(self, data):
+        """Read from these octets from now on."""
+        self.data = data
+        return 0
+
+    # integers of the wire; the caller has checked that they are there
+
+    def u16(self, at):
+        """Unsigned 16-bit integer at `at`."""
+        return (self.data[at] << 8) | self.data[at + 1]
+
+    def u32(self, at):
+        """Unsigned 32-bit integer at `at`."""
+        high: cython.longlong = (self.data[at] << 8) | self.data[at + 1]
+        return (high << 16) | (self.data[at + 2] << 8) | self.data[at + 3]
+
+    def i64(self, at):
+        """Signed 64-bit integer at `at`."""
+        high: cython.longlong = self.u32(at)
+        if high >= 0x80000000:
+            high -= 0x100000000
+        return high * 0x100000000 + self.u32(at + 4)
+
+    # JSON pieces
+
+    def _digits(self, number):
+        """Write a signed 64-bit integer."""
+        out: Texts = self.out
+        out.room(20)
+        if number < 0:
+            if number < -9223372036854775807:
+                return out.put_bytes(b"-9223372036854775808")
+            out.octets[out.used] = 45
+            out.used += 1
+            number = -number
+        width: cython.int = 1
+        rest: cython.longlong = number
+        while rest >= 10:
+            rest //= 10
+            width += 1
+        at: cython.longlong = out.used + width
+        out.used = at
+        while width > 0:
+            at -= 1
+            width -= 1
+            out.octets[at] = cython.cast(cython.uchar, 48 + number % 10)
+            number //= 10
+        return 0
+
+    def _padded(self, number, width):
+        """Write a non-negative integer in exactly `width` digits."""
+        out: Texts = self.out
+        out.room(width)
+        at: cython.longlong = out.used + width
+        out.used = at
+        while width > 0:
+            at -= 1
+            width -= 1
+            out.octets[at] = cython.cast(cython.uchar, 48 + number % 10)
+            number //= 10
+        return 0
+
+    def _octets(self, start, count):
+        """Write octets as a base64 object."""
+        encoded: bytes = b64encode(bytes(self.data[start : start + count]))
+        return self.out.put_bytes(b'{"base64":"' + encoded + b'"}')
+
+    def _is_text(self, start, count):
+        """Whether these octets are UTF-8."""
+        try:
+            bytes(self.data[start : start + count]).decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    def put_text(self, start, count):
+        """Write `count` octets as a JSON string, or as a base64 object when they are not UTF-8."""
+        out: Texts = self.out
+        plain: cython.bint = True
+        i: cython.longlong
+        c: cython.int
+        for i in range(start, start + count):
+            c = self.data[i]
+            if c < 32 or c > 126 or c == 34 or c == 92:
+                plain = False
+                break
+        out.room(count + 2)
+        out.octets[out.used] = 34
+        out.used += 1
+        if plain:
+            out.put(self.data, start, count)
+        elif not self._escape(start, count):
+            out.used -= 1
+            return self._octets(start, count)
+        return out.put_octet(34)
+
+    def _escape(self, start, count):
+        """Write text that needs care; False (nothing written) when it is not UTF-8."""
+        out: Texts = self.out
+        if not self._is_text(start, count):
+            return False
+        out.room(6 * count)
+        i: cython.longlong
+        c: cython.int
+        at: cython.longlong = out.used
+        for i in range(start, start + count):
+            c = self.data[i]
+            if c == 34 or c == 92:
+                out.octets[at] = 92
+                out.octets[at + 1] = c
+                at += 2
+            elif c >= 32:
+                out.octets[at] = c
+                at += 1
+            else:
+                out.octets[at] = 92
+                out.octets[at + 1] = 117
+                out.octets[at + 2] = 48
+                out.octets[at + 3] = 48
+                out.octets[at + 4] = 48 + (c >> 4)
+                out.octets[at + 5] = _HEX[c & 15]
+                at += 6
+        out.used = at
+        return True
+
+    def _float(self, start, width):
+        """Write a 4- or 8-octet float; one that JSON has no number for as a string."""
+        octets: bytes = bytes(self.data[start : start + width])
+        number = struct.unpack(">f" if width == 4 else ">d", octets)[0]
+        if number != number:
+            return self.out.put_bytes(b'"NaN"')
+        if number in (float("inf"), float("-inf")):
+            return self.out.put_bytes(b'"Infinity"' if number > 0 else b'"-Infinity"')
+        return self.out.put_bytes(repr(number).encode())
+
+    def _decimal(self, at):
+        """Write scale octet and signed long as a number with its digits."""
+        scale: cython.int = self.data[at]
+        unscaled: cython.longlong = self.u32(at + 1)
+        if unscaled >= 0x80000000:
+            unscaled -= 0x100000000
+        if scale == 0:
+            return self._digits(unscaled)
+        if unscaled < 0:
+            self.out.put_octet(45)
+            unscaled = -unscaled
+        digits: str = str(unscaled).rjust(scale + 1, "0")
+        cut: cython.Py_ssize_t = len(digits) - scale
+        return self.out.put_bytes((digits[:cut] + "." + digits[cut:]).encode())
+
+    def timestamp_ms(self, at):
+        """Milliseconds since 1970 of a timestamp; -1 when it is beyond the year 9999."""
+        seconds: cython.longlong = self.i64(at)
+        if seconds < 0:
+            return -1
+        if seconds >= MILLISECONDS_FROM:
+            self.oddities |= MILLISECONDS
+            return seconds if seconds // 1000 <= LAST_SECOND else -1
+        return seconds * 1000 if seconds <= LAST_SECOND else -1
+
+    def _timestamp(self, at):
+        """Write a 64-bit timestamp as an RFC 3339 string, or its number when it has no date."""
+        ms: cython.longlong = self.timestamp_ms(at)
+        if ms < 0:
+            return self._unsigned(at)
+        return self._date(ms // 1000, ms % 1000)
+
+    def _date(self, seconds, ms):
+        """Write an RFC 3339 string; civil date by days since 0000-03-01 (Gregorian cycles)."""
+        days: cython.longlong = seconds // 86400 + 719468
+        second: cython.longlong = seconds % 86400
+        era: cython.longlong = days // 146097
+        doe: cython.longlong = days - era * 146097
+        yoe: cython.longlong = (doe - doe // 1460 + doe // 36524 - doe // 146096) // 365
+        doy: cython.longlong = doe - (365 * yoe + yoe // 4 - yoe // 100)
+        mp: cython.longlong = (5 * doy + 2) // 153
+        month: cython.longlong = mp + 3 if mp < 10 else mp - 9
+        out: Texts = self.out
+        out.put_octet(34)
+        self._padded(yoe + era * 400 + (1 if month <= 2 else 0), 4)
+        out.put_octet(45)
+        self._padded(month, 2)
+        out.put_octet(45)
+        self._padded(doy - (153 * mp + 2) // 5 + 1, 2)
+        out.put_octet(84)
+        self._padded(second // 3600, 2)
+        out.put_octet(58)
+        self._padded(second // 60 % 60, 2)
+        out.put_octet(58)
+        self._padded(second % 60, 2)
+        if ms:
+            out.put_octet(46)
+            self._padded(ms, 3)
+        return out.put_bytes(b'Z"')
+
+    def _unsigned(self, at):
+        """Write an unsigned 64-bit integer."""
+        number: cython.longlong = self.i64(at)
+        if number >= 0:
+            return self._digits(number)
+        return self.out.put_bytes(str(int(number) + (1 << 64)).encode())
+
+    # typed values of method arguments and properties: each checks the window first
+
+    def put_octet(self, at, end):
+        """Write an octet."""
+        if at + 1 > end:
+            return CUT
+        return self._digits(self.data[at])
+
+    def put_short(self, at, end):
+        """Write a short."""
+        if at + 2 > end:
+            return CUT
+        return self._digits(self.u16(at))
+
+    def put_long(self, at, end):
+        """Write a long."""
+        if at + 4 > end:
+            return CUT
+        return self._digits(self.u32(at))
+
+    def put_longlong(self, at, end):
+        """Write a longlong, which is unsigned."""
+        if at + 8 > end:
+            return CUT
+        return self._unsigned(at)
+
+    def put_timestamp(self, at, end):
+        """Write a timestamp."""
+        if at + 8 > end:
+            return CUT
+        return self._timestamp(at)
+
+    def put_shortstr(self, at, end):
+        """Write a short string."""
+        if at + 1 > end or at + 1 + self.data[at] > end:
+            return CUT
+        used: cython.longlong = self.out.used
+        self.put_text(at + 1, self.data[at])
+        if self.out.octets[used] == 123:
+            self.oddities |= NOT_UTF8
+        return OK
+
+    def put_longstr(self, at, end):
+        """Write a long string: any octets."""
+        if at + 4 > end or at + 4 + self.u32(at) > end:
+            return CUT
+        return self.put_text(at + 4, self.u32(at))
+
+    def put_table(self, at, end, depth=0):
+        """Write a field table as an object."""
+        if at + 4 > end:
+            return CUT
+        size: cython.longlong = self.u32(at)
+        limit: cython.longlong = at + 4 + size
+        if depth >= MAX_TABLE_DEPTH:
+            self.oddities |= TOO_DEEP
+            return CUT if limit > end else self._octets(at + 4, size)
+        cut: cython.bint = limit > end
+        self.out.put_octet(123)
+        answer: cython.int = self._pairs(at + 4, end if cut else limit, cut, depth)
+        self.out.put_octet(125)
+        return answer
+
+    def put_pairs(self, at, end):
+        """Write the pairs of a table that has no length before it (AMQPLAIN's response)."""
+        self.out.put_octet(123)
+        answer: cython.int = self._pairs(at, end, False, 0)
+        self.out.put_octet(125)
+        return answer
+
+    def _pairs(self, at, limit, cut, depth):
+        """Write name/value pairs up to `limit`; `cut` says that the table goes on past it."""
+        out: Texts = self.out
+        first: cython.bint = True
+        mark: cython.longlong
+        answer: cython.int
+        length: cython.longlong
+        count: cython.int = 0
+        names: cython.longlong = at
+        while at < limit:
+            mark = out.used
+            length = self.data[at]
+            if at + 2 + length > limit:
+                break
+            if not first:
+                out.put_octet(44)
+            first = False
+            self._name(at, length)
+            if count < 64 and self._repeated(names, at, length):
+                self.oddities |= DUPLICATE_NAME
+            count += 1
+            out.put_octet(58)
+            answer = self._tagged(at + 1 + length, limit, cut, depth)
+            if answer != OK:
+                if answer == CUT:
+                    out.used = mark
+                    break
+                return PARTIAL
+            at = self.next
+        if at < limit:
+            if not cut:
+                self.oddities |= MALFORMED_TABLE
+                return OK
+            return PARTIAL
+        return PARTIAL if cut else OK
+
+    def _name(self, at, length):
+        """Write a field name as a JSON string; octets that are not UTF-8 as U+FFFD."""
+        out: Texts = self.out
+        mark: cython.longlong = out.used
+        self.put_text(at + 1, length)
+        if out.octets[mark] == 123:
+            out.used = mark
+            self.oddities |= NOT_UTF8
+            name: str = bytes(self.data[at + 1 : at + 1 + length]).decode(errors="replace")
+            escaped = "".join(f"\\u{ord(c):04x}" if c < " " or c in '"\\' else c for c in name)
+            out.put_bytes(b'"' + escaped.encode() + b'"')
+        return 0
+
+    def _repeated(self, at, until, length):
+        """Whether a name of this table between `at` and `until` equals the one at `until`."""
+        i: cython.longlong
+        while at < until:
+            if self.data[at] == length:
+                i = 1
+                while i <= length and self.data[at + i] == self.data[until + i]:
+                    i += 1
+                if i > length:
+                    return True
+            at = self._skip(at + 1 + self.data[at], until)
+            if at < 0:
+                return False
+        return False
+
+    def _skip(self, at, limit):
+        """Position after the tagged value at `at`; -1 when it cannot be told."""
+        kind: cython.int = self.kinds[self.data[at]] & 0x7F
+        if kind == 0 or at + 1 + self.widths[kind] > limit:
+            return -1
+        if kind == _SHORTSTR:
+            return at + 2 + self.data[at + 1]
+        if kind in (_LONGSTR, _OCTETS, _TABLE, _ARRAY):
+            return at + 5 + self.u32(at + 1)
+        return at + 1 + self.widths[kind]
+
+    def _tagged(self, at, limit, cut, depth):
+        """Write the value whose tag is at `at`; `next` is then the position after it."""
+        tag: cython.int = self.data[at]
+        kind: cython.int = self.kinds[tag]
+        if kind & _UNUSUAL:
+            self.oddities |= UNUSUAL_TAG
+            kind &= 0x7F
+        start: cython.longlong = at + 1
+        if kind == 0:
+            return self._unread(at, limit)
+        if start + self.widths[kind] > limit:
+            return CUT
+        self.next = start + self.widths[kind]
+        if kind in (_TABLE, _ARRAY):
+            return self._container(kind, start, limit, cut, depth)
+        if kind in (_LONGSTR, _OCTETS):
+            self.next += self.u32(start)
+            return CUT if self.next > limit else self.put_text(start + 4, self.u32(start))
+        if kind == _SHORTSTR:
+            self.next += self.data[start]
+            return CUT if self.next > limit else self.put_text(start + 1, self.data[start])
+        return self._scalar(kind, start)
+
+    def _container(self, kind, start, limit, cut, depth):
+        """Write a nested table or array."""
+        end: cython.longlong = start + 4 + self.u32(start)
+        if end > limit and not cut:
+            return CUT
+        self_next: cython.longlong = end
+        if kind == _TABLE:
+            answer: cython.int = self.put_table(start, limit, depth + 1)
+        else:
+            answer = self._array(start, limit, cut, depth + 1)
+        self.next = self_next
+        return answer
+
+    def _array(self, at, limit, cut, depth):
+        """Write a field array; its length counts octets, not items."""
+        size: cython.longlong = self.u32(at)
+        end: cython.longlong = at + 4 + size
+        if depth >= MAX_TABLE_DEPTH:
+            self.oddities |= TOO_DEEP
+            return CUT if end > limit else self._octets(at + 4, size)
+        if end > limit:
+            end = limit
+        else:
+            cut = False
+        out: Texts = self.out
+        out.put_octet(91)
+        at += 4
+        first: cython.bint = True
+        answer: cython.int = OK
+        mark: cython.longlong
+        while at < end and answer == OK:
+            mark = out.used
+            if not first:
+                out.put_octet(44)
+            first = False
+            answer = self._tagged(at, end, cut, depth)
+            if answer == CUT:
+                out.used = mark
+                break
+            at = self.next
+        out.put_octet(93)
+        if answer == CUT and not cut:
+            self.oddities |= MALFORMED_TABLE
+            return OK
+        return PARTIAL if cut or answer == PARTIAL else OK
+
+    def _unread(self, at, limit):
+        """Write a value whose tag is unknown: the tag and the rest of its container, raw."""
+        self.oddities |= UNKNOWN_TAG
+        out: Texts = self.out
+        out.put_bytes(b'{"tag":')
+        self._digits(self.data[at])
+        encoded: bytes = b64encode(bytes(self.data[at + 1 : limit]))
+        out.put_bytes(b',"base64":"' + encoded + b'"}')
+        self.next = limit
+        return OK
+
+    def _scalar(self, kind, at):
+        """Write a value of fixed width."""
+        if kind == _BOOL:
+            return self.out.put_bytes(b"true" if self.data[at] else b"false")
+        if kind == _VOID:
+            return self.out.put_bytes(b"null")
+        if kind == _UINT8:
+            return self._digits(self.data[at])
+        if kind == _INT8:
+            return self._digits(self.data[at] - (256 if self.data[at] > 127 else 0))
+        if kind == _UINT16:
+            return self._digits(self.u16(at))
+        if kind == _INT16:
+            return self._digits(self.u16(at) - (65536 if self.u16(at) > 32767 else 0))
+        if kind == _UINT32:
+            return self._digits(self.u32(at))
+        if kind == _INT32:
+            return self._digits(self.u32(at) - (0x100000000 if self.u32(at) > 0x7FFFFFFF else 0))
+        if kind == _INT64:
+            return self._digits(self.i64(at))
+        if kind == _UINT64:
+            return self._unsigned(at)
+        if kind == _TIMESTAMP:
+            return self._timestamp(at)
+        if kind == _DECIMAL:
+            return self._decimal(at)
+        return self._float(at, 4 if kind == _FLOAT else 8)

@@ -1,0 +1,1 @@
+"""The product's tables: schemas, and Arrow batches made from the decoder's rows."""

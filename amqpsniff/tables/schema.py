@@ -1,0 +1,98 @@
+"""The schemas of the tables: the names and types that every command, file and API serves.
+
+A column that needs what is not reconstructed yet is null throughout; it keeps its name and type.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+from amqpsniff.errors import UsageError
+
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_INT64, _INT32, _BOOL, _STRING = pa.int64(), pa.int32(), pa.bool_(), pa.string()
+
+
+def _schema(text: str) -> pa.Schema:
+    """A schema from lines of `type: names`, in order."""
+    types = {
+        "int64": _INT64,
+        "int32": _INT32,
+        "bool": _BOOL,
+        "string": _STRING,
+        "binary": pa.binary(),
+        "timestamp": TIMESTAMP,
+    }
+    fields = []
+    for line in text.split("\n"):
+        kind, _, names = line.strip().partition(": ")
+        fields += [pa.field(name, types[kind]) for name in names.split()]
+    return pa.schema(fields)
+
+
+FRAMES: Final = _schema(
+    """string: capture
+    int64: packet_number ts_ns
+    timestamp: timestamp
+    string: connection_id client server sender
+    int64: stream_offset
+    int32: channel
+    string: frame_type
+    int64: size
+    string: method arguments exchange routing_key queue consumer_tag reply_text
+    int64: delivery_tag
+    int32: reply_code
+    int64: response_packet_number response_ns"""
+)
+
+MESSAGES: Final = _schema(
+    """string: capture
+    int64: packet_number ts_ns
+    timestamp: timestamp
+    string: connection_id client server sender
+    int32: channel
+    int64: last_packet_number
+    string: method exchange routing_key consumer_tag reply_text
+    int64: delivery_tag
+    int32: reply_code
+    bool: redelivered mandatory immediate
+    string: queue
+    int64: publish_number
+    string: content_type content_encoding correlation_id reply_to expiration message_id type
+    string: user_id app_id cluster_id
+    int32: delivery_mode priority
+    timestamp: message_timestamp
+    string: headers
+    int64: body_size body_captured
+    binary: body
+    string: body_sha256 status outcome
+    int64: outcome_packet_number outcome_ns"""
+)
+
+FINDINGS: Final = _schema(
+    """string: capture
+    int64: packet_number ts_ns
+    timestamp: timestamp
+    string: connection_id client server
+    int32: channel
+    string: code severity title detail advice
+    int64: count last_packet_number"""
+)
+
+TABLES: Final[dict[str, pa.Schema]] = {
+    "frames": FRAMES,
+    "messages": MESSAGES,
+    "findings": FINDINGS,
+}
+
+JSON_COLUMNS: Final = frozenset(("arguments", "headers"))
+"""String columns that hold one JSON object each."""
+
+
+def schema_of(table: str) -> pa.Schema:
+    """The schema of a table by name; `UsageError` names the tables there are."""
+    try:
+        return TABLES[table]
+    except KeyError:
+        known = ", ".join(TABLES)
+        raise UsageError(f"no table `{table}`; the tables are {known}") from None
