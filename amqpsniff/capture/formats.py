@@ -6,7 +6,7 @@ Names and suffixes say nothing: rotated and compressed captures are called anyth
 from __future__ import annotations
 
 # Octets that are enough to tell what can be read, and to describe what cannot.
-MAGIC_OCTETS = 4
+MAGIC_OCTETS = 12
 DESCRIBED_OCTETS = 512
 
 PCAP, PCAPNG, GZIP, ZSTD = "pcap", "pcapng", "gzip", "zstd"
@@ -18,6 +18,8 @@ PCAP_MAGIC_NUMBERS = {
     0xA1B2CD34: (1000, 24),
 }
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
+# After the magic number, which reads the same in both byte orders, and a length.
+PCAPNG_BYTE_ORDER_MAGIC = 0x1A2B3C4D
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # A skippable frame may come first: sixteen magic numbers from 0x184D2A50, little-endian.
@@ -54,8 +56,8 @@ _TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one
 
 
 def recognise(octets: bytes) -> str:
-    """`pcap`, `pcapng`, `gzip` or `zstd` by the first four octets; "" for anything else."""
-    if octets[:4] == PCAPNG_MAGIC:
+    """`pcap`, `pcapng`, `gzip` or `zstd` by the first twelve octets; "" for anything else."""
+    if octets[:4] == PCAPNG_MAGIC and (len(octets) < 12 or pcapng_byte_order(octets)):
         return PCAPNG
     if octets[:2] == GZIP_MAGIC:
         return GZIP
@@ -72,6 +74,14 @@ def pcap_byte_order(octets: bytes) -> str:
     return ""
 
 
+def pcapng_byte_order(octets: bytes) -> str:
+    """`little` or `big` by the first twelve octets of a pcapng section, else ""."""
+    for order in ("little", "big"):
+        if number(octets[8:12], order) == PCAPNG_BYTE_ORDER_MAGIC:
+            return order
+    return ""
+
+
 def describe(octets: bytes) -> tuple[str, str]:
     """What a file that is not read seems to be, from its first octets, and what to do about it."""
     if not octets:
@@ -84,7 +94,7 @@ def describe(octets: bytes) -> tuple[str, str]:
     text = _text(octets)
     if text:
         return f"it is {text}", _TEXT_ADVICE
-    if len(octets) < MAGIC_OCTETS:
+    if len(octets) < 4:
         return f"it has only {len(octets)} octets", _NOTHING
     return f"it begins with {octets[:8].hex(' ')}", _TSHARK
 

@@ -23,7 +23,7 @@ from array import array
 
 import cython
 
-from amqpsniff.capture.formats import number
+from amqpsniff.capture.formats import number, pcapng_byte_order
 from amqpsniff.capture.interface import Interface, InterfaceStatistics, add_statistics, options
 from amqpsniff.capture.packets import NO_TIME, PacketRows
 from amqpsniff.capture.reader import Reader
@@ -56,7 +56,6 @@ DECRYPTION_SECRETS = 0xA
 NUMBERED = frozenset((9, 0xBAD, 0x40000BAD, 0x204, 0x208, 0x216, 0x217, 0x221, 0x222))
 READ = frozenset((INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, DECRYPTION_SECRETS)) | NUMBERED
 
-BYTE_ORDER_MAGIC = 0x1A2B3C4D
 OPT_COMMENT = 1
 
 # What a row of the interface table holds for the scan: link type, nanoseconds in a unit, upper half
@@ -156,11 +155,8 @@ class PcapngReader(Reader):
 
     def _section(self, block: bytes, position: int, state: array[int]) -> int:
         """Begin a section: its byte order, then its header as a whole."""
-        magic = block[position + 8 : position + 12]
-        for order in ("little", "big"):
-            if number(magic, order) == BYTE_ORDER_MAGIC:
-                break
-        else:
+        order = pcapng_byte_order(block[position : position + 12])
+        if not order:
             if not self._order:
                 raise NotACapture(f"{self.capture}: not pcapng: it has no byte-order magic")
             self._damaged(position, "a section header without its byte-order magic")

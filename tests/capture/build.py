@@ -123,7 +123,7 @@ def secrets(order: str, kind: int, octets: bytes) -> bytes:
 
 
 def pcapng(order: str = "<") -> bytes:
-    """A file with every kind of block: eight packets, two sections, the second in the other order."""
+    """A file with every kind of block: eight packets in two sections of different byte order."""
     other = "<" if order == ">" else ">"
     return b"".join(
         (

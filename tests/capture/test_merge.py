@@ -129,7 +129,7 @@ def test_what_captures_say_together(tmp_path: Path) -> None:
 def test_no_file_can_be_read(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text("notes")
-    with pytest.raises(CaptureError, match="none of 2 files.*ASCII text"):
+    with pytest.raises(CaptureError, match=r"none of 2 files.*ASCII text"):
         read([str(tmp_path / "a"), str(tmp_path / "b")])
 
 

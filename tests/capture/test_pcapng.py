@@ -1,4 +1,4 @@
-"""pcapng: sections, interfaces, times, the blocks that carry packets, and what is kept beside them."""
+"""pcapng: sections, interfaces, times, blocks that carry packets, what is kept beside them."""
 
 import struct
 from fractions import Fraction
@@ -50,7 +50,7 @@ def test_every_block(order: str) -> None:
     assert finding.detail.startswith("eth0: 3 packets dropped by the interface")
 
 
-@pytest.mark.parametrize("value", [*range(0, 31), 127, *range(0x80, 0xC1), 0xFF])
+@pytest.mark.parametrize("value", [*range(31), 127, *range(0x80, 0xC1), 0xFF])
 def test_times_are_exact(value: int) -> None:
     counts = [0, 1, 1_700_000_000_123_456, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
     for offset in (0, -5, 2**33, 2**40, -(2**63)):

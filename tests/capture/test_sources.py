@@ -1,4 +1,4 @@
-"""What a caller names: files, directories, patterns; and what is said of files that are no captures."""
+"""What a caller names: files, directories, patterns; what is said of those that are no captures."""
 
 import gzip
 import os

@@ -1,0 +1,94 @@
+# Any octets, read as a file or fed in any pieces, give packets or a CaptureError: nothing else is
+# raised, whole and in pieces they give the same packets, and every packet lies within its block.
+"""Fuzz the readers of capture files: `python tests/fuzz/fuzz_capture.py [CORPUS…]` (atheris)."""
+
+import sys
+
+from amqpsniff.capture.compressed import Damaged, GzipOctets, ZstdOctets
+from amqpsniff.capture.formats import GZIP, PCAP, PCAPNG, ZSTD, describe, recognise
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcap import PcapReader
+from amqpsniff.capture.pcapng import PcapngReader
+from amqpsniff.capture.reader import Reader
+from amqpsniff.errors import CaptureError
+
+READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
+
+# More than this is not asked of one input: a compressed one may stand for gigabytes.
+MOST_UNPACKED_OCTETS = 1 << 22
+
+Packets = list[tuple[int, int, bytes, int, int]]
+
+
+def one_input(data: bytes) -> None:
+    """Read one file's octets; raises AssertionError where the invariant does not hold."""
+    what, advice = describe(data[:512])
+    assert what
+    assert advice
+    kind = recognise(data)
+    if kind in (GZIP, ZSTD):
+        data = _unpacked(GzipOctets() if kind == GZIP else ZstdOctets("capture"), data)
+        kind = recognise(data)
+    for name, make in READERS.items():
+        whole = _read(make, [data])
+        assert whole is not None or kind != name
+        step = 1 if len(data) < 512 else 1 + len(data) // 97
+        assert _read(make, [data[at : at + step] for at in range(0, len(data), step)]) == whole
+
+
+def _unpacked(machine: GzipOctets | ZstdOctets, data: bytes) -> bytes:
+    pieces = []
+    size = 0
+    try:
+        for piece in machine.feed(data):
+            pieces.append(piece)
+            size += len(piece)
+            if size > MOST_UNPACKED_OCTETS:
+                break
+    except Damaged:
+        pass
+    return b"".join(pieces)[:MOST_UNPACKED_OCTETS]
+
+
+def _read(make: type[Reader], pieces: list[bytes]) -> Packets | None:
+    """Every packet, or None when the octets are not of the reader's format."""
+    reader = make("capture")
+    packets: Packets = []
+    try:
+        for piece in pieces:
+            batch = reader.feed(piece)
+            if batch is not None:
+                _gather(batch, packets)
+        reader.finish()
+    except CaptureError:
+        return None
+    numbers = [packet[0] for packet in packets]
+    assert numbers == sorted(set(numbers))
+    assert not numbers or numbers[-1] <= reader.packets
+    for finding in reader.findings:
+        assert finding.kind
+        assert "\n" not in finding.detail
+    return packets
+
+
+def _gather(batch: PacketBatch, packets: Packets) -> None:
+    for row in range(batch.begin, batch.end):
+        start, captured = batch.start[row], batch.captured[row]
+        assert 0 <= start <= start + captured <= len(batch.octets)
+        assert batch.original[row] >= 0
+        packets.append(
+            (
+                batch.number[row],
+                batch.ts_ns[row],
+                batch.packet(row),
+                batch.original[row],
+                batch.link_type[row],
+            )
+        )
+
+
+if __name__ == "__main__":
+    import atheris
+
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
