@@ -1,6 +1,9 @@
 # Any octets, read as a file or fed in any pieces, give packets or a CaptureError: nothing else is
 # raised, whole and in pieces they give the same packets, and every packet lies within its block.
-"""Fuzz the readers of capture files: `python tests/fuzz/fuzz_capture.py [CORPUS…]` (atheris)."""
+"""Fuzz the readers of capture files: `python tests/fuzz/fuzz_capture.py [CORPUS…]` (atheris).
+
+Coverage guides it only through uncompiled modules: run it on a tree without the compiled ones.
+"""
 
 import sys
 
@@ -90,5 +93,6 @@ def _gather(batch: PacketBatch, packets: Packets) -> None:
 if __name__ == "__main__":
     import atheris
 
+    atheris.instrument_all()
     atheris.Setup(sys.argv, one_input)
     atheris.Fuzz()
