@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class Endpoint(NamedTuple):
 def endpoint(version: int, high: int, low: int, port: int) -> Endpoint:
     """An endpoint from the integers of a segment's row."""
     if version == 4:
-        v4 = IPv4Address(low)
-        return Endpoint(str(v4), port, v4.packed)
+        packed = low.to_bytes(4, "big")
+        return Endpoint("%d.%d.%d.%d" % tuple(packed), port, packed)
     v6 = IPv6Address((high & 0xFFFFFFFFFFFFFFFF) << 64 | low & 0xFFFFFFFFFFFFFFFF)
     return Endpoint(str(v6), port, v6.packed)
 

@@ -11,7 +11,11 @@ cdef class Follower:
     cdef long long deadlines_made, next_deadline, serial
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible
     cdef bint limit_reported
-    cdef int find(self, long long[::1] rows, long long at) except? -2
+    cdef object octets_of_rows
+    cdef dict keys
+    cpdef int use(self, rows) except? -1
+    cdef bytes _key(self, long long at)
+    cdef int find(self, long long at) except? -2
     cdef int unknown(
         self, long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -2
@@ -40,6 +44,7 @@ cdef class Follower:
         self, code, conversation, long long number, long long ts_ns, detail, int most
     ) except? -1
     cdef int _settle(self, HalfStream half, HalfStream other, long long ts_ns) except? -1
+    cdef int _overdue(self, HalfStream half, long long segments, long long ts_ns) except? -1
     cdef int _end(
         self, conversation, HalfStream half, HalfStream other, long long number, long long ts_ns
     ) except? -1

@@ -31,29 +31,29 @@ else:
     from .handshake import begin, greet
     from .history import History
 
-OPEN: cython.int = 0
-CLOSE: cython.int = 3
+OPEN = cython.declare(cython.int, 0)
+CLOSE = cython.declare(cython.int, 3)
 
-FIN: cython.int = 1
-SYN: cython.int = 2
-RST: cython.int = 4
-ACK: cython.int = 16
+FIN = cython.declare(cython.int, 1)
+SYN = cython.declare(cython.int, 2)
+RST = cython.declare(cython.int, 4)
+ACK = cython.declare(cython.int, 16)
 
-RETRANSMITTED: cython.int = 1
-SAME_PACKET: cython.int = 2
-OUT_OF_ORDER: cython.int = 4
-CONFLICT: cython.int = 8
-LIMIT: cython.int = 16
-ANOTHER: cython.int = 1
-NONE: cython.int = 2
+RETRANSMITTED = cython.declare(cython.int, 1)
+SAME_PACKET = cython.declare(cython.int, 2)
+OUT_OF_ORDER = cython.declare(cython.int, 4)
+CONFLICT = cython.declare(cython.int, 8)
+LIMIT = cython.declare(cython.int, 16)
+ANOTHER = cython.declare(cython.int, 1)
+NONE = cython.declare(cython.int, 2)
 
-MASK: cython.longlong = 0xFFFFFFFF
-NEVER: cython.longlong = 2**63 - 1
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+NEVER = cython.declare(cython.longlong, 2**63 - 1)
 
 # Entries of the heap beyond four for each open conversation before it is cleaned.
 SPARE_DEADLINES = 1024
 
-_KEY = Struct("=5q")
+_PORTS = Struct("=q")
 
 
 class Follower:
@@ -65,26 +65,35 @@ class Follower:
         self.history = History(limits)
         self.pool = HoldingPool(limits)
         self.table = ConversationTable(limits)
+        self.keys = self.table.keys
         self.deadlines = []
         self.deadlines_made = 0
         self.next_deadline = NEVER
+        self.octets_of_rows = memoryview(b"")
         self.serial = 0
         self.cut = self.retransmissions = self.duplicates = 0
         self.out_of_order = self.impossible = 0
         self.limit_reported = False
 
-    def find(self, rows, at):
+    def use(self, rows):
+        """Segments from here on are in `rows`, an array of integers."""
+        self.octets_of_rows = memoryview(rows).cast("B")
+        return 0
+
+    def _key(self, at):
+        """Addresses and ports of a row, as octets."""
+        return self.octets_of_rows[8 * at + 8 : 8 * at + 48].tobytes()
+
+    def find(self, at):
         """The half-stream of a segment: an index into `table.halves`, or -1."""
-        key = _KEY.pack(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
-        return self.table.keys.get(key, -1)
+        return self.keys.get(self._key(at), -1)
 
     def unknown(self, rows, at, number, ts_ns):
         """A segment of no open conversation: it opens one, or is none's. Gives its half-stream or -1."""
         flags: cython.int = rows[at + 8]
         if flags & RST or not (flags & SYN or rows[at + 12] > 0):
             return -1
-        key = _KEY.pack(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
-        if self.table.straggler(key, rows[at + 6], flags & SYN != 0):
+        if self.table.straggler(self._key(at), rows[at + 6], flags & SYN != 0):
             return -1
         return self.open(rows, at, number, ts_ns)
 
@@ -99,10 +108,8 @@ class Follower:
         source = endpoint(version, rows[at + 1], rows[at + 2], sent_from)
         target = endpoint(version, rows[at + 3], rows[at + 4], sent_to)
         backwards = version << 32 | sent_to << 16 | sent_from
-        keys = (
-            _KEY.pack(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], ports),
-            _KEY.pack(rows[at + 3], rows[at + 4], rows[at + 1], rows[at + 2], backwards),
-        )
+        key = self._key(at)
+        keys = (key, key[16:32] + key[:16] + _PORTS.pack(backwards))
         while self.table.open >= self.limits.conversations:
             self._evict(number, ts_ns)
         slot = self.table.free_slot()
@@ -259,20 +266,23 @@ class Follower:
     def _settle(self, half, other, ts_ns):
         """Give up holes that are overdue, start the clocks of others, and see who is ordinary."""
         segments: cython.longlong = half.packets + other.packets
-        one: HalfStream
         waiting: cython.bint
-        for one in (half, other):
-            if one.watch(segments, ts_ns):
-                self._deadline(one, one.deadline_ns)
-            while one.due(segments, ts_ns):
-                one.give_up(one.waiting_until, self.history.seen)
-                one.waiting_until = -1
-                if one.watch(segments, ts_ns):
-                    self._deadline(one, one.deadline_ns)
+        self._overdue(half, segments, ts_ns)
+        self._overdue(other, segments, ts_ns)
         waiting = half.waiting_until >= 0 or other.waiting_until >= 0
         waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
         half.slow = waiting or half.needs_care(other)
         other.slow = waiting or other.needs_care(half)
+        return 0
+
+    def _overdue(self, half, segments, ts_ns):
+        if half.watch(segments, ts_ns):
+            self._deadline(half, half.deadline_ns)
+        while half.due(segments, ts_ns):
+            half.give_up(half.waiting_until, self.history.seen)
+            half.waiting_until = -1
+            if half.watch(segments, ts_ns):
+                self._deadline(half, half.deadline_ns)
         return 0
 
     def _end(self, conversation, half, other, number, ts_ns):

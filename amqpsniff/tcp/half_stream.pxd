@@ -6,7 +6,7 @@ cdef class HalfStream:
     cdef History history
     cdef object pool, limits, held
     cdef readonly int index
-    cdef long long cell
+    cdef long long cell, most_ahead, most_behind
     cdef readonly bint open
     cdef bint slow, ack_seen, fin_acked, waiting_acked
     cdef readonly long long isn, next_seq, fin_offset, next_offset, acked

@@ -25,20 +25,20 @@ else:
     from .events import EventWriter
     from .history import History
 
-DATA: cython.int = 1
-GAP: cython.int = 2
+DATA = cython.declare(cython.int, 1)
+GAP = cython.declare(cython.int, 2)
 
-MASK: cython.longlong = 0xFFFFFFFF
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 # What `place` found; the first two exclude each other.
-RETRANSMITTED: cython.int = 1
-SAME_PACKET: cython.int = 2
-OUT_OF_ORDER: cython.int = 4
-CONFLICT: cython.int = 8
-LIMIT: cython.int = 16
+RETRANSMITTED = cython.declare(cython.int, 1)
+SAME_PACKET = cython.declare(cython.int, 2)
+OUT_OF_ORDER = cython.declare(cython.int, 4)
+CONFLICT = cython.declare(cython.int, 8)
+LIMIT = cython.declare(cython.int, 16)
 
-HISTORY_SAME_PACKET: cython.int = 1
-HISTORY_CONFLICT: cython.int = 2
+HISTORY_SAME_PACKET = cython.declare(cython.int, 1)
+HISTORY_CONFLICT = cython.declare(cython.int, 2)
 
 
 class HalfStream:
@@ -53,6 +53,8 @@ class HalfStream:
         self.history = history
         self.pool = pool
         self.limits = pool.limits
+        self.most_ahead = self.limits.impossible_ahead_octets
+        self.most_behind = self.limits.impossible_behind_octets
         self.index = index
         self.cell = -1
         self.held = None
@@ -94,8 +96,7 @@ class HalfStream:
         if self.next_seq < 0:
             return True
         distance = self.ahead(seq)
-        limits = self.limits
-        return -limits.impossible_behind_octets <= distance <= limits.impossible_ahead_octets
+        return -self.most_behind <= distance <= self.most_ahead
 
     def acknowledge(self, ack):
         """The other side has every octet before the one numbered `ack`."""
@@ -105,7 +106,7 @@ class HalfStream:
         if self.next_seq < 0:
             return 0
         distance = self.ahead(ack)
-        if 0 < distance <= self.limits.impossible_ahead_octets:
+        if 0 < distance <= self.most_ahead:
             offset = self.next_offset + distance
             if self.fin_offset >= 0 and offset > self.fin_offset:
                 self.fin_acked = 1
@@ -276,24 +277,24 @@ class HalfStream:
         `segments`: segments of the conversation so far. True when a clock was started.
         """
         end: cython.longlong = self.hole_end()
-        limits = self.limits
+        if end < 0:
+            self.waiting_until = -1
+            return False
         if self.waiting_until >= 0 and (
-            self.waiting_until <= self.next_offset
-            or end < 0
-            or self.waiting_acked != self.ack_seen
+            self.waiting_until <= self.next_offset or self.waiting_acked != self.ack_seen
         ):
             self.waiting_until = -1
-        if end < 0 or self.waiting_until >= 0 or (self.ack_seen and self.acked < end):
+        if self.waiting_until >= 0 or (self.ack_seen and self.acked < end):
             return False
         self.waiting_acked = self.ack_seen
         if self.ack_seen:
             self.waiting_until = self.acked
-            self.deadline_segments = segments + limits.acked_hole_segments
-            self.deadline_ns = later(ts_ns, limits.acked_hole_ns)
+            self.deadline_segments = segments + self.limits.acked_hole_segments
+            self.deadline_ns = later(ts_ns, self.limits.acked_hole_ns)
         else:
             self.waiting_until = max(end, self.held.end if self.held is not None else -1)
             self.deadline_segments = NEVER
-            self.deadline_ns = later(ts_ns, limits.unacked_hole_ns)
+            self.deadline_ns = later(ts_ns, self.limits.unacked_hole_ns)
         return True
 
     def due(self, segments, ts_ns):

@@ -13,13 +13,13 @@ if cython.compiled:
 else:
     from .half_stream import HalfStream
 
-MASK: cython.longlong = 0xFFFFFFFF
-ACK: cython.int = 16
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+ACK = cython.declare(cython.int, 16)
 
 # Whether the segment belongs to the conversation that is open, to a new one, or to none.
-OURS: cython.int = 0
-ANOTHER: cython.int = 1
-NONE: cython.int = 2
+OURS = cython.declare(cython.int, 0)
+ANOTHER = cython.declare(cython.int, 1)
+NONE = cython.declare(cython.int, 2)
 
 
 def greet(half: HalfStream, other: HalfStream, seq, ack, flags):

@@ -12,10 +12,10 @@ from collections import deque
 
 import cython
 
-NO_TIME: cython.longlong = -(2**63)
+NO_TIME = cython.declare(cython.longlong, -(2**63))
 
 # Rows of the ring: more than `Limits.history_octets` of captured packets of 512 octets.
-ROWS: cython.longlong = 16_384
+ROWS = cython.declare(cython.longlong, 16_384)
 
 # Columns of a row. SEEN and TS_NS are of the packet.
 PREVIOUS = 0
@@ -25,10 +25,10 @@ OFFSET = 3
 LENGTH = 4
 SEEN = 5
 TS_NS = 6
-FIELDS: cython.longlong = 8
+FIELDS = cython.declare(cython.longlong, 8)
 
-SAME_PACKET: cython.int = 1
-CONFLICT: cython.int = 2
+SAME_PACKET = cython.declare(cython.int, 1)
+CONFLICT = cython.declare(cython.int, 2)
 
 
 class History:

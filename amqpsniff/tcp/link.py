@@ -14,33 +14,33 @@ others that carry no AMQP; they are counted as not IP.
 
 import cython
 
-NOT_IP: cython.longlong = -1
-PLACE_BITS: cython.int = 40
-PLACE_MASK: cython.longlong = (1 << 40) - 1
+NOT_IP = cython.declare(cython.longlong, -1)
+PLACE_BITS = cython.declare(cython.int, 40)
+PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
 
 # A real packet has a handful; the bound keeps a crafted one from costing more than its neighbours.
-MAX_TAGS: cython.int = 16
+MAX_TAGS = cython.declare(cython.int, 16)
 
-IPV4: cython.int = 0x0800
-IPV6: cython.int = 0x86DD
-ETHERNET_BRIDGING: cython.int = 0x6558
-MPLS: cython.int = 0x8847
-MPLS_UPSTREAM: cython.int = 0x8848
-PPPOE_SESSION: cython.int = 0x8864
-CISCO_METADATA: cython.int = 0x8909
+IPV4 = cython.declare(cython.int, 0x0800)
+IPV6 = cython.declare(cython.int, 0x86DD)
+ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
+MPLS = cython.declare(cython.int, 0x8847)
+MPLS_UPSTREAM = cython.declare(cython.int, 0x8848)
+PPPOE_SESSION = cython.declare(cython.int, 0x8864)
+CISCO_METADATA = cython.declare(cython.int, 0x8909)
 
-LINK_NULL: cython.int = 0
-LINK_ETHERNET: cython.int = 1
-LINK_PPP: cython.int = 9
-LINK_PPP_HDLC: cython.int = 50
-LINK_PPPOE: cython.int = 51
-LINK_RAW: cython.int = 101
-LINK_CISCO_HDLC: cython.int = 104
-LINK_LOOP: cython.int = 108
-LINK_COOKED: cython.int = 113
-LINK_IPV4: cython.int = 228
-LINK_IPV6: cython.int = 229
-LINK_COOKED_2: cython.int = 276
+LINK_NULL = cython.declare(cython.int, 0)
+LINK_ETHERNET = cython.declare(cython.int, 1)
+LINK_PPP = cython.declare(cython.int, 9)
+LINK_PPP_HDLC = cython.declare(cython.int, 50)
+LINK_PPPOE = cython.declare(cython.int, 51)
+LINK_RAW = cython.declare(cython.int, 101)
+LINK_CISCO_HDLC = cython.declare(cython.int, 104)
+LINK_LOOP = cython.declare(cython.int, 108)
+LINK_COOKED = cython.declare(cython.int, 113)
+LINK_IPV4 = cython.declare(cython.int, 228)
+LINK_IPV6 = cython.declare(cython.int, 229)
+LINK_COOKED_2 = cython.declare(cython.int, 276)
 
 
 @cython.cfunc

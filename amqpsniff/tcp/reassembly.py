@@ -36,24 +36,25 @@ else:
     from .half_stream import HalfStream
     from .history import History
 
-DATA: cython.int = 1
-SYN_FIN_RST: cython.int = 7
-ACK: cython.int = 16
-MASK: cython.longlong = 0xFFFFFFFF
+DATA = cython.declare(cython.int, 1)
+SYN_FIN_RST = cython.declare(cython.int, 7)
+ACK = cython.declare(cython.int, 16)
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 # Packets whose headers are read at once: their rows (112 octets each) stay in the second-level cache.
-CHUNK: cython.longlong = 1024
+CHUNK = cython.declare(cython.longlong, 1024)
 
 # Columns of a segment's row (named in `amqpsniff.tcp.headers`).
-FIELDS: cython.longlong = 14
+FIELDS = cython.declare(cython.longlong, 14)
 
-# Cells of the cache from addresses and ports to half-streams, each of 6 integers. A miss costs one
-# look-up in a dict, so a crafted set of addresses gains nothing.
-CELLS: cython.longlong = 4096
-CELL: cython.longlong = 6
+# Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all, of
+# which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set of
+# addresses gains nothing.
+CELLS = cython.declare(cython.longlong, 16_384)
+CELL = cython.declare(cython.longlong, 6)
 
 # Events made ready beside one for each packet.
-SPARE_EVENTS: cython.longlong = 8
+SPARE_EVENTS = cython.declare(cython.longlong, 8)
 
 
 @cython.cclass
@@ -133,6 +134,7 @@ class Reassembler:
     def _segments(self, batch: object, count: cython.longlong) -> cython.int:
         """The hot loop: `count` rows of the parser."""
         rows: cython.longlong[::1] = self.parser.segments()
+        self.follower.use(self.parser.segments())
         numbers: cython.longlong[::1] = batch.number
         times: cython.longlong[::1] = batch.ts_ns
         octets: bytes = batch.octets
@@ -145,6 +147,10 @@ class Reassembler:
         length: cython.longlong
         ahead: cython.longlong
         index: cython.int
+        low: cython.longlong
+        cell: cython.longlong
+        slot: cython.longlong
+        cache: cython.longlong[::1] = self.cache
         for row in range(count):
             at = row * FIELDS
             number = numbers[rows[at]]
@@ -153,7 +159,22 @@ class Reassembler:
             self.follower.serial += 1
             if ts_ns >= self.follower.next_deadline:
                 self.follower.expire(ts_ns)
-            index = self._find(rows, at)
+            low = (rows[at + 2] & MASK) * 0x1E3779B1 + (rows[at + 4] & MASK) * 0x05EBCA77
+            cell = ((low + (rows[at + 5] & MASK) * 0x42B2AE3D) >> 20) & (CELLS - 1)
+            slot = cell * CELL
+            index = -1
+            if (
+                cache[slot] == rows[at + 5]
+                and cache[slot + 1] == rows[at + 2]
+                and cache[slot + 2] == rows[at + 4]
+                and cache[slot + 3] == rows[at + 1]
+                and cache[slot + 4] == rows[at + 3]
+            ):
+                half = self.halves[cache[slot + 5]]
+                if half.open and half.cell == cell:
+                    index = half.index
+            if index < 0:
+                index = self._look_up(rows, at, cell)
             if index < 0:
                 index = self.follower.unknown(rows, at, number, ts_ns)
                 if index < 0:
@@ -211,31 +232,17 @@ class Reassembler:
 
     @cython.cfunc
     @cython.exceptval(-2, check=True)
-    def _find(self, rows: cython.longlong[::1], at: cython.longlong) -> cython.int:
-        """The half-stream of a segment, or -1. A cell is true while its half-stream points back."""
+    def _look_up(
+        self, rows: cython.longlong[::1], at: cython.longlong, cell: cython.longlong
+    ) -> cython.int:
+        """The half-stream of a segment, or -1; a cell is right while its half-stream points back."""
         half: HalfStream
-        index: cython.int
-        ports: cython.longlong = rows[at + 5]
-        cell: cython.longlong = (
-            (rows[at + 2] & MASK) * 3 + (rows[at + 4] & MASK) * 5 + (ports >> 16) * 7 + ports * 13
-        ) & (CELLS - 1)
         slot: cython.longlong = cell * CELL
-        if (
-            self.cache[slot] == ports
-            and self.cache[slot + 1] == rows[at + 2]
-            and self.cache[slot + 2] == rows[at + 4]
-            and self.cache[slot + 3] == rows[at + 1]
-            and self.cache[slot + 4] == rows[at + 3]
-        ):
-            index = self.cache[slot + 5]
-            half = self.halves[index]
-            if half.open and half.cell == cell:
-                return index
-        index = self.follower.find(rows, at)
+        index: cython.int = self.follower.find(at)
         if index >= 0:
             half = self.halves[index]
             half.cell = cell
-            self.cache[slot] = ports
+            self.cache[slot] = rows[at + 5]
             self.cache[slot + 1] = rows[at + 2]
             self.cache[slot + 2] = rows[at + 4]
             self.cache[slot + 3] = rows[at + 1]

@@ -1,0 +1,20 @@
+cdef class Layers:
+    cdef object fragments
+    cdef list extra
+    cdef const unsigned char[::1] block, octets
+    cdef long long source, at, end, wire_end, ts_ns
+    cdef long long family, a_high, a_low, b_high, b_low
+    cdef int begin_batch(self, const unsigned char[::1] octets, list extra) except? -1
+    cdef int leave(self, bint used) except? -1
+    cdef int walk(self, long long place) except? -9
+    cdef int _layer(self, int kind) except? -9
+    cdef int _ipv4(self) except? -9
+    cdef int _ipv6(self) except? -9
+    cdef int _extension(self, long long unit, long long base) except? -9
+    cdef int _fragment_header(self) except? -9
+    cdef int _fragment(
+        self, int protocol, long long identification, long long offset, bint last
+    ) except? -9
+    cdef int _inner(self, int ethertype, long long at) except? -9
+    cdef int _udp(self) except? -9
+    cdef int _gre(self) except? -9

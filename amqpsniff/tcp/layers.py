@@ -1,0 +1,248 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""From an IP header inwards: extension headers, fragments and tunnels, to the TCP header.
+
+`Layers.walk` goes layer by layer, `MAX_LAYERS` of them at most, and keeps where it is: `at` in
+`octets`, and two ends. `end` is where the captured octets stop and `wire_end` where the packet stopped
+on the wire. Each IP header sets both from its own length, so that Ethernet padding is no payload, and
+a snap length or a rewritten record length takes nothing from the segment's true length. An IP length
+of zero is a packet caught before segmentation offload cut it: then the record's length stands.
+
+Tunnels are transparent: the innermost addresses are the conversation's. Not read: encrypted payload
+(ESP), compressed headers, GRE version 1, and UDP tunnels on other ports than the registered ones.
+"""
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.link import ip_place  # type: ignore
+else:
+    from .link import ip_place
+
+# IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound keeps
+# a packet of nothing but headers from costing more than its neighbours.
+MAX_LAYERS = cython.declare(cython.int, 32)
+
+IPV4 = cython.declare(cython.int, 0x0800)
+IPV6 = cython.declare(cython.int, 0x86DD)
+ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
+ERSPAN = cython.declare(cython.int, 0x88BE)
+VXLAN_PORT = cython.declare(cython.int, 4789)
+GENEVE_PORT = cython.declare(cython.int, 6081)
+PLACE_BITS = cython.declare(cython.int, 40)
+PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
+
+# How the layers of a packet end.
+TCP = cython.declare(cython.int, 6)
+WAITING = cython.declare(cython.int, -1)
+NOT_TCP = cython.declare(cython.int, -2)
+MALFORMED = cython.declare(cython.int, -3)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=True)
+def _u16(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.int:
+    return octets[at] << 8 | octets[at + 1]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=True)
+def _u32(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
+    high: cython.longlong = octets[at] << 8 | octets[at + 1]
+    return high << 16 | octets[at + 2] << 8 | octets[at + 3]
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _signed64(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
+    high: cython.longlong = _u32(octets, at)
+    if high >= 0x80000000:
+        high -= 0x100000000
+    return high * 0x100000000 + _u32(octets, at + 4)
+
+
+class Layers:
+    """Where a packet's innermost header is; the caller sets `octets`, `end`, `wire_end` and `ts_ns`.
+
+    `source` is -1 while `octets` are the batch's; after a packet put together from fragments it is
+    where that is in `extra`. Addresses are 128 bits in two signed halves (IPv4: 0 and 32 bits).
+    """
+
+    def __init__(self, fragments):
+        self.fragments = fragments
+        self.extra = []
+        self.source = -1
+
+    def begin_batch(self, octets, extra):
+        """Packets from here on are in `octets`; whole packets of fragments go to `extra`."""
+        self.block = octets
+        self.octets = octets
+        self.extra = extra
+        self.source = -1
+        return 0
+
+    def leave(self, used):
+        """Done with a packet that came in fragments; `used`: its octets are needed on."""
+        self.octets = self.block
+        if not used:
+            del self.extra[self.source :]
+        self.source = -1
+        return 0
+
+    def walk(self, place):
+        """Go from the IP header at `place` inwards: `TCP` with `at` at its header, or how it ends."""
+        layer: cython.int
+        kind: cython.int = cython.cast(cython.int, place >> PLACE_BITS)
+        self.at = place & PLACE_MASK
+        for layer in range(MAX_LAYERS):
+            kind = self._layer(kind)
+            if kind < 0 or kind == TCP:
+                return kind
+        return MALFORMED
+
+    def _layer(self, kind):
+        """Read one header: an EtherType of IP, else an IP protocol; gives the next or how it ends."""
+        if kind == IPV4 or kind == 4:
+            return self._ipv4()
+        if kind == IPV6 or kind == 41:
+            return self._ipv6()
+        if kind == 17:
+            return self._udp()
+        if kind == 47:
+            return self._gre()
+        if kind == 44:
+            return self._fragment_header()
+        if kind == 51:
+            return self._extension(4, 8)
+        if kind in (0, 43, 60, 135, 139, 140):
+            return self._extension(8, 8)
+        return NOT_TCP
+
+    def _ipv4(self):
+        at: cython.longlong = self.at
+        header: cython.longlong
+        total: cython.longlong
+        fragment: cython.int
+        if self.end - at < 20 or self.octets[at] >> 4 != 4:
+            return MALFORMED
+        header = (self.octets[at] & 15) * 4
+        total = _u16(self.octets, at + 2)
+        if total != 0:
+            self.wire_end = at + total
+            self.end = min(self.end, self.wire_end)
+        if header < 20 or self.wire_end < at + header:
+            return MALFORMED
+        self.family = 4
+        self.a_high = self.b_high = 0
+        self.a_low = _u32(self.octets, at + 12)
+        self.b_low = _u32(self.octets, at + 16)
+        self.at = at + header
+        fragment = _u16(self.octets, at + 6)
+        if fragment & 0x3FFF:
+            return self._fragment(
+                self.octets[at + 9],
+                _u16(self.octets, at + 4),
+                (fragment & 0x1FFF) * 8,
+                fragment & 0x2000 == 0,
+            )
+        return self.octets[at + 9]
+
+    def _ipv6(self):
+        at: cython.longlong = self.at
+        length: cython.longlong
+        if self.end - at < 40 or self.octets[at] >> 4 != 6:
+            return MALFORMED
+        length = _u16(self.octets, at + 4)
+        if length != 0:  # zero: a jumbogram (RFC 2675) or offloaded segmentation
+            self.wire_end = at + 40 + length
+            self.end = min(self.end, self.wire_end)
+        self.family = 6
+        self.a_high = _signed64(self.octets, at + 8)
+        self.a_low = _signed64(self.octets, at + 16)
+        self.b_high = _signed64(self.octets, at + 24)
+        self.b_low = _signed64(self.octets, at + 32)
+        self.at = at + 40
+        return self.octets[at + 6]
+
+    def _extension(self, unit, base):
+        """An extension header: next header, length in `unit` octets beyond the first `base`."""
+        at: cython.longlong = self.at
+        if self.end - at < 2:
+            return MALFORMED
+        self.at = at + base + self.octets[at + 1] * unit
+        return self.octets[at]
+
+    def _fragment_header(self):
+        """The fragment header of IPv6 (RFC 8200 §4.5); an atomic fragment (RFC 6946) is whole."""
+        at: cython.longlong = self.at
+        offset: cython.int
+        if self.end - at < 8:
+            return MALFORMED
+        offset = _u16(self.octets, at + 2)
+        self.at = at + 8
+        if offset & 0xFFF9 == 0:
+            return self.octets[at]
+        return self._fragment(
+            self.octets[at], _u32(self.octets, at + 4), offset & 0xFFF8, offset & 1 == 0
+        )
+
+    def _fragment(self, protocol, identification, offset, last):
+        """Hand a fragment in; go on in the whole packet when this one completed it."""
+        stop: cython.longlong = max(self.end, self.at)
+        addresses = (self.a_high, self.a_low, self.b_high, self.b_low)
+        key = (self.family, addresses, identification, protocol if self.family == 4 else 0)
+        octets = bytes(self.octets[self.at : stop])
+        length: cython.longlong = self.wire_end - self.at
+        whole = self.fragments.add(key, protocol, offset, last, octets, length, self.ts_ns)
+        if whole is None:
+            return WAITING
+        if self.source < 0:
+            self.source = len(self.extra)
+        else:  # fragments within fragments
+            del self.extra[self.source :]
+        self.extra.append(whole.octets)
+        self.octets = whole.octets
+        self.at = 0
+        self.end = len(whole.octets)
+        self.wire_end = whole.length
+        return whole.protocol
+
+    def _inner(self, ethertype, at):
+        """Go on at the IP header below `ethertype`."""
+        place: cython.longlong = ip_place(self.octets, at, self.end, ethertype)
+        if place < 0:
+            return NOT_TCP
+        self.at = place & PLACE_MASK
+        return cython.cast(cython.int, place >> PLACE_BITS)
+
+    def _udp(self):
+        """VXLAN (RFC 7348) and Geneve (RFC 8926), by their registered ports."""
+        at: cython.longlong = self.at
+        port: cython.int
+        if self.end - at < 16:
+            return NOT_TCP
+        port = _u16(self.octets, at + 2)
+        if port == VXLAN_PORT and self.octets[at + 8] & 8:
+            return self._inner(ETHERNET_BRIDGING, at + 16)
+        if port == GENEVE_PORT and self.octets[at + 8] >> 6 == 0:
+            options: cython.longlong = (self.octets[at + 8] & 0x3F) * 4
+            return self._inner(_u16(self.octets, at + 10), at + 16 + options)
+        return NOT_TCP
+
+    def _gre(self):
+        """GRE (RFC 2784, RFC 2890) and ERSPAN I and II over it."""
+        at: cython.longlong = self.at
+        flags: cython.int
+        ethertype: cython.int
+        if self.end - at < 4:
+            return NOT_TCP
+        flags = _u16(self.octets, at)
+        ethertype = _u16(self.octets, at + 2)
+        if flags & 0x4007:  # source routing (deprecated), or another version
+            return NOT_TCP
+        at += 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0)
+        at += 4 if flags & 0x1000 else 0
+        if ethertype == ERSPAN:
+            return self._inner(ETHERNET_BRIDGING, at + (8 if flags & 0x1000 else 0))
+        return self._inner(ethertype, at)
