@@ -1,0 +1,129 @@
+"""Octets that come twice: what is counted, and what differs."""
+
+import pytest
+
+from amqpsniff.tcp import Limits
+from tests.tcp.wire import MILLISECOND, Packet, Talk, alike_in_any_batches, run
+
+
+def sent() -> Talk:
+    talk = Talk().hands()
+    for number in range(10):
+        talk.client(b"%d is sent. " % number)
+    talk.wait(300 * MILLISECOND)
+    return talk
+
+
+def test_retransmission() -> None:
+    talk = sent()
+    talk.client(b"3 is sent. ", at=33)
+    result = alike_in_any_batches(talk.packets)
+    assert len(result.stream(0)) == 1
+    assert result.conversations[0][14] == (1, 0)
+    assert result.counters["retransmissions"] == 1
+    assert not result.findings
+
+
+@pytest.mark.parametrize("at", [1, 33, 40, 108])
+def test_different_octets(at: int) -> None:
+    talk = sent()
+    talk.client(b"!", at=at)
+    result = alike_in_any_batches(talk.packets)
+    assert result.codes() == ["tcp-overlap-conflict"]
+    assert b"!" not in result.stream(0)[0]
+
+
+def test_partly_new() -> None:
+    talk = sent()
+    talk.client(b"sent. 10 is new", at=104)
+    result = alike_in_any_batches(talk.packets)
+    assert result.stream(0)[0].endswith(b"9 is sent. 10 is new")
+    assert result.counters["retransmissions"] == 1
+    assert not result.findings
+    talk.packets.pop()
+    talk.client(b"SENT. 10 is new", at=104)
+    conflict = run(talk.packets)
+    assert conflict.codes() == ["tcp-overlap-conflict"]
+    assert conflict.stream(0) == result.stream(0)
+
+
+def test_history_ends() -> None:
+    limits = Limits(history_segments=4)
+    for at, codes in ((66, ["tcp-overlap-conflict"]), (65, [])):
+        talk = sent()
+        talk.client(b"!", at=at)
+        assert run(talk.packets, limits=limits).codes() == codes
+    limits = Limits(history_octets=3 * 51 + 41)
+    for at, codes in ((77, ["tcp-overlap-conflict"]), (65, [])):
+        talk = sent()
+        talk.client(b"!", at=at)
+        assert alike_in_any_batches(talk.packets, limits).codes() == codes
+
+
+def test_held_octets_stay() -> None:
+    talk = Talk().hands()
+    talk.client(b"first", at=5)
+    talk.client(b"later", at=5)
+    talk.client(b"new: laterend", at=0)
+    result = alike_in_any_batches(talk.packets)
+    assert result.stream(0) == [b"new: firstend"]
+    assert result.codes() == ["tcp-overlap-conflict"] * 2
+    assert result.counters["retransmissions"] == 1
+
+
+def test_findings_end() -> None:
+    talk = sent()
+    for at in range(1, 60):
+        talk.client(b"!", at=at)
+    result = run(talk.packets)
+    assert len(result.findings) == Limits().conflict_findings
+    assert result.counters["retransmissions"] == 59
+
+
+def copies(wait_ns: int) -> list[Packet]:
+    packets = []
+    talk = Talk().hands()
+    for number in range(5):
+        talk.client(b"%02d" % number)
+    for packet in talk.packets:
+        packets += [packet, packet._replace(ts_ns=packet.ts_ns + wait_ns)]
+    return sorted(packets, key=lambda packet: packet.ts_ns)
+
+
+def test_one_packet_captured_twice() -> None:
+    result = alike_in_any_batches(copies(50))
+    assert result.stream(0) == [b"0001020304"]
+    assert (result.counters["duplicates"], result.counters["retransmissions"]) == (5, 0)
+    late = run(copies(MILLISECOND + 2))
+    assert (late.counters["duplicates"], late.counters["retransmissions"]) == (0, 5)
+
+
+def test_held_packet_captured_twice() -> None:
+    talk = Talk().hands()
+    held = talk.client(b"later", at=5)
+    copy = held._replace(ts_ns=held.ts_ns + 50)
+    result = run([*talk.packets, copy, talk.client(b"first", at=0)])
+    assert result.stream(0) == [b"firstlater"]
+    assert (result.counters["duplicates"], result.counters["retransmissions"]) == (1, 0)
+
+
+@pytest.mark.parametrize("probe", [b"", b"\0"])
+def test_keep_alive(probe: bytes) -> None:
+    talk = sent()
+    talk.client(probe, at=109)
+    talk.server()
+    talk.client(b"10")
+    result = alike_in_any_batches(talk.packets)
+    assert result.stream(0)[0].endswith(b"9 is sent. 10")
+    assert not result.findings
+    assert not result.counters["retransmissions"]
+
+
+def test_probe_of_a_closed_window() -> None:
+    talk = sent()
+    for _ in range(3):
+        talk.client(b"1", at=110)
+    talk.client(b"10 is sent.", at=110)
+    result = run(talk.packets)
+    assert result.stream(0)[0].endswith(b"9 is sent. 10 is sent.")
+    assert not result.findings
