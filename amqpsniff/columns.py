@@ -7,8 +7,8 @@ this module needs no Arrow. Nulls are in the values: `NULL` in an integer column
 a code column, a zero octet of `valid` in a text column.
 
 The columns of one table grow together: the table asks `reserve(rows)` before it writes a row, and
-writes `values[row]` directly. Text is appended octet by octet to the last row (`room` first, then
-`octets[used]`) and closed with `end_text` or `end_null`.
+writes `values[row]` directly. A text is begun at its row (`begin`; rows passed over are null),
+appended octet by octet (`room` first, then `octets[used]`) and closed with `end`.
 """
 
 import cython
@@ -102,7 +102,7 @@ class Texts:
         self.rows = 0
         self.capacity = 0
         self.used = 0
-        self.nulls = 0
+        self.values = 0
         self.size = 256
         self.octets_storage = bytearray(256)
         self.octets = self.octets_storage
@@ -156,34 +156,48 @@ class Texts:
         self.used += count
         return 0
 
+    def put_bool(self, value):
+        """Append `true` or `false`."""
+        self.room(5)
+        at: cython.longlong = self.used
+        if value:
+            self.octets[at] = 116
+            self.octets[at + 1] = 114
+            self.octets[at + 2] = 117
+            self.octets[at + 3] = 101
+            self.used = at + 4
+        else:
+            self.octets[at] = 102
+            self.octets[at + 1] = 97
+            self.octets[at + 2] = 108
+            self.octets[at + 3] = 115
+            self.octets[at + 4] = 101
+            self.used = at + 5
+        return 0
+
     def put_bytes(self, octets):
         """Append a bytes object (a slow path: most rows use `put`)."""
         view: cython.const[cython.uchar][::1] = octets
         return self.put(view, 0, len(view))
 
-    def end_text(self):
+    def begin(self, row):
+        """Go on at this row: the rows passed over are null."""
+        while self.rows < row:
+            self.rows += 1
+            self.offsets[self.rows] = self.used
+        return 0
+
+    def end(self):
         """Close the row being written as a value."""
         self.valid[self.rows] = 1
         self.rows += 1
+        self.values += 1
         self.offsets[self.rows] = self.used
         return 0
 
-    def end_null(self):
-        """Close the row being written as null."""
-        self.valid[self.rows] = 0
-        self.nulls += 1
-        self.rows += 1
-        self.offsets[self.rows] = self.used
-        return 0
-
-    def take(self):
-        """Give (offsets, valid, octets, used octets, null count) away and start empty."""
-        taken = (
-            self.offsets_storage,
-            self.valid_storage,
-            self.octets_storage,
-            self.used,
-            self.nulls,
-        )
+    def take(self, rows):
+        """Give (offsets, valid, octets, values that are not null) of `rows` rows away."""
+        self.begin(rows)
+        taken = (self.offsets_storage, self.valid_storage, self.octets_storage, self.values)
         self._clear()
         return taken

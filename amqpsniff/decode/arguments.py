@@ -24,21 +24,29 @@ else:
     from amqpsniff.columns import Texts
     from amqpsniff.decode.values import ValueReader
 
-EXACT = 0
-UNKNOWN = 1
+EXACT = cython.declare(cython.int, 0)
+UNKNOWN = cython.declare(cython.int, 1)
 """No method of the dialect has these numbers."""
-TOO_SHORT = 2
+TOO_SHORT = cython.declare(cython.int, 2)
 """The payload ends before the last argument."""
-TRAILING = 3
+TRAILING = cython.declare(cython.int, 3)
 """Octets are left after the last argument."""
 
 REDACTED = b'"[redacted]"'
 """What stands for a secret in JSON; its length says nothing about the secret's."""
 
-_NULL = NULL
-_BIT, _OCTET, _SHORT, _LONG, _LONGLONG = 98, 111, 104, 108, 76
-_SHORTSTR, _LONGSTR, _TIMESTAMP, _TABLE, _CONTENT = 115, 83, 84, 70, 67
-_OUT_OF_RANGE = 128  # values.OUT_OF_RANGE
+_NULL = cython.declare(cython.longlong, NULL)
+_BIT = cython.declare(cython.int, 98)
+_OCTET = cython.declare(cython.int, 111)
+_SHORT = cython.declare(cython.int, 104)
+_LONG = cython.declare(cython.int, 108)
+_LONGLONG = cython.declare(cython.int, 76)
+_SHORTSTR = cython.declare(cython.int, 115)
+_LONGSTR = cython.declare(cython.int, 83)
+_TIMESTAMP = cython.declare(cython.int, 84)
+_TABLE = cython.declare(cython.int, 70)
+_CONTENT = cython.declare(cython.int, 67)
+_OUT_OF_RANGE = cython.declare(cython.int, 128)  # values.OUT_OF_RANGE
 
 
 def redact_quote(text, class_id, method_id):
@@ -174,13 +182,9 @@ class ArgumentDecoder:
 
     def _bit(self, reader, i, value):
         role: cython.int = self.roles[i]
-        if value:
-            reader.out.put_bytes(b"true")
-            if role >= 32:
-                self.flags |= 1 << (role - 32)
-        else:
-            reader.out.put_bytes(b"false")
-        return 0
+        if value and role >= 32:
+            self.flags |= 1 << (role - 32)
+        return reader.out.put_bool(value)
 
     def _value(self, reader, i, at, end):
         """Write argument `i`; position after it, -2 when cut, -3 when cut inside a container."""

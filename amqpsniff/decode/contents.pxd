@@ -28,5 +28,5 @@ cdef class ContentAssembler:
     cdef int _emit_flags(self, Content content, long long row) except? -1
     cdef int _emit_properties(self, Half half, Content content, long long row) except? -1
     cdef int _octet(self, int place) except? -2
-    cdef int _emit_body(self, Content content, int status) except? -1
+    cdef int _emit_body(self, Content content, int status, long long row) except? -1
     cdef int _take(self, Half half, Content content, ValueReader reader, long long at, long long count) except? -1

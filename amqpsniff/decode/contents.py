@@ -28,6 +28,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
         MessageRows,
         copy_text,
+        put_text,
     )
     from cython.cimports.amqpsniff.decode.state import Content, Half  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
@@ -36,7 +37,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.arguments import ArgumentDecoder
     from amqpsniff.decode.properties import PropertyDecoder
-    from amqpsniff.decode.rows import MessageRows, copy_text
+    from amqpsniff.decode.rows import MessageRows, copy_text, put_text
     from amqpsniff.decode.state import Content, Half
     from amqpsniff.decode.values import ValueReader
 
@@ -48,10 +49,14 @@ MAX_BODY_OCTETS = 128 * 1024 * 1024
 """Octets of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
 3.13. A body that does not fit has its size but no octets."""
 
-_NULL = NULL
+_NULL = cython.declare(cython.longlong, NULL)
 _BY_NUMBER = attrgetter("number")
-_COMPLETE, _TRUNCATED, _INCOMPLETE = rows.COMPLETE, rows.TRUNCATED, rows.INCOMPLETE
-_AWAIT_METHOD, _AWAIT_HEADER, _AWAIT_BODY = 0, 1, 2
+_COMPLETE = cython.declare(cython.int, rows.COMPLETE)
+_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
+_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
+_AWAIT_METHOD = cython.declare(cython.int, 0)
+_AWAIT_HEADER = cython.declare(cython.int, 1)
+_AWAIT_BODY = cython.declare(cython.int, 2)
 
 
 class ContentAssembler:
@@ -317,16 +322,15 @@ class ContentAssembler:
         out.status.values[row] = status
         self._emit_flags(content, row)
         reader.data = content.store.octets
-        copy_text(out.exchange, reader, content.starts[1], content.lengths[1])
-        copy_text(out.routing_key, reader, content.starts[2], content.lengths[2])
-        copy_text(out.consumer_tag, reader, content.starts[4], content.lengths[4])
+        copy_text(out.exchange, row, reader, content.starts[1], content.lengths[1])
+        copy_text(out.routing_key, row, reader, content.starts[2], content.lengths[2])
+        copy_text(out.consumer_tag, row, reader, content.starts[4], content.lengths[4])
         if content.safe_text is None:
-            copy_text(out.reply_text, reader, content.starts[5], content.lengths[5])
+            copy_text(out.reply_text, row, reader, content.starts[5], content.lengths[5])
         else:
-            out.reply_text.put_bytes(content.safe_text.decode(errors="replace").encode())
-            out.reply_text.end_text()
+            put_text(out.reply_text, row, content.safe_text)
         self._emit_properties(half, content, row)
-        self._emit_body(content, status)
+        self._emit_body(content, status, row)
         out.rows += 1
         content.state = _AWAIT_METHOD
         return 0
@@ -350,31 +354,30 @@ class ContentAssembler:
             found.forget()
         else:
             found.locate(reader, content.class_id, content.header_start + 12, content.header_end)
-        copy_text(out.content_type, reader, found.starts[0], found.lengths[0])
-        copy_text(out.content_encoding, reader, found.starts[1], found.lengths[1])
-        if found.starts[2] < 0:
-            out.headers.end_null()
-        else:
+        copy_text(out.content_type, row, reader, found.starts[0], found.lengths[0])
+        copy_text(out.content_encoding, row, reader, found.starts[1], found.lengths[1])
+        if found.starts[2] >= 0:
             reader.oddities = 0
+            out.headers.begin(row)
             reader.put_table(found.starts[2], found.starts[2] + found.lengths[2])
-            out.headers.end_text()
+            out.headers.end()
             for code in oddity_codes(reader.oddities):
                 self.report(code, half, content.channel, content.number, content.ts_ns, "headers")
         out.delivery_mode.values[row] = self._octet(3)
         out.priority.values[row] = self._octet(4)
-        copy_text(out.correlation_id, reader, found.starts[5], found.lengths[5])
-        copy_text(out.reply_to, reader, found.starts[6], found.lengths[6])
-        copy_text(out.expiration, reader, found.starts[7], found.lengths[7])
-        copy_text(out.message_id, reader, found.starts[8], found.lengths[8])
+        copy_text(out.correlation_id, row, reader, found.starts[5], found.lengths[5])
+        copy_text(out.reply_to, row, reader, found.starts[6], found.lengths[6])
+        copy_text(out.expiration, row, reader, found.starts[7], found.lengths[7])
+        copy_text(out.message_id, row, reader, found.starts[8], found.lengths[8])
         out.message_timestamp.values[row] = _NULL
         if found.starts[9] >= 0:
             ms: cython.longlong = reader.timestamp_ms(found.starts[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
-        copy_text(out.type, reader, found.starts[10], found.lengths[10])
-        copy_text(out.user_id, reader, found.starts[11], found.lengths[11])
-        copy_text(out.app_id, reader, found.starts[12], found.lengths[12])
-        copy_text(out.cluster_id, reader, found.starts[13], found.lengths[13])
+        copy_text(out.type, row, reader, found.starts[10], found.lengths[10])
+        copy_text(out.user_id, row, reader, found.starts[11], found.lengths[11])
+        copy_text(out.app_id, row, reader, found.starts[12], found.lengths[12])
+        copy_text(out.cluster_id, row, reader, found.starts[13], found.lengths[13])
         return 0
 
     def _octet(self, place):
@@ -382,7 +385,7 @@ class ContentAssembler:
         start: cython.longlong = self.properties.starts[place]
         return self.reader.data[start] if start >= 0 else -1
 
-    def _emit_body(self, content, status):
+    def _emit_body(self, content, status, row):
         """Write the body and its hash, where they were asked for."""
         out: MessageRows = self.messages
         if content.body_size == 0 and status == _COMPLETE:
@@ -390,18 +393,16 @@ class ContentAssembler:
                 content.hash = self.new_hash()
             if self.keep_bodies:
                 content.chunks = []
-        if content.chunks is None:
-            out.body.end_null()
-        else:
+        if content.chunks is not None:
             octets: bytes = b"".join(content.chunks)
             self.held -= len(octets)
+            out.body.begin(row)
             out.body.put_bytes(octets)
-            out.body.end_text()
+            out.body.end()
             content.chunks = None
         if content.hash is not None and status == _COMPLETE:
+            out.body_sha256.begin(row)
             out.body_sha256.put_bytes(content.hash.hexdigest().encode())
-            out.body_sha256.end_text()
-        else:
-            out.body_sha256.end_null()
+            out.body_sha256.end()
         content.hash = None
         return 0

@@ -42,10 +42,17 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.foreign import name_protocol
 
-_START, _SEARCH, _FRAMES, _FOREIGN, _SILENT = 0, 1, 2, 3, 4
-_OPEN, _DATA, _GAP, _CLOSE = 0, 1, 2, 3  # tcp.stream's kinds
-_END = 0xCE
-_BODY = 3
+_START = cython.declare(cython.int, 0)
+_SEARCH = cython.declare(cython.int, 1)
+_FRAMES = cython.declare(cython.int, 2)
+_FOREIGN = cython.declare(cython.int, 3)
+_SILENT = cython.declare(cython.int, 4)
+# the kinds of events of tcp.stream
+_OPEN = cython.declare(cython.int, 0)
+_GAP = cython.declare(cython.int, 2)
+_CLOSE = cython.declare(cython.int, 3)
+_END = cython.declare(cython.int, 0xCE)
+_BODY = cython.declare(cython.int, 3)
 
 FIRST_OCTETS = 16
 """Octets kept of a half-stream that is not AMQP, to say what it is."""
@@ -543,6 +550,11 @@ class Decoder:
         if known_start and half.direction == 0:
             half.mode = _FOREIGN
             half.offset += len(octets)
+            half.first_octets = octets
+            return
+        if known_start and connection.is_amqp and octets[0] == 1:
+            half.mode = _FRAMES
+            self._data_apart(half, octets, 0, len(octets), number, ts_ns)
             return
         if not known_start:
             half.lossy = True

@@ -15,6 +15,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.rows import FIRST_ROWS
 from amqpsniff.decode.values import oddity_codes
 
 if cython.compiled:
@@ -43,7 +44,10 @@ else:
     from amqpsniff.decode.values import ValueReader
 
 _NULL = NULL
-_METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
+_METHOD = cython.declare(cython.int, 1)
+_HEADER = cython.declare(cython.int, 2)
+_BODY = cython.declare(cython.int, 3)
+_HEARTBEAT = cython.declare(cython.int, 8)
 PROTOCOL_HEADER = 256
 """The frame-type code of a protocol header, which has no type octet."""
 
@@ -52,7 +56,10 @@ AMQP_PORTS = frozenset((5671, 5672))
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
 
-_EXACT, _UNKNOWN, _TOO_SHORT, _TRAILING = 0, 1, 2, 3
+_EXACT = cython.declare(cython.int, 0)
+_UNKNOWN = cython.declare(cython.int, 1)
+_TOO_SHORT = cython.declare(cython.int, 2)
+_TRAILING = cython.declare(cython.int, 3)
 
 
 class FrameHandler:
@@ -133,8 +140,8 @@ class FrameHandler:
         """Give away what was made: (frames, messages, connections, captures, method names)."""
         taken = (self.frames, self.messages, self.connections, self.captures)
         names = sorted(self.method_names, key=self.method_names.get)
-        self.frames = FrameRows()
-        self.messages = MessageRows()
+        self.frames = FrameRows(self.frames.capacity or FIRST_ROWS)
+        self.messages = MessageRows(self.messages.capacity or FIRST_ROWS)
         self.block.out = self.scratch.out = self.frames.arguments
         self.contents.messages = self.messages
         self.contents.reader.out = self.messages.headers
@@ -190,7 +197,7 @@ class FrameHandler:
 
     def protocol_header(self, half, number, ts_ns):
         """Eight octets `AMQP…` at the begin of a half-stream."""
-        self._begin(half, number, ts_ns, 0, PROTOCOL_HEADER, 8)
+        self._begin(half, number, ts_ns, 0, 256, 8)
         self.frames.channel.values[self.frames.rows] = 0
         return self.frames.end_plain()
 
@@ -206,6 +213,7 @@ class FrameHandler:
                 self.report("arguments-truncated", half, channel, number, ts_ns, detail)
             return self.frames.end_plain()
         reader.oddities = 0
+        self.frames.arguments.begin(self.frames.rows)
         answer = decoder.decode(reader, connection.dialect, at, end, whole)
         if answer == _UNKNOWN:
             return self._unknown_method(half, reader, channel, size, number, ts_ns)

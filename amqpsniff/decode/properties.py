@@ -23,9 +23,16 @@ COLUMNS = (
 ).split()
 """Properties that the messages table has, in the order of `starts`."""
 
-EXACT, CUT, TRAILING, UNDEFINED_FLAGS = 0, 1, 2, 3
+EXACT = cython.declare(cython.int, 0)
+CUT = cython.declare(cython.int, 1)
+TRAILING = cython.declare(cython.int, 2)
+UNDEFINED_FLAGS = cython.declare(cython.int, 3)
 
-_OCTET, _SHORTSTR, _TIMESTAMP, _TABLE, _BIT = 111, 115, 84, 70, 98
+_OCTET = cython.declare(cython.int, 111)
+_SHORTSTR = cython.declare(cython.int, 115)
+_TIMESTAMP = cython.declare(cython.int, 84)
+_TABLE = cython.declare(cython.int, 70)
+_BIT = cython.declare(cython.int, 98)
 
 
 class PropertyDecoder:

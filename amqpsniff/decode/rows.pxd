@@ -2,10 +2,11 @@ from amqpsniff.columns cimport Codes, Integers, Texts
 from amqpsniff.decode.arguments cimport ArgumentDecoder
 from amqpsniff.decode.values cimport ValueReader
 
-cpdef int copy_text(Texts column, ValueReader reader, long long start, long long count) except? -1
+cpdef int copy_text(Texts column, long long row, ValueReader reader, long long start, long long count) except? -1
+cpdef int put_text(Texts column, long long row, bytes octets) except? -1
 
 cdef class FrameRows:
-    cdef public long long rows, capacity
+    cdef public long long rows, capacity, rows_expected
     cdef public int capture_code
     cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code
     cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag
@@ -16,7 +17,7 @@ cdef class FrameRows:
     cdef int end_method(self, int method, ArgumentDecoder decoder, ValueReader reader) except? -1
 
 cdef class MessageRows:
-    cdef public long long rows, capacity
+    cdef public long long rows, capacity, rows_expected
     cdef public Codes capture, connection, sender, channel, method, reply_code
     cdef public Codes redelivered, mandatory, immediate, delivery_mode, priority, status
     cdef public Integers packet_number, ts_ns, last_packet_number, delivery_tag

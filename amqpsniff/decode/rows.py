@@ -25,7 +25,7 @@ if cython.compiled:
 else:
     from amqpsniff.columns import Codes, Integers, Texts
 
-_NULL = NULL
+_NULL = cython.declare(cython.longlong, NULL)
 FIRST_ROWS = 1024
 """Rows that a table has room for at first; it doubles from there."""
 
@@ -33,16 +33,24 @@ COMPLETE, TRUNCATED, INCOMPLETE = 0, 1, 2
 STATUS_NAMES = ("complete", "truncated", "incomplete")
 
 
-def copy_text(column, reader, start, count):
-    """Append octets of a reader to a text column as one row of UTF-8; null when `start` < 0."""
+def copy_text(column, row, reader, start, count):
+    """Write octets of a reader to a row of a text column as UTF-8; nothing when `start` < 0."""
     if start < 0:
-        return column.end_null()
+        return 0
+    column.begin(row)
     i: cython.longlong
     for i in range(start, start + count):
         if reader.data[i] > 127:
             return _copy_wide_text(column, reader, start, count)
     column.put(reader.data, start, count)
-    return column.end_text()
+    return column.end()
+
+
+def put_text(column, row, octets):
+    """Write a bytes object to a row of a text column as UTF-8."""
+    column.begin(row)
+    column.put_bytes(octets.decode(errors="replace").encode())
+    return column.end()
 
 
 @cython.cfunc
@@ -51,15 +59,16 @@ def _copy_wide_text(
 ) -> cython.int:
     octets: bytes = bytes(reader.data[start : start + count])
     column.put_bytes(octets.decode(errors="replace").encode())
-    return column.end_text()
+    return column.end()
 
 
 class FrameRows:
-    """Rows of the `frames` table, one per frame."""
+    """Rows of the `frames` table, one per frame; `rows_expected` of them are made room for."""
 
-    def __init__(self):
+    def __init__(self, rows_expected=FIRST_ROWS):
         self.rows = 0
         self.capacity = 0
+        self.rows_expected = rows_expected
         self.capture_code = 0
         self.capture = Codes()
         self.connection = Codes()
@@ -95,7 +104,7 @@ class FrameRows:
         """Make room for one more row."""
         if self.rows < self.capacity:
             return 0
-        self.capacity = max(FIRST_ROWS, 2 * self.capacity)
+        self.capacity = max(self.rows_expected, 2 * self.capacity)
         for column in self.columns().values():
             column.reserve(self.capacity)
         return 0
@@ -119,12 +128,6 @@ class FrameRows:
 
     def end_plain(self):
         """Close the row of a frame that has no method."""
-        self.arguments.end_null()
-        self.exchange.end_null()
-        self.routing_key.end_null()
-        self.queue.end_null()
-        self.consumer_tag.end_null()
-        self.reply_text.end_null()
         self.rows += 1
         return 0
 
@@ -134,22 +137,21 @@ class FrameRows:
         self.method.values[row] = method
         self.reply_code.values[row] = decoder.reply_code
         self.delivery_tag.values[row] = decoder.delivery_tag
-        self.arguments.end_text()
-        copy_text(self.exchange, reader, decoder.starts[1], decoder.lengths[1])
-        copy_text(self.routing_key, reader, decoder.starts[2], decoder.lengths[2])
-        copy_text(self.queue, reader, decoder.starts[3], decoder.lengths[3])
-        copy_text(self.consumer_tag, reader, decoder.starts[4], decoder.lengths[4])
+        self.arguments.end()
+        copy_text(self.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
+        copy_text(self.routing_key, row, reader, decoder.starts[2], decoder.lengths[2])
+        copy_text(self.queue, row, reader, decoder.starts[3], decoder.lengths[3])
+        copy_text(self.consumer_tag, row, reader, decoder.starts[4], decoder.lengths[4])
         if decoder.safe_text is None:
-            copy_text(self.reply_text, reader, decoder.starts[5], decoder.lengths[5])
+            copy_text(self.reply_text, row, reader, decoder.starts[5], decoder.lengths[5])
         else:
-            self.reply_text.put_bytes(decoder.safe_text.decode(errors="replace").encode())
-            self.reply_text.end_text()
+            put_text(self.reply_text, row, decoder.safe_text)
         self.rows += 1
         return 0
 
 
 class MessageRows:
-    """Rows of the `messages` table, one per content."""
+    """Rows of the `messages` table, one per content; `rows_expected` are made room for."""
 
     TEXTS = (
         "content_type content_encoding headers correlation_id reply_to expiration message_id "
@@ -165,9 +167,10 @@ class MessageRows:
         "body_captured"
     ).split()
 
-    def __init__(self):
+    def __init__(self, rows_expected=FIRST_ROWS):
         self.rows = 0
         self.capacity = 0
+        self.rows_expected = rows_expected
         for name in self.TEXTS:
             setattr(self, name, Texts())
         for name in self.CODES:
@@ -183,7 +186,7 @@ class MessageRows:
         """Make room for one more row."""
         if self.rows < self.capacity:
             return 0
-        self.capacity = max(FIRST_ROWS, 2 * self.capacity)
+        self.capacity = max(self.rows_expected, 2 * self.capacity)
         for column in self.columns().values():
             column.reserve(self.capacity)
         return 0

@@ -24,7 +24,7 @@ or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is not decoded."
 # states of a content
 AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
 
-_NULL = NULL
+_NULL = cython.declare(cython.longlong, NULL)
 
 
 class Connection:

@@ -57,7 +57,7 @@ FOREIGN_AFTER_OCTETS = 16 * 1024 * 1024
 CHAIN_FRAMES = 3
 """Frames that make a chain with one strong frame believable without what follows."""
 
-_END = 0xCE
+_END = cython.declare(cython.int, 0xCE)
 
 
 class Candidate:

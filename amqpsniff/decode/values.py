@@ -20,7 +20,7 @@ from base64 import b64encode
 
 import cython
 
-from amqpsniff.spec import field_tags, unusual_tags
+from amqpsniff.spec import READINGS, field_tags, unusual_tags
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
@@ -33,12 +33,13 @@ MAX_TABLE_DEPTH = 32
 MILLISECONDS_FROM = 10**12
 """A timestamp from here on is read as milliseconds (10^12 s would be the year 33658)."""
 
-LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the last that RFC 3339 can write
+LAST_SECOND = 253402300799
+"""9999-12-31T23:59:59Z, the last that RFC 3339 can write."""
 
 # answers
-OK = 0
-CUT = 1
-PARTIAL = 2
+OK = cython.declare(cython.int, 0)
+CUT = cython.declare(cython.int, 1)
+PARTIAL = cython.declare(cython.int, 2)
 
 # oddities, as bits
 NOT_UTF8 = 1
@@ -69,11 +70,29 @@ def oddity_codes(oddities):
 
 
 # kinds of field values: places in spec.FIELD_TYPES
-_BOOL, _INT8, _UINT8, _INT16, _UINT16 = 1, 2, 3, 4, 5
-_INT32, _UINT32, _INT64, _UINT64 = 6, 7, 8, 9
-_FLOAT, _DOUBLE, _DECIMAL, _SHORTSTR, _LONGSTR = 10, 11, 12, 13, 14
-_ARRAY, _TIMESTAMP, _TABLE, _VOID, _OCTETS = 15, 16, 17, 18, 19
-_UNUSUAL = 0x80
+_MAX_DEPTH = cython.declare(cython.int, MAX_TABLE_DEPTH)
+_MILLISECONDS_FROM = cython.declare(cython.longlong, MILLISECONDS_FROM)
+_LAST_SECOND = cython.declare(cython.longlong, LAST_SECOND)
+_BOOL = cython.declare(cython.int, 1)
+_INT8 = cython.declare(cython.int, 2)
+_UINT8 = cython.declare(cython.int, 3)
+_INT16 = cython.declare(cython.int, 4)
+_UINT16 = cython.declare(cython.int, 5)
+_INT32 = cython.declare(cython.int, 6)
+_UINT32 = cython.declare(cython.int, 7)
+_INT64 = cython.declare(cython.int, 8)
+_UINT64 = cython.declare(cython.int, 9)
+_FLOAT = cython.declare(cython.int, 10)
+_DOUBLE = cython.declare(cython.int, 11)
+_DECIMAL = cython.declare(cython.int, 12)
+_SHORTSTR = cython.declare(cython.int, 13)
+_LONGSTR = cython.declare(cython.int, 14)
+_ARRAY = cython.declare(cython.int, 15)
+_TIMESTAMP = cython.declare(cython.int, 16)
+_TABLE = cython.declare(cython.int, 17)
+_VOID = cython.declare(cython.int, 18)
+_OCTETS = cython.declare(cython.int, 19)
+_UNUSUAL = cython.declare(cython.int, 0x80)
 _WIDTHS = bytes((0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 5, 1, 4, 4, 8, 4, 0, 4))
 """Octets a value of each kind takes at least."""
 
@@ -86,6 +105,9 @@ def _tag_kinds(reading: str) -> bytes:
     return bytes(kind | (_UNUSUAL if unusual else 0) for kind, unusual in pairs)
 
 
+_KINDS = {reading: _tag_kinds(reading) for reading in READINGS}
+
+
 class ValueReader:
     """Reads values of `data` and writes them as JSON to `out`.
 
@@ -96,7 +118,7 @@ class ValueReader:
 
     def __init__(self, out, reading="rabbitmq"):
         self.out = out
-        self.kinds = _tag_kinds(reading)
+        self.kinds = _KINDS[reading]
         self.widths = _WIDTHS
         self.data = b""
         self.oddities = 0
@@ -257,10 +279,10 @@ class ValueReader:
         seconds: cython.longlong = self.i64(at)
         if seconds < 0:
             return -1
-        if seconds >= MILLISECONDS_FROM:
+        if seconds >= _MILLISECONDS_FROM:
             self.oddities |= MILLISECONDS
-            return seconds if seconds // 1000 <= LAST_SECOND else -1
-        return seconds * 1000 if seconds <= LAST_SECOND else -1
+            return seconds if seconds // 1000 <= _LAST_SECOND else -1
+        return seconds * 1000 if seconds <= _LAST_SECOND else -1
 
     def _timestamp(self, at):
         """Write a 64-bit timestamp as an RFC 3339 string, or its number when it has no date."""
@@ -358,7 +380,7 @@ class ValueReader:
             return CUT
         size: cython.longlong = self.u32(at)
         limit: cython.longlong = at + 4 + size
-        if depth >= MAX_TABLE_DEPTH:
+        if depth >= _MAX_DEPTH:
             self.oddities |= TOO_DEEP
             return CUT if limit > end else self._octets(at + 4, size)
         cut: cython.bint = limit > end
@@ -382,6 +404,8 @@ class ValueReader:
         answer: cython.int
         length: cython.longlong
         count: cython.int = 0
+        seen: cython.longlong = 0
+        bit: cython.int
         names: cython.longlong = at
         while at < limit:
             mark = out.used
@@ -392,8 +416,10 @@ class ValueReader:
                 out.put_octet(44)
             first = False
             self._name(at, length)
-            if count < 64 and self._repeated(names, at, length):
+            bit = (length + 3 * self.data[at + 1] + 5 * self.data[at + length]) & 31
+            if (seen >> bit) & 1 and count < 64 and self._repeated(names, at, length):
                 self.oddities |= DUPLICATE_NAME
+            seen |= cython.cast(cython.longlong, 1) << bit
             count += 1
             out.put_octet(58)
             answer = self._tagged(at + 1 + length, limit, cut, depth)
@@ -489,7 +515,7 @@ class ValueReader:
         """Write a field array; its length counts octets, not items."""
         size: cython.longlong = self.u32(at)
         end: cython.longlong = at + 4 + size
-        if depth >= MAX_TABLE_DEPTH:
+        if depth >= _MAX_DEPTH:
             self.oddities |= TOO_DEEP
             return CUT if end > limit else self._octets(at + 4, size)
         if end > limit:
@@ -532,7 +558,7 @@ class ValueReader:
     def _scalar(self, kind, at):
         """Write a value of fixed width."""
         if kind == _BOOL:
-            return self.out.put_bytes(b"true" if self.data[at] else b"false")
+            return self.out.put_bool(self.data[at] != 0)
         if kind == _VOID:
             return self.out.put_bytes(b"null")
         if kind == _UINT8:

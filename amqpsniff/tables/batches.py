@@ -6,7 +6,7 @@ encoded here, which is what Parquet wants; `plain` turns a batch into the types 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from amqpsniff.columns import NULL, Codes, Integers, Texts
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
+from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
 from amqpsniff.spec import FRAME_TYPES, METHODS
-from amqpsniff.tables.schema import FINDINGS, FRAMES, MESSAGES, TIMESTAMP
+from amqpsniff.tables.schema import FINDINGS, FRAMES, MESSAGES, TIMESTAMP, schema_of
 
 _NULL = pa.scalar(NULL, pa.int64())
 _SENDERS = pa.array(["client", "server"])
@@ -51,13 +52,15 @@ def _dictionary(column: Codes, rows: int, values: pa.Array) -> pa.Array:
 
 
 def _texts(column: Texts, rows: int, kind: pa.DataType) -> pa.Array:
-    offsets, valid, octets, _used, nulls = column.take()
+    offsets, valid, octets, values = column.take(rows)
+    if not values:
+        return pa.nulls(rows, kind)
     bitmap = None
-    if nulls:
+    if values < rows:
         flags = pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(valid)])
         bitmap = flags.cast(pa.bool_()).buffers()[1]
     buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(octets)]
-    return pa.Array.from_buffers(kind, rows, buffers, nulls)
+    return pa.Array.from_buffers(kind, rows, buffers, rows - values)
 
 
 def _places(
@@ -157,3 +160,36 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
         for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+class Maker:
+    """Makes the batches of one table from what a pipeline gives.
+
+    `schema` is that of the batches that `make` gives when they are not `encoded`.
+    """
+
+    def __init__(
+        self, table: str, *, encoded: bool = False, columns: Collection[str] | None = None
+    ) -> None:
+        self.table = table
+        self.encoded = encoded
+        self.schema = schema_of(table)
+        if columns is not None:
+            unknown = [name for name in columns if name not in self.schema.names]
+            if unknown:
+                raise UsageError(f"no column `{unknown[0]}` in {table}")
+            self.schema = pa.schema([field for field in self.schema if field.name in columns])
+
+    def make(self, taken: Any) -> pa.RecordBatch:
+        """A batch from what `Pipeline.take` gave, or for `findings` from a list of them."""
+        if self.table == "findings":
+            batch = finding_batch(taken)
+        else:
+            frames, messages, connections, captures, method_names = taken
+            if self.table == "frames":
+                batch = frame_batch(frames, connections, captures, method_names)
+            else:
+                batch = message_batch(messages, connections, captures)
+        if len(self.schema.names) < batch.num_columns:
+            batch = batch.select(self.schema.names)
+        return batch if self.encoded else plain(batch)
