@@ -92,67 +92,74 @@ class Codes:
         return storage
 
 
-class Texts:
-    """Octet strings of any length, one after the other, with 32-bit offsets."""
+class Octets:
+    """Octets that grow at their end; `used` of them are there."""
 
-    def __init__(self):
-        self._clear()
-
-    def _clear(self):
-        self.rows = 0
-        self.capacity = 0
+    def __init__(self, size=256):
         self.used = 0
-        self.values = 0
-        self.size = 256
-        self.octets_storage = bytearray(256)
-        self.octets = self.octets_storage
-        self.offsets_storage = bytearray(4)
-        self.valid_storage = bytearray()
-        self.offsets = memoryview(self.offsets_storage).cast("i")
-        self.valid = memoryview(self.valid_storage).cast("B")
-
-    def reserve(self, rows):
-        """Make room for `rows` rows in all."""
-        offsets = bytearray(4 * (rows + 1))
-        offsets[: len(self.offsets_storage)] = self.offsets_storage
-        valid = bytearray(rows)
-        valid[: len(self.valid_storage)] = self.valid_storage
-        self.offsets_storage = offsets
-        self.valid_storage = valid
-        self.offsets = memoryview(offsets).cast("i")
-        self.valid = memoryview(valid).cast("B")
-        self.capacity = rows
-        return 0
+        self.size = size
+        self.storage = bytearray(size)
+        self.octets = self.storage
 
     def room(self, count):
         """Make sure that `count` more octets can be written at `used`."""
         if self.used + count > self.size:
-            size: cython.longlong = self.size * 2
-            while size < self.used + count:
-                size *= 2
-            storage = bytearray(size)
-            self._move_into(storage)
+            self._grow(count)
         return 0
 
-    def _move_into(self, storage):
+    def _grow(self, count):
+        size: cython.longlong = self.size * 2
+        while size < self.used + count:
+            size *= 2
+        storage = bytearray(size)
         view: cython.uchar[::1] = storage
         _copy(view, 0, self.octets, 0, self.used)
-        self.octets_storage = storage
+        self.storage = storage
         self.octets = view
-        self.size = len(view)
+        self.size = size
         return 0
 
     def put_octet(self, octet):
-        """Append one octet to the row being written."""
+        """Append one octet."""
         self.room(1)
         self.octets[self.used] = octet
         self.used += 1
         return 0
 
     def put(self, source, start, count):
-        """Append `count` octets of `source` from `start` to the row being written."""
+        """Append `count` octets of `source` from `start`."""
         self.room(count)
         _copy(self.octets, self.used, source, start, count)
+        self.used += count
+        return 0
+
+    def put_from(self, source, start, count):
+        """Append `count` octets of another `Octets` from `start`; quicker than `put`."""
+        self.room(count)
+        if start < 0 or start + count > source.size:
+            raise IndexError("copy outside a buffer")
+        if count > 0:
+            if cython.compiled:
+                memcpy(
+                    cython.address(self.octets[self.used]),
+                    cython.address(source.octets[start]),
+                    cython.cast(cython.size_t, count),
+                )
+            else:
+                self.octets[self.used : self.used + count] = source.octets[start : start + count]
+        self.used += count
+        return 0
+
+    def put_bytes(self, octets):
+        """Append a bytes object."""
+        count: cython.longlong = len(octets)
+        self.room(count)
+        if count > 64:
+            view: cython.const[cython.uchar][::1] = octets
+            return self.put(view, 0, count)
+        i: cython.Py_ssize_t
+        for i in range(count):
+            self.octets[self.used + i] = octets[i]
         self.used += count
         return 0
 
@@ -175,10 +182,35 @@ class Texts:
             self.used = at + 5
         return 0
 
-    def put_bytes(self, octets):
-        """Append a bytes object (a slow path: most rows use `put`)."""
-        view: cython.const[cython.uchar][::1] = octets
-        return self.put(view, 0, len(view))
+
+class Texts(Octets):
+    """Octet strings of any length, one after the other, with 32-bit offsets."""
+
+    def __init__(self):
+        Octets.__init__(self)
+        self._clear()
+
+    def _clear(self):
+        self.rows = 0
+        self.capacity = 0
+        self.values = 0
+        self.offsets_storage = bytearray(4)
+        self.valid_storage = bytearray()
+        self.offsets = memoryview(self.offsets_storage).cast("i")
+        self.valid = memoryview(self.valid_storage).cast("B")
+
+    def reserve(self, rows):
+        """Make room for `rows` rows in all."""
+        offsets = bytearray(4 * (rows + 1))
+        offsets[: len(self.offsets_storage)] = self.offsets_storage
+        valid = bytearray(rows)
+        valid[: len(self.valid_storage)] = self.valid_storage
+        self.offsets_storage = offsets
+        self.valid_storage = valid
+        self.offsets = memoryview(offsets).cast("i")
+        self.valid = memoryview(valid).cast("B")
+        self.capacity = rows
+        return 0
 
     def begin(self, row):
         """Go on at this row: the rows passed over are null."""
@@ -198,6 +230,7 @@ class Texts:
     def take(self, rows):
         """Give (offsets, valid, octets, values that are not null) of `rows` rows away."""
         self.begin(rows)
-        taken = (self.offsets_storage, self.valid_storage, self.octets_storage, self.values)
+        taken = (self.offsets_storage, self.valid_storage, self.storage, self.values)
+        Octets.__init__(self)
         self._clear()
         return taken

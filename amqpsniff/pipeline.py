@@ -8,7 +8,7 @@ and `feed_octets` take octets of a connection that came some other way.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,10 +80,14 @@ class Pipeline:
     """Decodes packets into rows.
 
     Feed it, then `take` the rows whenever `ready` says that a batch's worth of them is there; after
-    `finish` take once more. Findings gather in `findings` until the end.
+    `finish` take once more. Findings gather in `findings` until the end. Rows of tables that are not
+    asked for are not made; those of the others are the same (but for the findings that only show
+    while a message's row is made: ask for `messages` to have them).
     """
 
-    def __init__(self, options: Options | None = None) -> None:
+    def __init__(
+        self, options: Options | None = None, tables: Iterable[str] = ("frames", "messages")
+    ) -> None:
         self.options = options or Options()
         self.log = FindingLog()
         self.totals = Totals()
@@ -96,6 +100,7 @@ class Pipeline:
             new_hash=hashlib.sha256 if self.options.body_sha256 else None,
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
+            tables=frozenset(tables),
         )
         self._capture: str | None = None
 

@@ -1,9 +1,11 @@
+from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder:
     cdef public bint show_secrets
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
-    cdef const unsigned char[::1] known, types, roles, keys
+    cdef const unsigned char[::1] known, types, roles
+    cdef Octets keys
     cdef dict far
     cdef long long[::1] starts, lengths
     cdef public int method, class_id, method_id, reply_code, flags

@@ -16,12 +16,12 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
         ValueReader,
     )
 else:
-    from amqpsniff.columns import Texts
+    from amqpsniff.columns import Octets, Texts
     from amqpsniff.decode.values import ValueReader
 
 EXACT = cython.declare(cython.int, 0)
@@ -82,7 +82,8 @@ class ArgumentDecoder:
         self.roles = bytes(plan.roles)
         self.key_starts = plan.key_starts
         self.key_lengths = plan.key_lengths
-        self.keys = bytes(plan.keys)
+        self.keys = Octets()
+        self.keys.put_bytes(bytes(plan.keys))
         self.lookup = plan.lookup
         self.choices = plan.choices
         self.far = plan.far
@@ -157,7 +158,7 @@ class ArgumentDecoder:
         i: cython.int
         for i in range(self.first_argument[method], self.first_argument[method + 1]):
             mark = out.used
-            out.put(self.keys, self.key_starts[i], self.key_lengths[i])
+            out.put_from(self.keys, self.key_starts[i], self.key_lengths[i])
             if self.types[i] == _BIT:
                 if bit == 0:
                     at += 1

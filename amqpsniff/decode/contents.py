@@ -127,11 +127,17 @@ class ContentAssembler:
         content.reply_code = decoder.reply_code
         content.flags = decoder.flags
         content.safe_text = decoder.safe_text
-        content.store.put(reader.data, at, end - at)
-        i: cython.int
-        for i in range(6):
-            content.starts[i] = decoder.starts[i] - at if decoder.starts[i] >= 0 else -1
-            content.lengths[i] = decoder.lengths[i]
+        if not self.messages.wanted:
+            return 0
+        reader.copy_to(content.store, at, end - at)
+        content.exchange_start = decoder.starts[1] - at
+        content.exchange_length = decoder.lengths[1]
+        content.key_start = decoder.starts[2] - at
+        content.key_length = decoder.lengths[2]
+        content.tag_start = decoder.starts[4] - at
+        content.tag_length = decoder.lengths[4]
+        content.text_start = decoder.starts[5] - at
+        content.text_length = decoder.lengths[5]
         return 0
 
     def other_method(self, half, channel, number, ts_ns):
@@ -184,7 +190,7 @@ class ContentAssembler:
             return 0
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
         open_content.header_start = open_content.store.used
-        open_content.store.put(reader.data, at, end - at)
+        reader.copy_to(open_content.store, at, end - at)
         open_content.header_end = open_content.store.used
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
@@ -195,7 +201,7 @@ class ContentAssembler:
         open_content.state = _AWAIT_BODY
         if size == 0:
             self._emit(half, open_content, _COMPLETE, number)
-        elif self.new_hash is not None or self.keep_bodies:
+        elif self.messages.wanted and (self.new_hash is not None or self.keep_bodies):
             self._begin_body(half, open_content, number, ts_ns)
         return 0
 
@@ -294,6 +300,9 @@ class ContentAssembler:
     def _emit(self, half, content, status, number):
         """Write the message's row."""
         out: MessageRows = self.messages
+        content.state = _AWAIT_METHOD
+        if not out.wanted:
+            return 0
         reader: ValueReader = self.reader
         out.reserve()
         row: cython.longlong = out.rows
@@ -322,17 +331,16 @@ class ContentAssembler:
         out.status.values[row] = status
         self._emit_flags(content, row)
         reader.data = content.store.octets
-        copy_text(out.exchange, row, reader, content.starts[1], content.lengths[1])
-        copy_text(out.routing_key, row, reader, content.starts[2], content.lengths[2])
-        copy_text(out.consumer_tag, row, reader, content.starts[4], content.lengths[4])
+        copy_text(out.exchange, row, reader, content.exchange_start, content.exchange_length)
+        copy_text(out.routing_key, row, reader, content.key_start, content.key_length)
+        copy_text(out.consumer_tag, row, reader, content.tag_start, content.tag_length)
         if content.safe_text is None:
-            copy_text(out.reply_text, row, reader, content.starts[5], content.lengths[5])
+            copy_text(out.reply_text, row, reader, content.text_start, content.text_length)
         else:
             put_text(out.reply_text, row, content.safe_text)
         self._emit_properties(half, content, row)
         self._emit_body(content, status, row)
         out.rows += 1
-        content.state = _AWAIT_METHOD
         return 0
 
     def _emit_flags(self, content, row):

@@ -70,6 +70,7 @@ class Decoder:
         new_hash: Makes a hash object for message bodies, or None for no hashes.
         keep_bodies: Keep message bodies.
         ports: Ports that servers listen on, beside 5671 and 5672.
+        tables: Names of the tables whose rows are wanted; the others stay empty.
     """
 
     handler: FrameHandler
@@ -87,11 +88,12 @@ class Decoder:
         new_hash=None,
         keep_bodies=False,
         ports=None,
+        tables=("frames", "messages"),
     ):
         self.log = log
         self.dialect = plan.DIALECT_CODES[dialect]
         self.handler = FrameHandler(
-            reading, show_secrets, new_hash, keep_bodies, ports, self._report
+            reading, show_secrets, new_hash, keep_bodies, ports, self._report, tables
         )
         self.contents = self.handler.contents
         self.halves = []
@@ -249,6 +251,8 @@ class Decoder:
         reader.out = block.out
         reader.kinds = block.kinds
         reader.widths = block.widths
+        reader.base64 = block.base64
+        reader.floats = block.floats
         reader.read_from(octets)
         return self._data(half, reader, start, start + length, number, ts_ns)
 
@@ -308,7 +312,7 @@ class Decoder:
             return at + 7
         if end - at < size + 8:
             half.expected = size + 8
-            half.keep(reader.data, at, end - at)
+            half.keep(reader, at, end - at)
             half.offset += end - at
             return end
         if not self._frame(half, reader, at, number, ts_ns):
@@ -452,7 +456,7 @@ class Decoder:
         wanted: cython.longlong = (half.expected or 7) - half.kept
         if wanted > end - at:
             wanted = end - at
-        half.keep(reader.data, at, wanted)
+        half.keep(reader, at, wanted)
         half.offset += wanted
         at += wanted
         if half.expected == 0 and half.kept == 7:
@@ -508,7 +512,7 @@ class Decoder:
         wanted: cython.longlong = 8 - half.kept
         if wanted > end - at:
             wanted = end - at
-        half.keep(reader.data, at, wanted)
+        half.keep(reader, at, wanted)
         half.offset += wanted
         at += wanted
         octets: bytes = bytes(half.store.octets[0 : half.kept])

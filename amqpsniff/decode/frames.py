@@ -72,11 +72,12 @@ class FrameHandler:
         keep_bodies: Whether bodies are kept.
         ports: Ports that servers listen on, beside the well-known ones.
         report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
+        tables: Names of the tables whose rows are wanted.
     """
 
-    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report):
-        self.frames = FrameRows()
-        self.messages = MessageRows()
+    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, tables):
+        self.frames = FrameRows(FIRST_ROWS, "frames" in tables)
+        self.messages = MessageRows(FIRST_ROWS, "messages" in tables)
         self.decoder = ArgumentDecoder(show_secrets)
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
@@ -140,8 +141,8 @@ class FrameHandler:
         """Give away what was made: (frames, messages, connections, captures, method names)."""
         taken = (self.frames, self.messages, self.connections, self.captures)
         names = sorted(self.method_names, key=self.method_names.get)
-        self.frames = FrameRows(self.frames.capacity or FIRST_ROWS)
-        self.messages = MessageRows(self.messages.capacity or FIRST_ROWS)
+        self.frames = FrameRows(self.frames.capacity or FIRST_ROWS, self.frames.wanted)
+        self.messages = MessageRows(self.messages.capacity or FIRST_ROWS, self.messages.wanted)
         self.block.out = self.scratch.out = self.frames.arguments
         self.contents.messages = self.messages
         self.contents.reader.out = self.messages.headers

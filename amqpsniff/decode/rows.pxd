@@ -7,6 +7,7 @@ cpdef int put_text(Texts column, long long row, bytes octets) except? -1
 
 cdef class FrameRows:
     cdef public long long rows, capacity, rows_expected
+    cdef public bint wanted
     cdef public int capture_code
     cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code
     cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag
@@ -18,6 +19,7 @@ cdef class FrameRows:
 
 cdef class MessageRows:
     cdef public long long rows, capacity, rows_expected
+    cdef public bint wanted
     cdef public Codes capture, connection, sender, channel, method, reply_code
     cdef public Codes redelivered, mandatory, immediate, delivery_mode, priority, status
     cdef public Integers packet_number, ts_ns, last_packet_number, delivery_tag

@@ -38,11 +38,14 @@ def copy_text(column, row, reader, start, count):
     if start < 0:
         return 0
     column.begin(row)
-    i: cython.longlong
-    for i in range(start, start + count):
-        if reader.data[i] > 127:
-            return _copy_wide_text(column, reader, start, count)
-    column.put(reader.data, start, count)
+    i: cython.longlong = start
+    while i < start + count and reader.data[i] < 128:
+        i += 1
+    if i < start + count and not reader.is_text(i, start + count - i):
+        octets: bytes = bytes(reader.data[start : start + count])
+        column.put_bytes(octets.decode(errors="replace").encode())
+    else:
+        reader.copy_to(column, start, count)
     return column.end()
 
 
@@ -53,20 +56,15 @@ def put_text(column, row, octets):
     return column.end()
 
 
-@cython.cfunc
-def _copy_wide_text(
-    column: Texts, reader: ValueReader, start: cython.longlong, count: cython.longlong
-) -> cython.int:
-    octets: bytes = bytes(reader.data[start : start + count])
-    column.put_bytes(octets.decode(errors="replace").encode())
-    return column.end()
-
-
 class FrameRows:
-    """Rows of the `frames` table, one per frame; `rows_expected` of them are made room for."""
+    """Rows of the `frames` table, one per frame; `rows_expected` of them are made room for.
 
-    def __init__(self, rows_expected=FIRST_ROWS):
+    When they are not `wanted`, rows are written over one another and none is there in the end.
+    """
+
+    def __init__(self, rows_expected=FIRST_ROWS, wanted=True):
         self.rows = 0
+        self.wanted = wanted
         self.capacity = 0
         self.rows_expected = rows_expected
         self.capture_code = 0
@@ -128,12 +126,16 @@ class FrameRows:
 
     def end_plain(self):
         """Close the row of a frame that has no method."""
-        self.rows += 1
+        if self.wanted:
+            self.rows += 1
         return 0
 
     def end_method(self, method, decoder, reader):
         """Close the row of a method frame whose arguments are in the open row of `arguments`."""
         row: cython.longlong = self.rows
+        if not self.wanted:
+            self.arguments.used = 0
+            return 0
         self.method.values[row] = method
         self.reply_code.values[row] = decoder.reply_code
         self.delivery_tag.values[row] = decoder.delivery_tag
@@ -151,7 +153,10 @@ class FrameRows:
 
 
 class MessageRows:
-    """Rows of the `messages` table, one per content; `rows_expected` are made room for."""
+    """Rows of the `messages` table, one per content; `rows_expected` are made room for.
+
+    When they are not `wanted`, no row is written.
+    """
 
     TEXTS = (
         "content_type content_encoding headers correlation_id reply_to expiration message_id "
@@ -167,8 +172,9 @@ class MessageRows:
         "body_captured"
     ).split()
 
-    def __init__(self, rows_expected=FIRST_ROWS):
+    def __init__(self, rows_expected=FIRST_ROWS, wanted=True):
         self.rows = 0
+        self.wanted = wanted
         self.capacity = 0
         self.rows_expected = rows_expected
         for name in self.TEXTS:

@@ -1,4 +1,5 @@
-from amqpsniff.columns cimport Texts
+from amqpsniff.columns cimport Octets
+from amqpsniff.decode.values cimport ValueReader
 
 cdef class Connection:
     cdef public object conversation
@@ -8,14 +9,15 @@ cdef class Connection:
 
 cdef class Content:
     cdef public int state, channel, method, class_id
-    cdef public Texts store
+    cdef public Octets store
     cdef public object hash, chunks, safe_text
     cdef public bint too_large, lossy
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
     cdef public long long header_start, header_end
     cdef public long long body_size, body_seen, body_missing
-    cdef long long[::1] starts, lengths
+    cdef public long long exchange_start, exchange_length, key_start, key_length
+    cdef public long long tag_start, tag_length, text_start, text_length
     cdef int open(self, int channel) except? -1
 
 cdef class Half:
@@ -23,7 +25,7 @@ cdef class Half:
     cdef public int direction, mode
     cdef public long long offset
     cdef public bint lossy, skipping
-    cdef public Texts store
+    cdef public Octets store
     cdef public long long kept, expected, left, frame_offset, frame_size
     cdef public int frame_channel, frame_type
     cdef public Content active
@@ -31,4 +33,4 @@ cdef class Half:
     cdef public object search, opened_since
     cdef public bytes first_octets
     cdef int forget_frame(self) except? -1
-    cdef int keep(self, const unsigned char[::1] data, long long start, long long count) except? -1
+    cdef int keep(self, ValueReader reader, long long start, long long count) except? -1

@@ -12,9 +12,9 @@ import cython
 from amqpsniff.columns import NULL
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.columns import Octets  # type: ignore[import-not-found]
 else:
-    from amqpsniff.columns import Texts
+    from amqpsniff.columns import Octets
 
 # modes of a half-stream
 START, SEARCH, FRAMES, FOREIGN, SILENT = 0, 1, 2, 3, 4
@@ -80,12 +80,12 @@ content was opened after that, whose state is therefore known again.
         self.frame_type = 0
         return 0
 
-    def keep(self, data, start, count):
-        """Append octets to the frame under way."""
+    def keep(self, reader, start, count):
+        """Append octets of a reader to the frame under way."""
         if self.store is None:
-            self.store = Texts()
+            self.store = Octets()
         self.store.used = self.kept
-        self.store.put(data, start, count)
+        reader.copy_to(self.store, start, count)
         self.kept += count
         return 0
 
@@ -97,20 +97,20 @@ class Content:
         self.state = AWAIT_METHOD
         self.channel = -1
         self.method = -1
-        self.store = Texts()
+        self.store = None
         self.hash = None
         self.chunks = None
         self.lossy = False
         self.number = 0
         self.last_number = 0
-        self.starts = memoryview(bytearray(8 * 6)).cast("q")
-        self.lengths = memoryview(bytearray(8 * 6)).cast("q")
 
     def open(self, channel):
         """Begin a content on a channel."""
         self.state = AWAIT_HEADER
         self.channel = channel
         self.lossy = False
+        if self.store is None:
+            self.store = Octets()
         self.store.used = 0
         self.header_start = -1
         self.header_end = -1

@@ -1,4 +1,4 @@
-from amqpsniff.columns cimport Texts
+from amqpsniff.columns cimport Octets, Texts
 
 cdef class ValueReader:
     cdef public Texts out
@@ -11,10 +11,14 @@ cdef class ValueReader:
     cdef long long u16(self, long long at) except? -1
     cdef long long u32(self, long long at) except? -1
     cdef long long i64(self, long long at) except? -1
+    cdef int copy_to(self, Octets column, long long start, long long count) except? -1
     cdef int _digits(self, long long number) except? -1
     cdef int _padded(self, long long number, int width) except? -1
     cdef int _octets(self, long long start, long long count) except? -1
-    cdef bint _is_text(self, long long start, long long count) except? -1
+    cdef const unsigned char[::1] base64
+    cdef dict floats
+    cdef int _base64(self, long long start, long long count) except? -1
+    cdef bint is_text(self, long long start, long long count) except? -1
     cdef int put_text(self, long long start, long long count) except? -1
     cdef bint _escape(self, long long start, long long count) except? -1
     cdef int _float(self, long long start, int width) except? -1

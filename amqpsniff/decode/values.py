@@ -16,19 +16,23 @@ family write, the grammar of 0-9-1, or py-amqp's.
 """
 
 import struct
-from base64 import b64encode
 
 import cython
 
 from amqpsniff.spec import READINGS, field_tags, unusual_tags
 
 if cython.compiled:
+    from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
 else:
     from amqpsniff.columns import Texts
 
 MAX_TABLE_DEPTH = 32
 """Nesting kept as JSON: as deep as the Java client reads; deeper ones are a stack attack."""
+
+MAX_FLOATS = 1024
+"""Floats whose text is remembered: making it costs more than all else about a float, and headers
+repeat theirs."""
 
 MILLISECONDS_FROM = 10**12
 """A timestamp from here on is read as milliseconds (10^12 s would be the year 33658)."""
@@ -73,6 +77,9 @@ def oddity_codes(oddities):
 _MAX_DEPTH = cython.declare(cython.int, MAX_TABLE_DEPTH)
 _MILLISECONDS_FROM = cython.declare(cython.longlong, MILLISECONDS_FROM)
 _LAST_SECOND = cython.declare(cython.longlong, LAST_SECOND)
+_SIGN32 = cython.declare(cython.longlong, 1 << 31)
+_RANGE32 = cython.declare(cython.longlong, 1 << 32)
+_LOWEST = cython.declare(cython.longlong, -(1 << 63))
 _BOOL = cython.declare(cython.int, 1)
 _INT8 = cython.declare(cython.int, 2)
 _UINT8 = cython.declare(cython.int, 3)
@@ -96,6 +103,9 @@ _UNUSUAL = cython.declare(cython.int, 0x80)
 _WIDTHS = bytes((0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 5, 1, 4, 4, 8, 4, 0, 4))
 """Octets a value of each kind takes at least."""
 
+_FLOAT32 = struct.Struct(">f")
+_FLOAT64 = struct.Struct(">d")
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _HEX = b"0123456789abcdef"
 
 
@@ -103,6 +113,16 @@ def _tag_kinds(reading: str) -> bytes:
     """256 octets: the kind of each tag in a reading, with `_UNUSUAL` set on odd ones."""
     pairs = zip(field_tags(reading), unusual_tags(reading), strict=True)
     return bytes(kind | (_UNUSUAL if unusual else 0) for kind, unusual in pairs)
+
+
+def _float_text(octets: bytes) -> bytes:
+    """JSON of a big-endian float of 4 or 8 octets."""
+    number = (_FLOAT32 if len(octets) == 4 else _FLOAT64).unpack(octets)[0]
+    if number != number:
+        return b'"NaN"'
+    if number in (float("inf"), float("-inf")):
+        return b'"Infinity"' if number > 0 else b'"-Infinity"'
+    return repr(number).encode()
 
 
 _KINDS = {reading: _tag_kinds(reading) for reading in READINGS}
@@ -120,6 +140,8 @@ class ValueReader:
         self.out = out
         self.kinds = _KINDS[reading]
         self.widths = _WIDTHS
+        self.base64 = _BASE64
+        self.floats = {}
         self.data = b""
         self.oddities = 0
         self.next = 0
@@ -143,9 +165,27 @@ class ValueReader:
     def i64(self, at):
         """Signed 64-bit integer at `at`."""
         high: cython.longlong = self.u32(at)
-        if high >= 0x80000000:
-            high -= 0x100000000
-        return high * 0x100000000 + self.u32(at + 4)
+        if high >= _SIGN32:
+            high -= _RANGE32
+        return (high << 32) | self.u32(at + 4)
+
+    def copy_to(self, column, start, count):
+        """Append `count` octets of the data from `start` to a column."""
+        column.room(count)
+        if start < 0 or start + count > len(self.data):
+            raise IndexError("copy outside the data")
+        if count > 0:
+            if cython.compiled:
+                memcpy(
+                    cython.address(column.octets[column.used]),
+                    cython.address(self.data[start]),
+                    cython.cast(cython.size_t, count),
+                )
+            else:
+                at = column.used
+                column.octets[at : at + count] = self.data[start : start + count]
+            column.used += count
+        return 0
 
     # JSON pieces
 
@@ -154,7 +194,7 @@ class ValueReader:
         out: Texts = self.out
         out.room(20)
         if number < 0:
-            if number < -9223372036854775807:
+            if number == _LOWEST:
                 return out.put_bytes(b"-9223372036854775808")
             out.octets[out.used] = 45
             out.used += 1
@@ -188,15 +228,62 @@ class ValueReader:
 
     def _octets(self, start, count):
         """Write octets as a base64 object."""
-        encoded: bytes = b64encode(bytes(self.data[start : start + count]))
-        return self.out.put_bytes(b'{"base64":"' + encoded + b'"}')
+        self.out.put_bytes(b'{"base64":"')
+        self._base64(start, count)
+        return self.out.put_bytes(b'"}')
 
-    def _is_text(self, start, count):
-        """Whether these octets are UTF-8."""
-        try:
-            bytes(self.data[start : start + count]).decode()
-        except UnicodeDecodeError:
-            return False
+    def _base64(self, start, count):
+        """Write octets in base64 (RFC 4648 §4)."""
+        out: Texts = self.out
+        out.room((count + 2) // 3 * 4)
+        to: cython.longlong = out.used
+        end: cython.longlong = start + count
+        three: cython.int
+        shift: cython.int
+        left: cython.longlong
+        while start < end:
+            left = end - start
+            three = self.data[start] << 16
+            if left > 1:
+                three |= self.data[start + 1] << 8
+            if left > 2:
+                three |= self.data[start + 2]
+            for shift in range(4):
+                if shift > left:
+                    out.octets[to] = 61
+                else:
+                    out.octets[to] = self.base64[(three >> (18 - 6 * shift)) & 63]
+                to += 1
+            start += 3
+        out.used = to
+        return 0
+
+    def is_text(self, start, count):
+        """Whether these octets are UTF-8 (RFC 3629 §4)."""
+        end: cython.longlong = start + count
+        first: cython.int
+        second: cython.int
+        more: cython.int
+        while start < end:
+            first = self.data[start]
+            start += 1
+            if first < 0x80:
+                continue
+            if first < 0xC2 or first > 0xF4:
+                return False
+            more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+            if start + more > end:
+                return False
+            second = self.data[start]
+            if first == 0xE0 and second < 0xA0 or first == 0xED and second > 0x9F:
+                return False
+            if first == 0xF0 and second < 0x90 or first == 0xF4 and second > 0x8F:
+                return False
+            while more > 0:
+                if self.data[start] & 0xC0 != 0x80:
+                    return False
+                start += 1
+                more -= 1
         return True
 
     def put_text(self, start, count):
@@ -214,7 +301,7 @@ class ValueReader:
         out.octets[out.used] = 34
         out.used += 1
         if plain:
-            out.put(self.data, start, count)
+            self.copy_to(out, start, count)
         elif not self._escape(start, count):
             out.used -= 1
             return self._octets(start, count)
@@ -223,7 +310,7 @@ class ValueReader:
     def _escape(self, start, count):
         """Write text that needs care; False (nothing written) when it is not UTF-8."""
         out: Texts = self.out
-        if not self._is_text(start, count):
+        if not self.is_text(start, count):
             return False
         out.room(6 * count)
         i: cython.longlong
@@ -252,19 +339,19 @@ class ValueReader:
     def _float(self, start, width):
         """Write a 4- or 8-octet float; one that JSON has no number for as a string."""
         octets: bytes = bytes(self.data[start : start + width])
-        number = struct.unpack(">f" if width == 4 else ">d", octets)[0]
-        if number != number:
-            return self.out.put_bytes(b'"NaN"')
-        if number in (float("inf"), float("-inf")):
-            return self.out.put_bytes(b'"Infinity"' if number > 0 else b'"-Infinity"')
-        return self.out.put_bytes(repr(number).encode())
+        text = self.floats.get(octets)
+        if text is None:
+            if len(self.floats) >= MAX_FLOATS:
+                self.floats.clear()
+            text = self.floats[octets] = _float_text(octets)
+        return self.out.put_bytes(text)
 
     def _decimal(self, at):
         """Write scale octet and signed long as a number with its digits."""
         scale: cython.int = self.data[at]
         unscaled: cython.longlong = self.u32(at + 1)
-        if unscaled >= 0x80000000:
-            unscaled -= 0x100000000
+        if unscaled >= _SIGN32:
+            unscaled -= _RANGE32
         if scale == 0:
             return self._digits(unscaled)
         if unscaled < 0:
@@ -550,8 +637,9 @@ class ValueReader:
         out: Texts = self.out
         out.put_bytes(b'{"tag":')
         self._digits(self.data[at])
-        encoded: bytes = b64encode(bytes(self.data[at + 1 : limit]))
-        out.put_bytes(b',"base64":"' + encoded + b'"}')
+        out.put_bytes(b',"base64":"')
+        self._base64(at + 1, limit - at - 1)
+        out.put_bytes(b'"}')
         self.next = limit
         return OK
 
@@ -572,7 +660,7 @@ class ValueReader:
         if kind == _UINT32:
             return self._digits(self.u32(at))
         if kind == _INT32:
-            return self._digits(self.u32(at) - (0x100000000 if self.u32(at) > 0x7FFFFFFF else 0))
+            return self._digits(self.u32(at) - (_RANGE32 if self.u32(at) >= _SIGN32 else 0))
         if kind == _INT64:
             return self._digits(self.i64(at))
         if kind == _UINT64:
