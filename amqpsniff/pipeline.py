@@ -18,7 +18,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.stream import CLOSE, StreamBatch
+from amqpsniff.tcp.stream import StreamBatch
 
 ROWS_PER_BATCH = 32_768
 """Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, few enough
@@ -80,9 +80,9 @@ class Pipeline:
     """Decodes packets into rows.
 
     Feed it, then `take` the rows whenever `ready` says that a batch's worth of them is there; after
-    `finish` take once more. Findings gather in `findings` until the end. Rows of tables that are not
-    asked for are not made; those of the others are the same (but for the findings that only show
-    while a message's row is made: ask for `messages` to have them).
+    `finish` take once more. Findings gather in `findings` until the end. Rows of tables that are
+    not asked for are not made; those of the others are the same (but for the findings that only
+    show while a message's row is made: ask for `messages` to have them).
     """
 
     def __init__(

@@ -17,12 +17,8 @@ from amqpsniff.decode import plan
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
 else:
     from amqpsniff.columns import Octets, Texts
-    from amqpsniff.decode.values import ValueReader
 
 EXACT = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)

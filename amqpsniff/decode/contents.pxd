@@ -1,18 +1,15 @@
 from amqpsniff.decode.arguments cimport ArgumentDecoder
+from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
-from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Content, Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ContentAssembler:
-    cdef public MessageRows messages
-    cdef public ValueReader reader
+    cdef public MessageWriter writer
     cdef public PropertyDecoder properties
     cdef public object report, new_hash
     cdef public bint keep_bodies
-    cdef public int capture_code
     cdef public long long held
-    cdef int[::1] flags_of
     cdef Content _find(self, Half half, int channel)
     cdef Content _place(self, Half half, int channel, long long number, long long ts_ns)
     cdef int method(self, Half half, int channel, ArgumentDecoder decoder, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
@@ -24,9 +21,5 @@ cdef class ContentAssembler:
     cdef int body_missing(self, Half half, int channel, long long count) except? -1
     cdef int body_end(self, Half half, int channel, long long number, long long ts_ns) except? -1
     cpdef int finish(self, Half half) except? -1
-    cdef int _emit(self, Half half, Content content, int status, long long number) except? -1
-    cdef int _emit_flags(self, Content content, long long row) except? -1
-    cdef int _emit_properties(self, Half half, Content content, long long row) except? -1
-    cdef int _octet(self, int place) except? -2
-    cdef int _emit_body(self, Content content, int status, long long row) except? -1
     cdef int _take(self, Half half, Content content, ValueReader reader, long long at, long long count) except? -1
+    cdef int _end(self, Half half, Content content, int status) except? -1

@@ -15,31 +15,20 @@ from operator import attrgetter
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan, rows
-from amqpsniff.decode.values import oddity_codes
+from amqpsniff.decode import rows
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
-        ArgumentDecoder,
+    from cython.cimports.amqpsniff.decode.messages import (  # type: ignore[import-not-found]
+        MessageWriter,
     )
     from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
         PropertyDecoder,
     )
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        MessageRows,
-        copy_text,
-        put_text,
-    )
-    from cython.cimports.amqpsniff.decode.state import Content, Half  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
+    from cython.cimports.amqpsniff.decode.state import Content  # type: ignore[import-not-found]
 else:
-    from amqpsniff.decode.arguments import ArgumentDecoder
+    from amqpsniff.decode.messages import MessageWriter
     from amqpsniff.decode.properties import PropertyDecoder
-    from amqpsniff.decode.rows import MessageRows, copy_text, put_text
-    from amqpsniff.decode.state import Content, Half
-    from amqpsniff.decode.values import ValueReader
+    from amqpsniff.decode.state import Content
 
 MAX_OPEN_CONTENTS = 2047
 """Contents open at once in one half-stream: RabbitMQ's default channel-max. A hostile stream could
@@ -71,15 +60,12 @@ class ContentAssembler:
     """
 
     def __init__(self, messages, reading, report, new_hash, keep_bodies):
-        self.messages = messages
-        self.reader = ValueReader(messages.headers, reading)
         self.properties = PropertyDecoder()
+        self.writer = MessageWriter(messages, reading, report, self.properties)
         self.report = report
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
-        self.flags_of = plan.flag_masks
         self.held = 0
-        self.capture_code = 0
 
     def _find(self, half, channel):
         """The content of a channel, open or not; None when there never was one."""
@@ -107,7 +93,7 @@ class ContentAssembler:
         content = half.others.pop(channel)
         if content.state != _AWAIT_METHOD:
             self.report("channel-limit", half, channel, number, ts_ns, "")
-            self._emit(half, content, _INCOMPLETE, number)
+            self._end(half, content, _INCOMPLETE)
         return 0
 
     def method(self, half, channel, decoder, reader, at, end, number, ts_ns):
@@ -127,7 +113,7 @@ class ContentAssembler:
         content.reply_code = decoder.reply_code
         content.flags = decoder.flags
         content.safe_text = decoder.safe_text
-        if not self.messages.wanted:
+        if not self.writer.messages.wanted:
             return 0
         reader.copy_to(content.store, at, end - at)
         content.exchange_start = decoder.starts[1] - at
@@ -150,14 +136,14 @@ class ContentAssembler:
     def _interrupt(self, half, content, number, ts_ns):
         """A content ends before it is complete."""
         if content.lossy:
-            self._emit(half, content, _TRUNCATED, number)
+            self._end(half, content, _TRUNCATED)
             return 0
         if content.state == _AWAIT_BODY and content.body_seen:
             detail = f"{content.body_seen} of {content.body_size} octets before the next method"
             self.report("content-body-shorter", half, content.channel, number, ts_ns, detail)
         else:
             self.report("content-interrupted", half, content.channel, number, ts_ns, "")
-        self._emit(half, content, _INCOMPLETE, number)
+        self._end(half, content, _INCOMPLETE)
         return 0
 
     def _orphan(self, half, channel, number, ts_ns, detail):
@@ -186,7 +172,7 @@ class ContentAssembler:
             if whole:
                 self.report("properties-malformed", half, channel, number, ts_ns,
                             f"content header of {end - at} octets")  # fmt: skip
-            self._emit(half, open_content, _TRUNCATED, number)
+            self._end(half, open_content, _TRUNCATED)
             return 0
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
         open_content.header_start = open_content.store.used
@@ -200,8 +186,8 @@ class ContentAssembler:
         open_content.last_number = number
         open_content.state = _AWAIT_BODY
         if size == 0:
-            self._emit(half, open_content, _COMPLETE, number)
-        elif self.messages.wanted and (self.new_hash is not None or self.keep_bodies):
+            self._end(half, open_content, _COMPLETE)
+        elif self.writer.messages.wanted and (self.new_hash is not None or self.keep_bodies):
             self._begin_body(half, open_content, number, ts_ns)
         return 0
 
@@ -285,7 +271,7 @@ class ContentAssembler:
             else:
                 detail = f"{open_content.body_seen} octets, {open_content.body_size} declared"
                 self.report("content-body-longer", half, channel, number, ts_ns, detail)
-        self._emit(half, open_content, _COMPLETE, number)
+        self._end(half, open_content, _COMPLETE)
         return 0
 
     def finish(self, half):
@@ -293,124 +279,22 @@ class ContentAssembler:
         contents = [half.active, *half.others.values()]
         for content in sorted(contents, key=_BY_NUMBER):
             if content.state != _AWAIT_METHOD:
-                self._emit(half, content, _INCOMPLETE, content.last_number)
+                self._end(half, content, _INCOMPLETE)
         half.others.clear()
         return 0
 
-    def _emit(self, half, content, status, number):
-        """Write the message's row."""
-        out: MessageRows = self.messages
+    def _end(self, half, content, status):
+        """A content is over: write its row, if messages are wanted."""
         content.state = _AWAIT_METHOD
-        if not out.wanted:
+        if not self.writer.messages.wanted:
             return 0
-        reader: ValueReader = self.reader
-        out.reserve()
-        row: cython.longlong = out.rows
-        if status != _INCOMPLETE and content.body_missing:
-            status = _TRUNCATED
-        captured: cython.longlong = content.body_seen - content.body_missing
-        if captured < 0:
-            captured = 0
-        elif content.body_size != _NULL and captured > content.body_size:
-            captured = content.body_size
-        out.capture.values[row] = self.capture_code
-        out.connection.values[row] = half.connection.row_code
-        out.sender.values[row] = (
-            -1 if half.connection.client_direction < 0
-            else half.direction ^ half.connection.client_direction
-        )  # fmt: skip
-        out.channel.values[row] = content.channel
-        out.method.values[row] = content.method
-        out.reply_code.values[row] = content.reply_code
-        out.packet_number.values[row] = content.number
-        out.ts_ns.values[row] = content.ts_ns
-        out.last_packet_number.values[row] = content.last_number
-        out.delivery_tag.values[row] = content.delivery_tag
-        out.body_size.values[row] = content.body_size
-        out.body_captured.values[row] = captured
-        out.status.values[row] = status
-        self._emit_flags(content, row)
-        reader.data = content.store.octets
-        copy_text(out.exchange, row, reader, content.exchange_start, content.exchange_length)
-        copy_text(out.routing_key, row, reader, content.key_start, content.key_length)
-        copy_text(out.consumer_tag, row, reader, content.tag_start, content.tag_length)
-        if content.safe_text is None:
-            copy_text(out.reply_text, row, reader, content.text_start, content.text_length)
-        else:
-            put_text(out.reply_text, row, content.safe_text)
-        self._emit_properties(half, content, row)
-        self._emit_body(content, status, row)
-        out.rows += 1
-        return 0
-
-    def _emit_flags(self, content, row):
-        """Write the bit arguments; null where the method has no such argument."""
-        out: MessageRows = self.messages
-        flags: cython.int = content.flags
-        has: cython.int = self.flags_of[content.method]
-        out.mandatory.values[row] = (flags & 1) if has & 1 else -1
-        out.immediate.values[row] = ((flags >> 1) & 1) if has & 2 else -1
-        out.redelivered.values[row] = ((flags >> 2) & 1) if has & 4 else -1
-        return 0
-
-    def _emit_properties(self, half, content, row):
-        """Write the property columns."""
-        out: MessageRows = self.messages
-        reader: ValueReader = self.reader
-        found: PropertyDecoder = self.properties
-        if content.header_start < 0:
-            found.forget()
-        else:
-            found.locate(reader, content.class_id, content.header_start + 12, content.header_end)
-        copy_text(out.content_type, row, reader, found.starts[0], found.lengths[0])
-        copy_text(out.content_encoding, row, reader, found.starts[1], found.lengths[1])
-        if found.starts[2] >= 0:
-            reader.oddities = 0
-            out.headers.begin(row)
-            reader.put_table(found.starts[2], found.starts[2] + found.lengths[2])
-            out.headers.end()
-            for code in oddity_codes(reader.oddities):
-                self.report(code, half, content.channel, content.number, content.ts_ns, "headers")
-        out.delivery_mode.values[row] = self._octet(3)
-        out.priority.values[row] = self._octet(4)
-        copy_text(out.correlation_id, row, reader, found.starts[5], found.lengths[5])
-        copy_text(out.reply_to, row, reader, found.starts[6], found.lengths[6])
-        copy_text(out.expiration, row, reader, found.starts[7], found.lengths[7])
-        copy_text(out.message_id, row, reader, found.starts[8], found.lengths[8])
-        out.message_timestamp.values[row] = _NULL
-        if found.starts[9] >= 0:
-            ms: cython.longlong = reader.timestamp_ms(found.starts[9])
-            if ms >= 0:
-                out.message_timestamp.values[row] = ms * 1000
-        copy_text(out.type, row, reader, found.starts[10], found.lengths[10])
-        copy_text(out.user_id, row, reader, found.starts[11], found.lengths[11])
-        copy_text(out.app_id, row, reader, found.starts[12], found.lengths[12])
-        copy_text(out.cluster_id, row, reader, found.starts[13], found.lengths[13])
-        return 0
-
-    def _octet(self, place):
-        """The value of a one-octet property; -1 when it is absent."""
-        start: cython.longlong = self.properties.starts[place]
-        return self.reader.data[start] if start >= 0 else -1
-
-    def _emit_body(self, content, status, row):
-        """Write the body and its hash, where they were asked for."""
-        out: MessageRows = self.messages
         if content.body_size == 0 and status == _COMPLETE:
             if self.new_hash is not None:
                 content.hash = self.new_hash()
             if self.keep_bodies:
                 content.chunks = []
+        self.writer.write(half, content, status)
         if content.chunks is not None:
-            octets: bytes = b"".join(content.chunks)
-            self.held -= len(octets)
-            out.body.begin(row)
-            out.body.put_bytes(octets)
-            out.body.end()
-            content.chunks = None
-        if content.hash is not None and status == _COMPLETE:
-            out.body_sha256.begin(row)
-            out.body_sha256.put_bytes(content.hash.hexdigest().encode())
-            out.body_sha256.end()
+            self._drop_chunks(content)
         content.hash = None
         return 0

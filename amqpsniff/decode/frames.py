@@ -15,8 +15,8 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS
-from amqpsniff.decode.values import oddity_codes
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
@@ -31,7 +31,6 @@ if cython.compiled:
     )
     from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
         Connection,
-        Half,
     )
     from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
         ValueReader,
@@ -40,7 +39,7 @@ else:
     from amqpsniff.decode.arguments import ArgumentDecoder
     from amqpsniff.decode.contents import ContentAssembler
     from amqpsniff.decode.rows import FrameRows, MessageRows
-    from amqpsniff.decode.state import Connection, Half
+    from amqpsniff.decode.state import Connection
     from amqpsniff.decode.values import ValueReader
 
 _NULL = NULL
@@ -99,7 +98,7 @@ class FrameHandler:
         if last < 0 or self.captures[last] != name:
             self.captures.append(name)
         self.frames.capture_code = len(self.captures) - 1
-        self.contents.capture_code = len(self.captures) - 1
+        self.contents.writer.capture_code = len(self.captures) - 1
 
     def refresh(self, connection):
         """Make sure that the connection has a code in the rows being made."""
@@ -144,8 +143,7 @@ class FrameHandler:
         self.frames = FrameRows(self.frames.capacity or FIRST_ROWS, self.frames.wanted)
         self.messages = MessageRows(self.messages.capacity or FIRST_ROWS, self.messages.wanted)
         self.block.out = self.scratch.out = self.frames.arguments
-        self.contents.messages = self.messages
-        self.contents.reader.out = self.messages.headers
+        self.contents.writer.use(self.messages)
         self.connections = []
         self.captures = []
         self.method_names = {}
@@ -231,9 +229,7 @@ class FrameHandler:
             for code in oddity_codes(reader.oddities):
                 self.report(code, half, channel, number, ts_ns, f"arguments of {name_of(method)}")
         if self.content[method]:
-            return self.contents.method(
-                half, channel, decoder, reader, at, end, number, ts_ns
-            )
+            return self.contents.method(half, channel, decoder, reader, at, end, number, ts_ns)
         self.contents.other_method(half, channel, number, ts_ns)
         if decoder.class_id == 10:
             self._learn(half, decoder)

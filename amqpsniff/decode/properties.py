@@ -11,11 +11,9 @@ import cython
 from amqpsniff.decode import plan
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
+    pass
 else:
-    from amqpsniff.decode.values import ValueReader
+    pass
 
 COLUMNS = (
     "content_type content_encoding headers delivery_mode priority correlation_id reply_to "

@@ -9,18 +9,13 @@ arguments and properties is copied from the wire as UTF-8; octets that are not U
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.oddities import NOT_UTF8
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
         Codes,
         Integers,
         Texts,
-    )
-    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
-        ArgumentDecoder,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
     )
 else:
     from amqpsniff.columns import Codes, Integers, Texts
@@ -43,6 +38,7 @@ def copy_text(column, row, reader, start, count):
         i += 1
     if i < start + count and not reader.is_text(i, start + count - i):
         octets: bytes = bytes(reader.data[start : start + count])
+        reader.oddities |= NOT_UTF8
         column.put_bytes(octets.decode(errors="replace").encode())
     else:
         reader.copy_to(column, start, count)

@@ -47,11 +47,11 @@ class Half:
 
     `offset` is the stream offset of the next octet. A frame that has begun but is not whole is
     either kept in `store` (`kept` octets of it, `expected` in all once the header is there), or, a
-    body frame, only counted: `left` octets of it, the end octet included, are still to come. After a
-hole in a kept frame the rest of it is counted the same way (`skipping`).
+    body frame, only counted: `left` octets of it, the end octet included, are still to come. After
+    a hole in a kept frame the rest of it is counted the same way (`skipping`).
 
-`lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on which a
-content was opened after that, whose state is therefore known again.
+    `lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on
+    which a content was opened after that, whose state is therefore known again.
     """
 
     def __init__(self, connection, direction):

@@ -7,10 +7,10 @@ each of which must end in the frame-end octet where its size says. A candidate d
 frame that cannot be one. Candidates that meet at a boundary are the same chain; the earlier stays.
 
 A chain is believed when one of its frames is *strong* (a method whose arguments fit exactly, a
-content header whose properties do, a heartbeat, a protocol header) and it goes on plausibly: a third
-frame, a plausible next header, or the end of the octets exactly at its boundary. A frame that is
-only a size and an end octet (a body) proves little alone; several in a row, or one that ends exactly
-where the octets end, are believed at the end of the half-stream or before a hole.
+content header whose properties do, a heartbeat, a protocol header) and it goes on plausibly: a
+third frame, a plausible next header, or the end of the octets exactly at its boundary. A frame that
+is only a size and an end octet (a body) proves little alone; several in a row, or one that ends
+exactly where the octets end, are believed at the end of the half-stream or before a hole.
 
 Nothing is decoded before a chain is believed, so a frame that was not there makes no row. Memory is
 bounded: bodies are not kept while they are stepped over, and candidates are few.
@@ -200,7 +200,7 @@ class Search:
     @cython.cfunc
     def _expected(self, offset: cython.longlong) -> cython.bint:
         """Whether a chain already has a boundary here."""
-        for candidate in self.candidates:
+        for candidate in self.candidates:  # noqa: SIM110 (no closures in a C function)
             if candidate.next == offset:
                 return True
         return False
@@ -371,9 +371,7 @@ class Search:
             return True
         if candidate.strong:
             return (
-                count >= CHAIN_FRAMES
-                or candidate.next == self.end
-                or candidate.pending is not None
+                count >= CHAIN_FRAMES or candidate.next == self.end or candidate.pending is not None
             )
         return count > CHAIN_FRAMES
 

@@ -1,32 +1,9 @@
-from amqpsniff.columns cimport Octets, Texts
+from amqpsniff.decode.json_text cimport JsonWriter
 
-cdef class ValueReader:
-    cdef public Texts out
-    cdef const unsigned char[::1] data
+cdef class ValueReader(JsonWriter):
     cdef const unsigned char[::1] kinds
     cdef const unsigned char[::1] widths
-    cdef public int oddities
     cdef long long next
-    cpdef int read_from(self, const unsigned char[::1] data) except? -1
-    cdef long long u16(self, long long at) except? -1
-    cdef long long u32(self, long long at) except? -1
-    cdef long long i64(self, long long at) except? -1
-    cdef int copy_to(self, Octets column, long long start, long long count) except? -1
-    cdef int _digits(self, long long number) except? -1
-    cdef int _padded(self, long long number, int width) except? -1
-    cdef int _octets(self, long long start, long long count) except? -1
-    cdef const unsigned char[::1] base64
-    cdef dict floats
-    cdef int _base64(self, long long start, long long count) except? -1
-    cdef bint is_text(self, long long start, long long count) except? -1
-    cdef int put_text(self, long long start, long long count) except? -1
-    cdef bint _escape(self, long long start, long long count) except? -1
-    cdef int _float(self, long long start, int width) except? -1
-    cdef int _decimal(self, long long at) except? -1
-    cdef long long timestamp_ms(self, long long at) except? -2
-    cdef int _timestamp(self, long long at) except? -1
-    cdef int _date(self, long long seconds, long long ms) except? -1
-    cdef int _unsigned(self, long long at) except? -1
     cdef int put_octet(self, long long at, long long end) except? -1
     cdef int put_short(self, long long at, long long end) except? -1
     cdef int put_long(self, long long at, long long end) except? -1
@@ -35,7 +12,6 @@ cdef class ValueReader:
     cdef int put_shortstr(self, long long at, long long end) except? -1
     cdef int put_longstr(self, long long at, long long end) except? -1
     cdef int put_table(self, long long at, long long end, int depth=*) except? -1
-    cdef int put_pairs(self, long long at, long long end) except? -1
     cdef int _pairs(self, long long at, long long limit, bint cut, int depth) except? -1
     cdef int _name(self, long long at, long long length) except? -1
     cdef bint _repeated(self, long long at, long long until, long long length) except? -1

@@ -2,8 +2,7 @@
 """AMQP values: from octets on the wire straight to JSON text.
 
 `ValueReader` reads one value at a position of its `data` and appends its JSON to a text column; no
-Python object is made for it. The forms are those of the table contract: text that is not UTF-8 as
-`{"base64": "…"}`, timestamps as RFC 3339 strings, decimals with their digits, void as null.
+Python object is made for it.
 
 Invariants: nothing is read at or past `end` of the window given; what was written is whole JSON
 even when the octets run out inside a table (containers close themselves); nesting is bounded. A
@@ -15,71 +14,40 @@ Field-value tags are read by one of three readings (`spec.field_tags`): what Rab
 family write, the grammar of 0-9-1, or py-amqp's.
 """
 
-import struct
-
 import cython
 
+from amqpsniff.decode.oddities import (
+    DUPLICATE_NAME,
+    MALFORMED_TABLE,
+    NOT_UTF8,
+    TOO_DEEP,
+    UNKNOWN_TAG,
+    UNUSUAL_TAG,
+)
 from amqpsniff.spec import READINGS, field_tags, unusual_tags
 
 if cython.compiled:
-    from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.json_text import (  # type: ignore[import-not-found]
+        JsonWriter,
+    )
 else:
     from amqpsniff.columns import Texts
+    from amqpsniff.decode.json_text import JsonWriter
 
 MAX_TABLE_DEPTH = 32
 """Nesting kept as JSON: as deep as the Java client reads; deeper ones are a stack attack."""
-
-MAX_FLOATS = 1024
-"""Floats whose text is remembered: making it costs more than all else about a float, and headers
-repeat theirs."""
-
-MILLISECONDS_FROM = 10**12
-"""A timestamp from here on is read as milliseconds (10^12 s would be the year 33658)."""
-
-LAST_SECOND = 253402300799
-"""9999-12-31T23:59:59Z, the last that RFC 3339 can write."""
 
 # answers
 OK = cython.declare(cython.int, 0)
 CUT = cython.declare(cython.int, 1)
 PARTIAL = cython.declare(cython.int, 2)
 
-# oddities, as bits
-NOT_UTF8 = 1
-UNKNOWN_TAG = 2
-UNUSUAL_TAG = 4
-MALFORMED_TABLE = 8
-TOO_DEEP = 16
-DUPLICATE_NAME = 32
-MILLISECONDS = 64
-OUT_OF_RANGE = 128
-
-ODDITY_CODES = (
-    (NOT_UTF8, "text-not-utf8"),
-    (UNKNOWN_TAG, "field-tag-unknown"),
-    (UNUSUAL_TAG, "field-tag-unusual"),
-    (MALFORMED_TABLE, "field-table-malformed"),
-    (TOO_DEEP, "field-table-too-deep"),
-    (DUPLICATE_NAME, "field-name-duplicate"),
-    (MILLISECONDS, "timestamp-milliseconds"),
-    (OUT_OF_RANGE, "number-out-of-range"),
-)
-"""Which finding each bit of `oddities` stands for."""
-
-
-def oddity_codes(oddities):
-    """The finding codes of the bits that are set."""
-    return [code for bit, code in ODDITY_CODES if oddities & bit] if oddities else ()
-
-
-# kinds of field values: places in spec.FIELD_TYPES
 _MAX_DEPTH = cython.declare(cython.int, MAX_TABLE_DEPTH)
-_MILLISECONDS_FROM = cython.declare(cython.longlong, MILLISECONDS_FROM)
-_LAST_SECOND = cython.declare(cython.longlong, LAST_SECOND)
 _SIGN32 = cython.declare(cython.longlong, 1 << 31)
 _RANGE32 = cython.declare(cython.longlong, 1 << 32)
-_LOWEST = cython.declare(cython.longlong, -(1 << 63))
+
+# kinds of field values: places in spec.FIELD_TYPES
 _BOOL = cython.declare(cython.int, 1)
 _INT8 = cython.declare(cython.int, 2)
 _UINT8 = cython.declare(cython.int, 3)
@@ -103,11 +71,6 @@ _UNUSUAL = cython.declare(cython.int, 0x80)
 _WIDTHS = bytes((0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 5, 1, 4, 4, 8, 4, 0, 4))
 """Octets a value of each kind takes at least."""
 
-_FLOAT32 = struct.Struct(">f")
-_FLOAT64 = struct.Struct(">d")
-_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_HEX = b"0123456789abcdef"
-
 
 def _tag_kinds(reading: str) -> bytes:
     """256 octets: the kind of each tag in a reading, with `_UNUSUAL` set on odd ones."""
@@ -115,20 +78,10 @@ def _tag_kinds(reading: str) -> bytes:
     return bytes(kind | (_UNUSUAL if unusual else 0) for kind, unusual in pairs)
 
 
-def _float_text(octets: bytes) -> bytes:
-    """JSON of a big-endian float of 4 or 8 octets."""
-    number = (_FLOAT32 if len(octets) == 4 else _FLOAT64).unpack(octets)[0]
-    if number != number:
-        return b'"NaN"'
-    if number in (float("inf"), float("-inf")):
-        return b'"Infinity"' if number > 0 else b'"-Infinity"'
-    return repr(number).encode()
-
-
 _KINDS = {reading: _tag_kinds(reading) for reading in READINGS}
 
 
-class ValueReader:
+class ValueReader(JsonWriter):
     """Reads values of `data` and writes them as JSON to `out`.
 
     Args:
@@ -137,281 +90,10 @@ class ValueReader:
     """
 
     def __init__(self, out, reading="rabbitmq"):
-        self.out = out
+        JsonWriter.__init__(self, out)
         self.kinds = _KINDS[reading]
         self.widths = _WIDTHS
-        self.base64 = _BASE64
-        self.floats = {}
-        self.data = b""
-        self.oddities = 0
         self.next = 0
-
-    def read_from(self, data):
-        """Read from these octets from now on."""
-        self.data = data
-        return 0
-
-    # integers of the wire; the caller has checked that they are there
-
-    def u16(self, at):
-        """Unsigned 16-bit integer at `at`."""
-        return (self.data[at] << 8) | self.data[at + 1]
-
-    def u32(self, at):
-        """Unsigned 32-bit integer at `at`."""
-        high: cython.longlong = (self.data[at] << 8) | self.data[at + 1]
-        return (high << 16) | (self.data[at + 2] << 8) | self.data[at + 3]
-
-    def i64(self, at):
-        """Signed 64-bit integer at `at`."""
-        high: cython.longlong = self.u32(at)
-        if high >= _SIGN32:
-            high -= _RANGE32
-        return (high << 32) | self.u32(at + 4)
-
-    def copy_to(self, column, start, count):
-        """Append `count` octets of the data from `start` to a column."""
-        column.room(count)
-        if start < 0 or start + count > len(self.data):
-            raise IndexError("copy outside the data")
-        if count > 0:
-            if cython.compiled:
-                memcpy(
-                    cython.address(column.octets[column.used]),
-                    cython.address(self.data[start]),
-                    cython.cast(cython.size_t, count),
-                )
-            else:
-                at = column.used
-                column.octets[at : at + count] = self.data[start : start + count]
-            column.used += count
-        return 0
-
-    # JSON pieces
-
-    def _digits(self, number):
-        """Write a signed 64-bit integer."""
-        out: Texts = self.out
-        out.room(20)
-        if number < 0:
-            if number == _LOWEST:
-                return out.put_bytes(b"-9223372036854775808")
-            out.octets[out.used] = 45
-            out.used += 1
-            number = -number
-        width: cython.int = 1
-        rest: cython.longlong = number
-        while rest >= 10:
-            rest //= 10
-            width += 1
-        at: cython.longlong = out.used + width
-        out.used = at
-        while width > 0:
-            at -= 1
-            width -= 1
-            out.octets[at] = cython.cast(cython.uchar, 48 + number % 10)
-            number //= 10
-        return 0
-
-    def _padded(self, number, width):
-        """Write a non-negative integer in exactly `width` digits."""
-        out: Texts = self.out
-        out.room(width)
-        at: cython.longlong = out.used + width
-        out.used = at
-        while width > 0:
-            at -= 1
-            width -= 1
-            out.octets[at] = cython.cast(cython.uchar, 48 + number % 10)
-            number //= 10
-        return 0
-
-    def _octets(self, start, count):
-        """Write octets as a base64 object."""
-        self.out.put_bytes(b'{"base64":"')
-        self._base64(start, count)
-        return self.out.put_bytes(b'"}')
-
-    def _base64(self, start, count):
-        """Write octets in base64 (RFC 4648 §4)."""
-        out: Texts = self.out
-        out.room((count + 2) // 3 * 4)
-        to: cython.longlong = out.used
-        end: cython.longlong = start + count
-        three: cython.int
-        shift: cython.int
-        left: cython.longlong
-        while start < end:
-            left = end - start
-            three = self.data[start] << 16
-            if left > 1:
-                three |= self.data[start + 1] << 8
-            if left > 2:
-                three |= self.data[start + 2]
-            for shift in range(4):
-                if shift > left:
-                    out.octets[to] = 61
-                else:
-                    out.octets[to] = self.base64[(three >> (18 - 6 * shift)) & 63]
-                to += 1
-            start += 3
-        out.used = to
-        return 0
-
-    def is_text(self, start, count):
-        """Whether these octets are UTF-8 (RFC 3629 §4)."""
-        end: cython.longlong = start + count
-        first: cython.int
-        second: cython.int
-        more: cython.int
-        while start < end:
-            first = self.data[start]
-            start += 1
-            if first < 0x80:
-                continue
-            if first < 0xC2 or first > 0xF4:
-                return False
-            more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
-            if start + more > end:
-                return False
-            second = self.data[start]
-            if first == 0xE0 and second < 0xA0 or first == 0xED and second > 0x9F:
-                return False
-            if first == 0xF0 and second < 0x90 or first == 0xF4 and second > 0x8F:
-                return False
-            while more > 0:
-                if self.data[start] & 0xC0 != 0x80:
-                    return False
-                start += 1
-                more -= 1
-        return True
-
-    def put_text(self, start, count):
-        """Write `count` octets as a JSON string, or as a base64 object when they are not UTF-8."""
-        out: Texts = self.out
-        plain: cython.bint = True
-        i: cython.longlong
-        c: cython.int
-        for i in range(start, start + count):
-            c = self.data[i]
-            if c < 32 or c > 126 or c == 34 or c == 92:
-                plain = False
-                break
-        out.room(count + 2)
-        out.octets[out.used] = 34
-        out.used += 1
-        if plain:
-            self.copy_to(out, start, count)
-        elif not self._escape(start, count):
-            out.used -= 1
-            return self._octets(start, count)
-        return out.put_octet(34)
-
-    def _escape(self, start, count):
-        """Write text that needs care; False (nothing written) when it is not UTF-8."""
-        out: Texts = self.out
-        if not self.is_text(start, count):
-            return False
-        out.room(6 * count)
-        i: cython.longlong
-        c: cython.int
-        at: cython.longlong = out.used
-        for i in range(start, start + count):
-            c = self.data[i]
-            if c == 34 or c == 92:
-                out.octets[at] = 92
-                out.octets[at + 1] = c
-                at += 2
-            elif c >= 32:
-                out.octets[at] = c
-                at += 1
-            else:
-                out.octets[at] = 92
-                out.octets[at + 1] = 117
-                out.octets[at + 2] = 48
-                out.octets[at + 3] = 48
-                out.octets[at + 4] = 48 + (c >> 4)
-                out.octets[at + 5] = _HEX[c & 15]
-                at += 6
-        out.used = at
-        return True
-
-    def _float(self, start, width):
-        """Write a 4- or 8-octet float; one that JSON has no number for as a string."""
-        octets: bytes = bytes(self.data[start : start + width])
-        text = self.floats.get(octets)
-        if text is None:
-            if len(self.floats) >= MAX_FLOATS:
-                self.floats.clear()
-            text = self.floats[octets] = _float_text(octets)
-        return self.out.put_bytes(text)
-
-    def _decimal(self, at):
-        """Write scale octet and signed long as a number with its digits."""
-        scale: cython.int = self.data[at]
-        unscaled: cython.longlong = self.u32(at + 1)
-        if unscaled >= _SIGN32:
-            unscaled -= _RANGE32
-        if scale == 0:
-            return self._digits(unscaled)
-        if unscaled < 0:
-            self.out.put_octet(45)
-            unscaled = -unscaled
-        digits: str = str(unscaled).rjust(scale + 1, "0")
-        cut: cython.Py_ssize_t = len(digits) - scale
-        return self.out.put_bytes((digits[:cut] + "." + digits[cut:]).encode())
-
-    def timestamp_ms(self, at):
-        """Milliseconds since 1970 of a timestamp; -1 when it is beyond the year 9999."""
-        seconds: cython.longlong = self.i64(at)
-        if seconds < 0:
-            return -1
-        if seconds >= _MILLISECONDS_FROM:
-            self.oddities |= MILLISECONDS
-            return seconds if seconds // 1000 <= _LAST_SECOND else -1
-        return seconds * 1000 if seconds <= _LAST_SECOND else -1
-
-    def _timestamp(self, at):
-        """Write a 64-bit timestamp as an RFC 3339 string, or its number when it has no date."""
-        ms: cython.longlong = self.timestamp_ms(at)
-        if ms < 0:
-            return self._unsigned(at)
-        return self._date(ms // 1000, ms % 1000)
-
-    def _date(self, seconds, ms):
-        """Write an RFC 3339 string; civil date by days since 0000-03-01 (Gregorian cycles)."""
-        days: cython.longlong = seconds // 86400 + 719468
-        second: cython.longlong = seconds % 86400
-        era: cython.longlong = days // 146097
-        doe: cython.longlong = days - era * 146097
-        yoe: cython.longlong = (doe - doe // 1460 + doe // 36524 - doe // 146096) // 365
-        doy: cython.longlong = doe - (365 * yoe + yoe // 4 - yoe // 100)
-        mp: cython.longlong = (5 * doy + 2) // 153
-        month: cython.longlong = mp + 3 if mp < 10 else mp - 9
-        out: Texts = self.out
-        out.put_octet(34)
-        self._padded(yoe + era * 400 + (1 if month <= 2 else 0), 4)
-        out.put_octet(45)
-        self._padded(month, 2)
-        out.put_octet(45)
-        self._padded(doy - (153 * mp + 2) // 5 + 1, 2)
-        out.put_octet(84)
-        self._padded(second // 3600, 2)
-        out.put_octet(58)
-        self._padded(second // 60 % 60, 2)
-        out.put_octet(58)
-        self._padded(second % 60, 2)
-        if ms:
-            out.put_octet(46)
-            self._padded(ms, 3)
-        return out.put_bytes(b'Z"')
-
-    def _unsigned(self, at):
-        """Write an unsigned 64-bit integer."""
-        number: cython.longlong = self.i64(at)
-        if number >= 0:
-            return self._digits(number)
-        return self.out.put_bytes(str(int(number) + (1 << 64)).encode())
 
     # typed values of method arguments and properties: each checks the window first
 
@@ -473,13 +155,6 @@ class ValueReader:
         cut: cython.bint = limit > end
         self.out.put_octet(123)
         answer: cython.int = self._pairs(at + 4, end if cut else limit, cut, depth)
-        self.out.put_octet(125)
-        return answer
-
-    def put_pairs(self, at, end):
-        """Write the pairs of a table that has no length before it (AMQPLAIN's response)."""
-        self.out.put_octet(123)
-        answer: cython.int = self._pairs(at, end, False, 0)
         self.out.put_octet(125)
         return answer
 

@@ -1,0 +1,311 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Framing: the octets of a half-stream cut into frames where they stand.
+
+A frame that lies whole in the octets at hand is handed on there; one that only begins there is kept
+until the rest comes, a body only counted. Framing that breaks (wrong end octet, impossible size) is
+a finding, and `lose` decides how to go on: that, and holes, are in `recovery`.
+
+`Framer` is the part of `recovery.RecoveringFramer` that knows its place. It has no state of its own
+beside the `Half` it is called with.
+"""
+
+import cython
+
+from amqpsniff.decode import plan
+from amqpsniff.decode.synchronize import MAX_KEPT_FRAME_OCTETS, Search
+from amqpsniff.spec import protocol_of
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
+        Connection,
+    )
+    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
+        ValueReader,
+    )
+else:
+    from amqpsniff.decode.state import Connection
+    from amqpsniff.decode.values import ValueReader
+
+_START = cython.declare(cython.int, 0)
+_SEARCH = cython.declare(cython.int, 1)
+_FRAMES = cython.declare(cython.int, 2)
+_FOREIGN = cython.declare(cython.int, 3)
+_SILENT = cython.declare(cython.int, 4)
+_END = cython.declare(cython.int, 0xCE)
+_BODY = cython.declare(cython.int, 3)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
+
+
+class Framer:
+    """Cuts half-streams into frames and hands these on.
+
+    Args:
+        handler: Is given every frame.
+    """
+
+    def __init__(self, handler):
+        self.handler = handler
+        self.contents = handler.contents
+        self.report = handler.report
+
+    def lose(self, half, forced):
+        """Framing is lost at `half.offset`; see `recovery`."""
+        raise NotImplementedError
+
+    def search(self, half, octets, number, ts_ns):
+        """Octets of a half-stream whose framing is lost; see `recovery`."""
+        raise NotImplementedError
+
+    def octets(self, half, octets, start, length, number, ts_ns):
+        """Octets that are not in the block at hand."""
+        reader: ValueReader = ValueReader.__new__(ValueReader)
+        block: ValueReader = self.handler.block
+        reader.out = block.out
+        reader.kinds = block.kinds
+        reader.widths = block.widths
+        reader.base64 = block.base64
+        reader.floats = block.floats
+        reader.read_from(octets)
+        return self.data(half, reader, start, start + length, number, ts_ns)
+
+    def data(self, half, reader, at, end, number, ts_ns):
+        """The octets `at`..`end` of the reader's data are the next of a half-stream."""
+        while at < end:
+            if half.mode == _FRAMES:
+                if half.left > 0:
+                    at = self._counted(half, reader, at, end, number, ts_ns)
+                elif half.kept > 0 or end - at < 7:
+                    at = self._kept(half, reader, at, end, number, ts_ns)
+                else:
+                    at = self._boundary(half, reader, at, end, number, ts_ns)
+            elif half.mode == _START:
+                at = self._start(half, reader, at, end, number, ts_ns)
+            elif half.mode == _SEARCH:
+                self.search(half, bytes(reader.data[at:end]), number, ts_ns)
+                return 0
+            else:
+                half.offset += end - at
+                return 0
+        return 0
+
+    def _boundary(self, half, reader, at, end, number, ts_ns):
+        """At a frame boundary with a whole frame header at hand; position gone on to."""
+        kind: cython.int = reader.data[at]
+        channel: cython.int = reader.u16(at + 1)
+        size: cython.longlong = reader.u32(at + 3)
+        half.frame_offset = half.offset
+        if not self._acceptable(half, kind, channel, size, number, ts_ns):
+            self.lose(half, True)
+            return at
+        if kind == _BODY:
+            half.frame_type = kind
+            half.frame_channel = channel
+            half.frame_size = size
+            half.left = size + 1
+            half.offset += 7
+            return at + 7
+        if end - at < size + 8:
+            half.expected = size + 8
+            half.keep(reader, at, end - at)
+            half.offset += end - at
+            return end
+        if not self._frame(half, reader, at, number, ts_ns):
+            half.offset += 7
+            self.lose(half, False)
+            return at + 7
+        half.offset += size + 8
+        return at + size + 8
+
+    def _frame(self, half, reader, at, number, ts_ns):
+        """Hand a whole frame on; whether its end octet was right."""
+        kind: cython.int = reader.data[at]
+        channel: cython.int = reader.u16(at + 1)
+        size: cython.longlong = reader.u32(at + 3)
+        last: cython.int = reader.data[at + 7 + size]
+        self.handler.frame(
+            half, reader, kind, channel, size, at + 7, at + 7 + size, True, number, ts_ns
+        )
+        if last == _END:
+            return True
+        self._wrong_end(half, channel, last, number, ts_ns)
+        return False
+
+    def _wrong_end(self, half, channel, octet, number, ts_ns):
+        detail = f"{octet:#04x} instead of 0xce at stream offset {half.frame_offset}"
+        self.report("frame-end-wrong", half, channel, number, ts_ns, detail)
+
+    def _acceptable(self, half, kind, channel, size, number, ts_ns):
+        """Whether a frame header at a boundary can be gone by."""
+        limit: cython.longlong = half.connection.frame_max
+        if 0 < kind < 11:
+            # RabbitMQ compares the payload alone with frame-max (measured on 3.10.8)
+            if limit <= 0 or size <= limit:
+                if kind == _BODY or size <= _MAX_KEPT:
+                    return True
+            return self._too_large(half, kind, channel, size, limit, number, ts_ns)
+        self.report("frame-type-unknown", half, channel, number, ts_ns, f"type {kind}")
+        return False
+
+    def _too_large(self, half, kind, channel, size, limit, number, ts_ns):
+        detail = f"type {kind}, {size} octets"
+        if limit > 0:
+            detail += f", frame-max {limit}"
+        self.report("frame-too-large", half, channel, number, ts_ns, detail)
+        return False
+
+    def _counted(self, half, reader, at, end, number, ts_ns):
+        """Inside a frame whose octets are only counted; position gone on to."""
+        count: cython.longlong = half.left - 1
+        if count > end - at:
+            count = end - at
+        if count > 0:
+            if not half.skipping:
+                self.contents.body_octets(half, half.frame_channel, reader, at, count)
+            half.left -= count
+            half.offset += count
+            at += count
+        if at < end:
+            half.left = 0
+            half.offset += 1
+            self._end_counted(half, number, ts_ns)
+            if reader.data[at] != _END:
+                self._wrong_end(half, half.frame_channel, reader.data[at], number, ts_ns)
+                self.lose(half, False)
+            at += 1
+        return at
+
+    def _end_counted(self, half, number, ts_ns):
+        """The frame whose octets were only counted is over."""
+        half.left = 0
+        if half.skipping:
+            return self._cut_frame(half, number, ts_ns)
+        return self.handler.body_end(half, number, ts_ns)
+
+    def _cut_frame(self, half, number, ts_ns):
+        """A kept frame is over of which only a beginning was captured."""
+        reader: ValueReader = self.handler.scratch
+        reader.data = half.store.octets
+        kept: cython.longlong = half.kept
+        half.kept = 0
+        half.skipping = False
+        self.handler.frame(
+            half,
+            reader,
+            reader.data[0],
+            reader.u16(1),
+            reader.u32(3),
+            7,
+            min(kept, 7 + reader.u32(3)),
+            kept >= 7 + reader.u32(3),
+            number,
+            ts_ns,
+        )
+        half.expected = 0
+        return 0
+
+    def _kept(self, half, reader, at, end, number, ts_ns):
+        """Inside a frame that is kept until it is whole; position gone on to."""
+        if half.kept == 0:
+            half.frame_offset = half.offset
+            half.expected = 0
+        wanted: cython.longlong = (half.expected or 7) - half.kept
+        if wanted > end - at:
+            wanted = end - at
+        half.keep(reader, at, wanted)
+        half.offset += wanted
+        at += wanted
+        if half.expected == 0 and half.kept == 7:
+            self._kept_header(half, number, ts_ns)
+        elif half.expected and half.kept == half.expected:
+            half.kept = 0
+            half.expected = 0
+            store: ValueReader = self.handler.scratch
+            store.data = half.store.octets
+            if not self._frame(half, store, 0, number, ts_ns):
+                self.lose(half, False)
+        return at
+
+    def _kept_header(self, half, number, ts_ns):
+        """The seven octets of a frame header came in pieces and are there now."""
+        header: ValueReader = self.handler.scratch
+        header.data = half.store.octets
+        kind: cython.int = header.data[0]
+        channel: cython.int = header.u16(1)
+        size: cython.longlong = header.u32(3)
+        if not self._acceptable(half, kind, channel, size, number, ts_ns):
+            octets: bytes = bytes(half.store.octets[0:7])
+            half.offset -= 7
+            half.kept = 0
+            self.lose(half, True)
+            return self.search(half, octets, number, ts_ns)
+        if kind == _BODY:
+            half.kept = 0
+            half.frame_type = kind
+            half.frame_channel = channel
+            half.frame_size = size
+            half.left = size + 1
+        else:
+            half.expected = size + 8
+        return 0
+
+    def _start(self, half, reader, at, end, number, ts_ns):
+        """At the first octets of a half-stream; position gone on to."""
+        wanted: cython.longlong = 8 - half.kept
+        if wanted > end - at:
+            wanted = end - at
+        half.keep(reader, at, wanted)
+        half.offset += wanted
+        at += wanted
+        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        if octets[:4] != b"AMQP"[: len(octets)]:
+            self._headless(half, octets, number, ts_ns)
+        elif len(octets) == 8:
+            half.kept = 0
+            half.frame_offset = half.offset - 8
+            self._protocol_header(half, octets, number, ts_ns)
+        return at
+
+    def _protocol_header(self, half, octets, number, ts_ns):
+        """Eight octets that begin with AMQP, at the begin of a half-stream."""
+        connection: Connection = half.connection
+        connection.is_amqp = True
+        if not connection.role_proved:
+            self.handler.refresh(connection)
+            if connection.client_direction < 0:
+                self.handler.set_client(connection, half.direction)
+        self.handler.protocol_header(half, number, ts_ns)
+        protocol = protocol_of(octets[4:])
+        half.mode = _FRAMES
+        if protocol is None:
+            detail = "AMQP " + " ".join(str(octet) for octet in octets[4:])
+            self.report("protocol-header-unknown", half, None, number, ts_ns, detail)
+        elif protocol.protocol not in plan.DIALECT_CODES:
+            half.mode = _SILENT
+            self.report(
+                "protocol-not-decoded", half, None, number, ts_ns, f"AMQP {protocol.protocol}"
+            )
+        elif connection.dialect == 0 and half.direction == connection.client_direction:
+            connection.dialect = plan.DIALECT_CODES[protocol.protocol]
+
+    def _headless(self, half, octets, number, ts_ns):
+        """The first octets of a half-stream are no protocol header."""
+        connection: Connection = half.connection
+        half.first_octets = octets
+        half.kept = 0
+        half.offset -= len(octets)
+        known_start = connection.conversation.syn_seen
+        if known_start and half.direction == 0:
+            half.mode = _FOREIGN
+            half.offset += len(octets)
+            half.first_octets = octets
+            return
+        if known_start and connection.is_amqp and octets[0] == 1:
+            half.mode = _FRAMES
+            self.octets(half, octets, 0, len(octets), number, ts_ns)
+            return
+        if not known_start:
+            half.lossy = True
+            half.opened_since = set()
+        half.mode = _SEARCH
+        half.search = Search(self.handler, half, half.offset)
+        self.search(half, octets, number, ts_ns)

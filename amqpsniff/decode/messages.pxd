@@ -1,0 +1,17 @@
+from amqpsniff.decode.properties cimport PropertyDecoder
+from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.decode.state cimport Content, Half
+from amqpsniff.decode.values cimport ValueReader
+
+cdef class MessageWriter:
+    cdef public MessageRows messages
+    cdef public ValueReader reader
+    cdef public PropertyDecoder properties
+    cdef public object report
+    cdef public int capture_code
+    cdef int[::1] flags_of
+    cdef int write(self, Half half, Content content, int status) except? -1
+    cdef int _write_flags(self, Content content, long long row) except? -1
+    cdef int _write_properties(self, Half half, Content content, long long row) except? -1
+    cdef int _octet(self, int place) except? -2
+    cdef int _write_body(self, Content content, int status, long long row) except? -1

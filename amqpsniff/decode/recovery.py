@@ -1,0 +1,159 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Recovery: going on after holes and broken framing.
+
+After a hole the place is kept by arithmetic when the hole lies inside a frame whose size is known:
+a body goes on behind it, of another frame what was captured is handed on as cut. Otherwise, and
+where framing breaks, `synchronize` looks for the next boundary; the frames of the chain it believes
+are handed on as if they had been read in order.
+"""
+
+import cython
+
+from amqpsniff.decode import plan
+from amqpsniff.decode.synchronize import Search
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.framing import Framer  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
+        ValueReader,
+    )
+else:
+    from amqpsniff.decode.framing import Framer
+    from amqpsniff.decode.values import ValueReader
+
+_START = cython.declare(cython.int, 0)
+_SEARCH = cython.declare(cython.int, 1)
+_FRAMES = cython.declare(cython.int, 2)
+_FOREIGN = cython.declare(cython.int, 3)
+_BODY = cython.declare(cython.int, 3)
+
+FIRST_OCTETS = 16
+"""Octets kept of a half-stream that is not AMQP, to say what it is."""
+
+
+class RecoveringFramer(Framer):
+    """A framer that finds its place again."""
+
+    def gap(self, half, missing, number, ts_ns):
+        """`missing` octets of a half-stream are not in the capture."""
+        if half.mode == _SEARCH:
+            self.accept(half, half.search.gap(missing), number, ts_ns)
+            if half.mode == _SEARCH:
+                half.offset = half.search.end
+                return 0
+        elif half.mode == _START:
+            if half.kept:
+                half.offset -= half.kept
+                half.kept = 0
+            half.mode = _FRAMES
+        if half.left > 0:
+            missing = self._gap_in_counted(half, missing, number, ts_ns)
+        elif half.kept > 0:
+            missing = self._gap_in_kept(half, missing, number, ts_ns)
+        half.offset += missing
+        if missing:
+            self.lose(half, False)
+        return 0
+
+    def _gap_in_counted(self, half, missing, number, ts_ns):
+        """A hole in a frame that is counted; octets of the hole behind that frame."""
+        payload: cython.longlong = min(missing, half.left - 1)
+        if not half.skipping:
+            self.contents.body_missing(half, half.frame_channel, payload)
+        if missing < half.left:
+            half.left -= missing
+            half.offset += missing
+            return 0
+        missing -= half.left
+        half.offset += half.left
+        self._end_counted(half, number, ts_ns)
+        return missing
+
+    def _gap_in_kept(self, half, missing, number, ts_ns):
+        """A hole in a frame that is kept; octets of the hole behind that frame."""
+        if half.expected == 0:
+            half.kept = 0
+            return missing
+        to_come: cython.longlong = half.expected - half.kept
+        if missing < to_come:
+            half.skipping = True
+            half.left = to_come - missing
+            half.offset += missing
+            return 0
+        half.offset += to_come
+        self._cut_frame(half, number, ts_ns)
+        return missing - to_come
+
+    def lose(self, half, forced):
+        """Framing is lost at `half.offset`: search from there."""
+        self.contents.lose(half)
+        half.forget_frame()
+        half.mode = _SEARCH
+        half.search = Search(self.handler, half, half.offset, forced)
+        return 0
+
+    def search(self, half, octets, number, ts_ns):
+        """Search on with these octets."""
+        half.offset += len(octets)
+        if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
+            half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
+        believed = half.search.feed(octets, number, ts_ns)
+        if believed is not None:
+            self.accept(half, believed, number, ts_ns)
+        elif half.search.hopeless:
+            half.mode = _FOREIGN
+            half.search = None
+        return 0
+
+    def accept(self, half, chain, number, ts_ns):
+        """Take the frames of a chain that is believed; go on behind it."""
+        if chain is None:
+            return
+        search = half.search
+        half.search = None
+        half.mode = _FRAMES
+        half.connection.is_amqp = True
+        self._prove_role(half, chain.frames)
+        for offset, kind, channel, size, payload, frame_number, frame_ts_ns in chain.frames:
+            half.frame_offset = offset
+            self._chain_frame(half, kind, channel, size, payload, frame_number, frame_ts_ns)
+        half.offset = chain.next
+        rest = search.rest(chain)
+        if rest is None:
+            kind, half.frame_channel, half.frame_size = chain.pending
+            half.frame_type = kind
+            half.frame_offset = chain.next
+            half.left = chain.next + half.frame_size + 8 - search.end
+            half.offset = search.end
+        elif rest:
+            self.octets(half, rest, 0, len(rest), number, ts_ns)
+
+    def _prove_role(self, half, frames):
+        """Let the methods of a chain tell who is the client before any row is written."""
+        if half.connection.role_proved:
+            return
+        for _, kind, _, _, payload, _, _ in frames:
+            if kind == 1 and len(payload) >= 4:
+                class_id = payload[0] << 8 | payload[1]
+                method_id = payload[2] << 8 | payload[3]
+                dialect = half.connection.dialect
+                choice = self.handler.decoder.find(dialect, class_id, method_id)
+                sender = plan.senders[plan.choices[choice]] if choice >= 0 else 3
+                if sender < 3:
+                    self.handler.set_client(half.connection, half.direction ^ (sender - 1))
+                    return
+
+    def _chain_frame(self, half, kind, channel, size, payload, number, ts_ns):
+        """Hand on one frame of a chain that is believed."""
+        if kind == 65:
+            self._protocol_header(half, payload, number, ts_ns)
+            return
+        if kind == _BODY:
+            half.frame_channel = channel
+            half.frame_size = size
+            self.contents.body_missing(half, channel, size)
+            self.handler.body_end(half, number, ts_ns)
+            return
+        reader: ValueReader = self.handler.scratch
+        reader.read_from(payload)
+        self.handler.frame(half, reader, kind, channel, size, 0, size, True, number, ts_ns)
