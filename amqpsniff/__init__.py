@@ -1,3 +1,68 @@
 """Wire-level analysis of AMQP traffic: captures in, rows of frames and messages out."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from amqpsniff.engine import Engine
+    from amqpsniff.errors import (
+        AmqpsniffError,
+        CaptureError,
+        FilterError,
+        NotACapture,
+        SpecError,
+        UsageError,
+    )
+    from amqpsniff.objects import Finding, Frame, Message
+    from amqpsniff.reader import Capture, open  # noqa: A004
+
+# Where the public names live: they are imported when they are first used, so that the program's
+# start does not wait for Arrow.
+_HOMES = {
+    "AmqpsniffError": "errors",
+    "Capture": "reader",
+    "CaptureError": "errors",
+    "Engine": "engine",
+    "FilterError": "errors",
+    "Finding": "objects",
+    "Frame": "objects",
+    "Message": "objects",
+    "NotACapture": "errors",
+    "SpecError": "errors",
+    "UsageError": "errors",
+    "open": "reader",
+}
+
+__all__ = [
+    "AmqpsniffError",
+    "Capture",
+    "CaptureError",
+    "Engine",
+    "FilterError",
+    "Finding",
+    "Frame",
+    "Message",
+    "NotACapture",
+    "SpecError",
+    "UsageError",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,193 @@
+"""Rows as objects for a person to hold: `Frame`, `Message`, `Finding`.
+
+An object is a place in a record batch; a column is turned into Python values when the first object
+asks for it, so a loop pays for the columns it uses. Attributes are the table's columns by their
+names, None for null; `arguments` and `headers` are parsed from JSON when they are asked for. An
+object that is kept keeps its batch in memory; keep `as_dict()` where that is too much.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, ClassVar, TypeVar
+
+
+class _Cells:
+    """A record batch whose columns become lists of Python values when they are first used."""
+
+    __slots__ = ("_batch", "_lists", "names")
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self._lists: dict[str, list[Any]] = {}
+        self.names: list[str] = batch.schema.names
+
+    def column(self, name: str) -> list[Any]:
+        values = self._lists.get(name)
+        if values is None:
+            if name not in self.names:
+                raise AttributeError(f"no column `{name}`; there are {', '.join(self.names)}")
+            values = self._lists[name] = self._batch.column(name).to_pylist()
+        return values
+
+
+class Row:
+    """A row of one table; see the class of the table for its attributes."""
+
+    __slots__ = ("_cells", "_row")
+
+    JSON: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, cells: _Cells, row: int) -> None:
+        self._cells = cells
+        self._row = row
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = self._cells.column(name)[self._row]
+        return json.loads(value) if name in self.JSON and value is not None else value
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._cells.names]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All columns by name."""
+        return {name: getattr(self, name) for name in self._cells.names}
+
+    def _repr(self, *parts: object) -> str:
+        return f"<{' '.join(str(part) for part in (type(self).__name__, *parts) if part)}>"
+
+
+class Frame(Row):
+    """One AMQP frame, or a protocol header: a row of the `frames` table."""
+
+    __slots__ = ()
+    JSON = frozenset(("arguments",))
+
+    capture: str
+    packet_number: int
+    ts_ns: int | None
+    timestamp: datetime | None
+    connection_id: str
+    client: str | None
+    server: str | None
+    sender: str | None
+    stream_offset: int
+    channel: int
+    frame_type: str
+    size: int
+    method: str | None
+    arguments: dict[str, Any] | None
+    exchange: str | None
+    routing_key: str | None
+    queue: str | None
+    consumer_tag: str | None
+    reply_text: str | None
+    delivery_tag: int | None
+    reply_code: int | None
+    response_packet_number: int | None
+    response_ns: int | None
+
+    def __repr__(self) -> str:
+        what = self.method or self.frame_type
+        return self._repr(
+            what, f"#{self.packet_number}", f"channel {self.channel}", f"from {self.sender}"
+        )
+
+
+class Message(Row):
+    """One message as it was published, delivered, got or returned: a row of `messages`."""
+
+    __slots__ = ()
+    JSON = frozenset(("headers",))
+
+    capture: str
+    packet_number: int
+    ts_ns: int | None
+    timestamp: datetime | None
+    connection_id: str
+    client: str | None
+    server: str | None
+    sender: str | None
+    channel: int
+    last_packet_number: int
+    method: str
+    exchange: str | None
+    routing_key: str | None
+    consumer_tag: str | None
+    reply_text: str | None
+    delivery_tag: int | None
+    reply_code: int | None
+    redelivered: bool | None
+    mandatory: bool | None
+    immediate: bool | None
+    queue: str | None
+    publish_number: int | None
+    content_type: str | None
+    content_encoding: str | None
+    correlation_id: str | None
+    reply_to: str | None
+    expiration: str | None
+    message_id: str | None
+    type: str | None
+    user_id: str | None
+    app_id: str | None
+    cluster_id: str | None
+    delivery_mode: int | None
+    priority: int | None
+    message_timestamp: datetime | None
+    headers: dict[str, Any] | None
+    body_size: int | None
+    body_captured: int
+    body: bytes | None
+    body_sha256: str | None
+    status: str
+    outcome: str | None
+    outcome_packet_number: int | None
+    outcome_ns: int | None
+
+    def __repr__(self) -> str:
+        size = None if self.body_size is None else f"{self.body_size} octets"
+        return self._repr(
+            self.method, f"#{self.packet_number}", f"x={self.exchange} rk={self.routing_key}", size
+        )
+
+
+class Finding(Row):
+    """One thing worth attention: a row of the `findings` table."""
+
+    __slots__ = ()
+
+    capture: str | None
+    packet_number: int | None
+    ts_ns: int | None
+    timestamp: datetime | None
+    connection_id: str | None
+    client: str | None
+    server: str | None
+    channel: int | None
+    code: str
+    severity: str
+    title: str
+    detail: str
+    advice: str
+    count: int
+    last_packet_number: int | None
+
+    def __repr__(self) -> str:
+        where = None if self.packet_number is None else f"#{self.packet_number}"
+        return self._repr(self.severity, self.code, where, f"x{self.count}")
+
+
+Kind = TypeVar("Kind", bound=Row)
+
+
+def rows(kind: type[Kind], batches: Iterable[Any]) -> Iterator[Kind]:
+    """The rows of record batches as objects of one class."""
+    for batch in batches:
+        cells = _Cells(batch)
+        for row in range(batch.num_rows):
+            yield kind(cells, row)

@@ -1,0 +1,178 @@
+"""Captures as tables: `open` names them, `Capture` reads them as often as it is asked.
+
+Every pass reads the input from its beginning through a pipeline of its own and gives rows as they
+are decoded, so memory does not grow with the capture.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.errors import UsageError
+from amqpsniff.pipeline import Options, Pipeline, Totals
+
+if TYPE_CHECKING:
+    from amqpsniff.objects import Finding, Frame, Message
+
+STANDARD_INPUT = "-"
+
+
+def open(  # noqa: A001
+    *paths: str | os.PathLike[str],
+    ports: Iterable[int] = (),
+    dialect: str | None = None,
+    table_dialect: str = "rabbitmq",
+    bodies: bool = False,
+    body_sha256: bool = False,
+    show_secrets: bool = False,
+) -> Capture:
+    """Name captures to be read: files, directories, patterns, or `-` for standard input.
+
+    Nothing but names is looked at before rows are asked for. The options are those of
+    `amqpsniff.pipeline.Options`. Raises CaptureError when a name is not there or no capture is
+    found, UsageError for an option that makes no sense; reading raises CaptureError when no
+    capture can be read.
+    """
+    options = Options(
+        ports=frozenset(ports),
+        dialect=dialect,
+        table_dialect=table_dialect,
+        bodies=bodies,
+        body_sha256=body_sha256,
+        show_secrets=show_secrets,
+    )
+    return Capture(paths, options)
+
+
+class Capture:
+    """Captures that are read as one, in the order of time.
+
+    Attributes:
+        names: The captures, as they were found.
+        options: How they are decoded.
+        totals: Counts of the last pass, growing while it goes on.
+    """
+
+    def __init__(
+        self, paths: Iterable[str | os.PathLike[str]], options: Options | None = None
+    ) -> None:
+        from amqpsniff.capture import expand
+
+        self.names = expand(paths)
+        self.options = options or Options()
+        self.totals = Totals()
+        self._once = [name for name in self.names if _read_once(name)]
+        self._passes = 0
+
+    def __repr__(self) -> str:
+        return f"<Capture {', '.join(self.names)}>"
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is read after this; a pass that is under way ends by itself when let go."""
+        self.names = []
+
+    def batches(
+        self, table: str, *, encoded: bool = False, columns: Collection[str] | None = None
+    ) -> Iterator[Any]:
+        """Record batches of one table, in the types of the table contract.
+
+        With `encoded`, strings that repeat stay dictionary encoded, which is what the writers of
+        `amqpsniff.tables.export` want. `columns` names those that are wanted, in the table's
+        order; null for all. Raises UsageError for a table or column that is not there.
+        """
+        wanted = None if columns is None else {table: columns}
+        passed = self.tables(table, encoded=encoded, columns=wanted)
+        return (batch for _, batch in passed)
+
+    def tables(
+        self,
+        *tables: str,
+        encoded: bool = False,
+        columns: dict[str, Collection[str]] | None = None,
+    ) -> Iterator[tuple[str, Any]]:
+        """Record batches of several tables in one pass, as (table, batch); findings come last."""
+        from amqpsniff.tables.batches import Maker
+
+        makers = [
+            Maker(table, encoded=encoded, columns=(columns or {}).get(table)) for table in tables
+        ]
+        return self._pass(makers)
+
+    def table(self, table: str, *, columns: Collection[str] | None = None) -> Any:
+        """All rows of one table as a `pyarrow.Table`; it is as large as they are."""
+        import pyarrow as pa
+
+        from amqpsniff.tables.batches import Maker
+
+        maker = Maker(table, columns=columns)
+        return pa.Table.from_batches((batch for _, batch in self._pass([maker])), maker.schema)
+
+    def frames(self) -> Iterator[Frame]:
+        """Frames one by one, as objects."""
+        from amqpsniff.objects import Frame, rows
+
+        return rows(Frame, self.batches("frames", encoded=True))
+
+    def messages(self) -> Iterator[Message]:
+        """Messages one by one, as objects, in the order in which they ended."""
+        from amqpsniff.objects import Message, rows
+
+        return rows(Message, self.batches("messages", encoded=True))
+
+    def findings(self) -> Iterator[Finding]:
+        """Findings one by one, as objects; the whole capture is read first."""
+        from amqpsniff.objects import Finding, rows
+
+        return rows(Finding, self.batches("findings", encoded=True))
+
+    def _pass(self, makers: list[Any]) -> Iterator[tuple[str, Any]]:
+        """One reading of the input through a new pipeline."""
+        from amqpsniff.capture import CaptureSet
+
+        if not self.names:
+            raise UsageError("this capture is closed")
+        if self._passes and self._once:
+            raise UsageError(f"{self._once[0]} can be read only once; save it to a file first")
+        self._passes += 1
+        pipeline = Pipeline(self.options)
+        self.totals = pipeline.totals
+        with CaptureSet(self.names) as packets:
+            for batch in packets:
+                pipeline.feed(batch)
+                if pipeline.ready:
+                    yield from _made(makers, pipeline)
+            pipeline.finish()
+            yield from _made(makers, pipeline)
+            findings = [*packets.findings, *pipeline.findings()]
+        for maker in makers:
+            if maker.table == "findings":
+                yield maker.table, maker.make(findings)
+
+
+def _made(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
+    taken = pipeline.take()
+    for maker in makers:
+        if maker.table != "findings":
+            batch = maker.make(taken)
+            if batch.num_rows:
+                yield maker.table, batch
+
+
+def _read_once(name: str) -> bool:
+    """Whether a second reading would not find the same octets."""
+    if name == STANDARD_INPUT:
+        return True
+    try:
+        return not stat.S_ISREG(Path(name).stat().st_mode)
+    except OSError:
+        return False
