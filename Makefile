@@ -25,7 +25,7 @@ demo: $(VENV)/.compiled ## set up, then run the program on the bundled captures
 	@if [ -s $(VENV)/skipped.txt ]; then echo; cat $(VENV)/skipped.txt; fi
 
 test: lint ## set up, then linters, types, import contracts and the test-suite
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
 lint: $(VENV)/.compiled ## linters, types and import contracts
 	$(BIN)/ruff check .

@@ -1,0 +1,109 @@
+"""Spark serves the rows that one machine serves."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import amqpsniff
+from amqpsniff.tables.schema import schema_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+NAMES = [
+    "pika_mix.pcap",
+    "php_churn.pcap",
+    "kombu.pcap.gz",
+    "bunny.pcapng",
+    "snapped.pcap",
+    "midstream.pcap",
+    "lost.pcap",
+]
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in table.columns]
+    return sorted(zip(*columns, strict=True), key=repr)
+
+
+@pytest.mark.parametrize("table", ["frames", "messages", "findings"])
+def test_rows_are_those_of_one_machine(spark: Any, samples: Path, table: str) -> None:
+    paths = [str(samples / name) for name in NAMES]
+    frame = spark.read.format("amqp").option("table", table).load(paths)
+    alone = pa.concat_tables(amqpsniff.open(path).table(table) for path in paths)
+    assert frame.rdd.getNumPartitions() == len(paths)
+    together = frame.toArrow()
+    assert together.schema.names == alone.schema.names
+    assert together.schema.types == alone.schema.types
+    assert alone.num_rows > 0
+    assert _rows(together) == _rows(alone)
+
+
+def test_schema_is_that_of_the_contract(spark: Any, samples: Path) -> None:
+    for table in ("frames", "messages", "findings"):
+        frame = spark.read.format("amqp").option("table", table).load(str(samples))
+        assert frame.columns == schema_of(table).names
+
+
+def test_chosen_columns_come_in_the_order_asked_for(spark: Any, samples: Path) -> None:
+    path = str(samples / "pika_mix.pcap")
+    schema = "body_size long, method string"
+    frame = spark.read.format("amqp").schema(schema).load(path)
+    alone = amqpsniff.open(path).table("messages").select(["body_size", "method"])
+    assert _rows(frame.toArrow()) == _rows(alone)
+
+
+def test_options_reach_the_engine(spark: Any, samples: Path) -> None:
+    path = str(samples / "kombu.pcap.gz")
+    source = spark.read.format("amqp").schema("body binary, body_sha256 string")
+    frame = source.option("bodies", "true").option("bodySha256", "true").load(path)
+    alone = amqpsniff.open(path, bodies=True, body_sha256=True).table("messages")
+    rows = _rows(frame.toArrow())
+    assert any(body for body, _ in rows)
+    assert rows == _rows(alone.select(["body", "body_sha256"]))
+    none = spark.read.format("amqp").option("table", "frames").option("port", "1").load(path)
+    assert none.count() == 0
+
+
+def test_a_folder_is_read_whole(spark: Any, samples: Path) -> None:
+    frame = spark.read.format("amqp").schema("capture string").load(str(samples))
+    named = {row.capture for row in frame.distinct().collect()}
+    assert {str(samples / name) for name in NAMES} - named == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "schema", "words"),
+    [
+        ({"table": "letters"}, None, "no table `letters`"),
+        ({"port": "x"}, None, "no list of numbers"),
+        ({"mode": "LENIENT"}, None, "no mode `LENIENT`"),
+        ({"bodies": "perhaps"}, None, "neither true nor false"),
+        ({}, "colour string", "no column `colour`"),
+        ({}, "method long", "is string, not bigint"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    spark: Any, samples: Path, options: dict[str, str], schema: str | None, words: str
+) -> None:
+    source = spark.read.format("amqp").options(**options)
+    if schema:
+        source = source.schema(schema)
+    with pytest.raises(Exception, match=words):
+        source.load(str(samples / "kombu.pcap.gz")).count()
+
+
+def test_a_file_that_is_no_capture(spark: Any, samples: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "notes.pcap"
+    bad.write_text("these are notes and no packets at all\n" * 10)
+    paths = [str(bad), str(samples / "kombu.pcap.gz")]
+    source = spark.read.format("amqp").option("mode", "PERMISSIVE")
+    good = amqpsniff.open(paths[1]).table("messages").num_rows
+    assert source.load(paths).count() == good
+    findings = source.option("table", "findings").load(paths)
+    (row,) = findings.where("code = 'capture-unreadable'").collect()
+    assert row.capture == str(bad)
+    dropped = source.option("mode", "DROPMALFORMED").load(paths)
+    assert dropped.where("code = 'capture-unreadable'").count() == 0
+    with pytest.raises(Exception, match=r"notes\.pcap"):
+        source.option("mode", "FAILFAST").load(paths).count()
