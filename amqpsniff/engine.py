@@ -41,6 +41,9 @@ class _Stream:
         self.a, self.b = (None, None) if isinstance(key, str) else key
         self.ports = (0, 0)
         self.syn_seen = True
+        self.first_packet_number: int | None = None
+        self.start_ns = NO_TIME
+        self.gaps = self.lost_octets = self.retransmissions = (0, 0)
 
 
 class Engine:

@@ -65,14 +65,24 @@ class Totals:
         packets: Packets fed.
         first_ns: Time of the earliest packet with a time, None while there is none.
         last_ns: Time of the latest.
-        conversations: TCP conversations closed so far, AMQP or not.
-        counters: The TCP stage's counters.
+        connections: AMQP connections that ended, those cut off by the end of the capture included.
+        midstream: Those of them that began before the capture.
+        foreign: TCP conversations that ended and were not AMQP.
+        retransmissions: Segments of AMQP connections that were sent again.
+        gaps: Holes in AMQP connections.
+        lost_octets: Octets in those holes.
+        counters: The TCP stage's counters, in packets or segments.
     """
 
     packets: int = 0
     first_ns: int | None = None
     last_ns: int | None = None
-    conversations: int = 0
+    connections: int = 0
+    midstream: int = 0
+    foreign: int = 0
+    retransmissions: int = 0
+    gaps: int = 0
+    lost_octets: int = 0
     counters: dict[str, int] = field(default_factory=dict)
 
 
@@ -119,7 +129,11 @@ class Pipeline:
         """There are no more packets: end every conversation."""
         self._decode(self.reassembler.finish())
         self.decoder.finish(self._capture)
-        self.totals.counters = dict(self.reassembler.counters)
+        self._account()
+        counters = self.totals.counters = dict(self.reassembler.counters)
+        if counters.get("cut"):
+            detail = f"{counters['cut']} segments of {counters['segments']}"
+            self.log.add(Finding("packets-cut", detail, self._capture))
 
     def take(self) -> Any:
         """The decoder's columns since the last `take`; see `amqpsniff.tables.batches`."""
@@ -139,11 +153,38 @@ class Pipeline:
 
     def _decode(self, events: StreamBatch) -> None:
         self.decoder.feed(events, self._capture)
+        self._account()
         for finding in events.findings:
             self.log.add(self._tcp_finding(*finding))
+
+    def _account(self) -> None:
+        """Count the conversations that ended, and say what their rows lack."""
+        ended, foreign = self.decoder.take_ended()
+        totals = self.totals
+        totals.foreign += foreign
+        for conversation, client, began in ended:
+            totals.connections += 1
+            where = (conversation.connection_id, *_client_first(conversation, client))
+            start_ns = conversation.start_ns if conversation.start_ns > 0 else None
+            place = (self._capture, conversation.first_packet_number, start_ns, *where)
+            if not began:
+                totals.midstream += 1
+                self.log.add(Finding("midstream", "", *place))
+            gaps, lost = sum(conversation.gaps), sum(conversation.lost_octets)
+            totals.retransmissions += sum(conversation.retransmissions)
+            totals.gaps += gaps
+            totals.lost_octets += lost
+            if gaps:
+                self.log.add(Finding("tcp-gap", f"{lost} octets in {gaps} holes", *place))
 
     def _tcp_finding(
         self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
     ) -> Finding:
         where = (conversation.connection_id, conversation.a, conversation.b)
         return Finding(code, detail, self._capture, number, ts_ns if ts_ns > 0 else None, *where)
+
+
+def _client_first(conversation: Any, client: int) -> tuple[str, str]:
+    """Both ends of a conversation; the originator is taken for the client when nothing says."""
+    ends = (conversation.a, conversation.b)
+    return ends[::-1] if client == 1 else ends

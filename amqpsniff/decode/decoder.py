@@ -68,6 +68,8 @@ class Decoder:
     handler: FrameHandler
     framer: RecoveringFramer
     halves: list
+    ended: list
+    foreign: cython.longlong
     log: object
     dialect: cython.int
 
@@ -89,6 +91,8 @@ class Decoder:
         )
         self.framer = RecoveringFramer(self.handler)
         self.halves = []
+        self.ended = []
+        self.foreign = 0
 
     @property
     def rows(self):
@@ -107,6 +111,17 @@ class Decoder:
     def use_capture(self, name):
         """What comes next is of this capture."""
         self.handler.use_capture(name)
+
+    def take_ended(self):
+        """Conversations that were AMQP and ended since the last call, and how many were not.
+
+        Each as (conversation, direction of the client or -1 when it is not known, whether its first
+        octets are in the capture).
+        """
+        taken = (self.ended, self.foreign)
+        self.ended = []
+        self.foreign = 0
+        return taken
 
     def take(self):
         """Give the rows away; see `FrameHandler.take`."""
@@ -189,6 +204,12 @@ class Decoder:
             self.handler.refresh(half.connection)
             self.handler.contents.finish(half)
         self._say_foreign(slot, number, ts_ns)
+        connection: Connection = self.halves[2 * slot].connection
+        if connection.is_amqp:
+            ended = (connection.conversation, connection.client_direction, connection.began)
+            self.ended.append(ended)
+        else:
+            self.foreign += 1
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
 

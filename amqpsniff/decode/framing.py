@@ -269,6 +269,7 @@ class Framer:
         """Eight octets that begin with AMQP, at the begin of a half-stream."""
         connection: Connection = half.connection
         connection.is_amqp = True
+        connection.began = True
         if not connection.role_proved:
             self.handler.refresh(connection)
             if connection.client_direction < 0:

@@ -28,18 +28,18 @@ _NULL = cython.declare(cython.longlong, NULL)
 
 
 class Connection:
-    """One conversation as the decoder sees it."""
+    """One conversation as the decoder sees it; `began`: its first octets are in the capture."""
 
     def __init__(self, conversation):
         self.conversation = conversation
         self.is_amqp = False
+        self.began = conversation.syn_seen
         self.client_direction = -1
         self.role_proved = False
         self.dialect = 0
         self.frame_max = -1
         self.row_serial = -1
         self.row_code = -1
-        self.known_lost = False
 
 
 class Half:
