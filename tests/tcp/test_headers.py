@@ -1,0 +1,310 @@
+"""Every link type and encapsulation leads to the same segment (packets built by scapy)."""
+
+import struct
+from collections.abc import Callable
+
+import pytest
+from scapy.contrib.geneve import GENEVE
+from scapy.contrib.mpls import MPLS
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption, fragment
+from scapy.layers.inet6 import (
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    IPv6ExtHdrRouting,
+    fragment6,
+)
+from scapy.layers.ipsec import AH
+from scapy.layers.l2 import GRE, LLC, SNAP, CookedLinux, Dot1AD, Dot1Q, Ether, Loopback
+from scapy.layers.ppp import HDLC, PPP, PPPoE
+from scapy.layers.vxlan import VXLAN
+from scapy.packet import Packet as Layer
+from scapy.packet import Raw
+
+from amqpsniff.tcp import Limits
+from tests.tcp.wire import MILLISECOND, START_NS, Packet, alike_in_any_batches, run
+
+PAYLOAD = b"AMQP\0\0\x09\x01 and more"
+
+
+def segment() -> Layer:
+    return TCP(sport=40000, dport=5672, seq=7, ack=9, flags="PA") / Raw(PAYLOAD)
+
+
+def four(payload: Layer | None = None) -> Layer:
+    return IP(src="10.0.0.1", dst="10.0.0.2") / (payload or segment())
+
+
+def six(payload: Layer | None = None) -> Layer:
+    return IPv6(src="2001:db8::1", dst="2001:db8::2") / (payload or segment())
+
+
+def outer(payload: Layer) -> Layer:
+    return IP(src="192.0.2.1", dst="192.0.2.2") / payload
+
+
+def ether(payload: Layer) -> Layer:
+    return Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / payload
+
+
+def family(value: int, order: str) -> Callable[[Layer], bytes]:
+    return lambda packet: struct.pack(order + "I", value) + bytes(packet)
+
+
+CASES = {
+    "ethernet": (1, ether(four())),
+    "ethernet 6": (1, ether(six())),
+    "null little": (0, family(2, "<")(four())),
+    "null big": (0, family(2, ">")(four())),
+    "null 6 linux": (0, family(10, "<")(six())),
+    "null 6 openbsd": (0, family(24, ">")(six())),
+    "null 6 freebsd": (0, family(28, "<")(six())),
+    "null 6 macos": (0, family(30, "<")(six())),
+    "null scapy": (0, Loopback(type=2) / four()),
+    "loop": (108, family(2, ">")(four())),
+    "raw": (101, four()),
+    "raw 6": (101, six()),
+    "raw 12": (12, four()),
+    "raw 14": (14, six()),
+    "ipv4": (228, four()),
+    "ipv6": (229, six()),
+    "cooked": (113, CookedLinux(proto=0x0800) / four()),
+    "cooked 6": (113, CookedLinux(proto=0x86DD) / six()),
+    "cooked vlan": (113, CookedLinux(proto=0x8100) / Dot1Q(vlan=5) / four()),
+    "cooked 2": (276, struct.pack(">HHIHBB8s", 0x0800, 0, 3, 1, 0, 6, bytes(8)) + bytes(four())),
+    "cooked 2, 6": (276, struct.pack(">HHIHBB8s", 0x86DD, 0, 3, 1, 0, 6, bytes(8)) + bytes(six())),
+    "ppp": (9, HDLC() / PPP(proto=0x0021) / four()),
+    "ppp short": (9, b"\x21" + bytes(four())),
+    "ppp plain": (9, b"\x00\x57" + bytes(six())),
+    "ppp hdlc": (50, HDLC() / PPP(proto=0x0057) / six()),
+    "ppp cisco": (50, b"\x0f\0\x08\0" + bytes(four())),
+    "ppp mpls": (9, HDLC() / PPP(proto=0x0281) / MPLS(label=3, s=1) / four()),
+    "cisco hdlc": (104, b"\x0f\0\x86\xdd" + bytes(six())),
+    "pppoe": (1, ether(PPPoE(sessionid=3) / PPP(proto=0x0021) / four())),
+    "pppoe 6": (1, ether(PPPoE(sessionid=3) / PPP(proto=0x0057) / six())),
+    "pppoe link": (51, PPPoE(sessionid=3) / PPP(proto=0x0021) / four()),
+    "vlan": (1, ether(Dot1Q(vlan=5) / four())),
+    "vlan in vlan": (1, ether(Dot1Q(vlan=5) / Dot1Q(vlan=6) / six())),
+    "802.1ad": (1, ether(Dot1AD(vlan=5) / Dot1Q(vlan=6) / four())),
+    "many vlans": (1, ether(_many := Dot1Q() / Dot1Q() / Dot1Q() / Dot1Q() / Dot1Q() / four())),
+    "snap": (1, Ether(type=60) / LLC() / SNAP(OUI=0, code=0x0800) / four()),
+    "mpls": (1, ether(MPLS(label=3, s=0) / MPLS(label=4, s=1) / four())),
+    "mpls 6": (1, ether(MPLS(label=4, s=1) / six())),
+    "mpls wire": (1, ether(MPLS(label=4, s=1) / Raw(bytes(4) + bytes(ether(four()))))),
+    "options": (1, ether(IP(options=[IPOption(b"\x44\x08\x09\0abcd")]) / segment())),
+    "tcp options": (1, ether(IP() / TCP(options=[("Timestamp", (1, 2))]) / Raw(PAYLOAD))),
+    "hop by hop": (1, ether(six(IPv6ExtHdrHopByHop() / segment()))),
+    "routing": (1, ether(six(IPv6ExtHdrRouting(addresses=["2001:db8::3"]) / segment()))),
+    "destination": (1, ether(six(IPv6ExtHdrDestOpt() / IPv6ExtHdrDestOpt() / segment()))),
+    "authenticated": (1, ether(four(AH(icv=bytes(12), nh=6, payloadlen=4) / segment()))),
+    "authenticated 6": (1, ether(six(AH(icv=bytes(12), nh=6, payloadlen=4) / segment()))),
+    "atomic fragment": (1, ether(six(IPv6ExtHdrFragment(id=3) / segment()))),
+    "ip in ip": (1, ether(outer(four()))),
+    "6in4": (1, ether(outer(six()))),
+    "4in6": (1, ether(IPv6(src="2001:db8::8", dst="2001:db8::9") / four())),
+    "gre": (1, ether(outer(GRE() / four()))),
+    "gre everything": (
+        1,
+        ether(outer(GRE(chksum_present=1, key_present=1, seqnum_present=1) / six())),
+    ),
+    "gre ethernet": (1, ether(outer(GRE(proto=0x6558, key_present=1) / ether(four())))),
+    "gre mpls": (1, ether(outer(GRE(proto=0x8847) / MPLS(label=4, s=1) / four()))),
+    "erspan": (1, ether(outer(GRE(proto=0x88BE, seqnum_present=1) / Raw(bytes(8) + bytes(ether(four())))))),
+    "erspan 1": (1, ether(outer(GRE(proto=0x88BE) / ether(four())))),
+    "vxlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(four())))),
+    "vxlan vlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(Dot1Q() / six())))),
+    "geneve": (1, ether(outer(UDP(dport=6081) / GENEVE(vni=3, proto=0x6558) / ether(four())))),
+    "geneve options": (
+        1,
+        ether(outer(UDP(dport=6081) / Raw(b"\x01\0\x08\0\0\0\3\0\0\0\0\0" + bytes(four())))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_leads_to_the_segment(name: str) -> None:
+    link_type, layers = CASES[name]
+    octets = bytes(layers)
+    result = run([Packet(octets, START_NS, None, link_type)])
+    assert result.stream(0) == [PAYLOAD]
+    if "options" not in name or name == "geneve options":
+        assert result.events[0].a in ("10.0.0.1:40000", "[2001:db8::1]:40000")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cut_anywhere(name: str) -> None:
+    link_type, layers = CASES[name]
+    octets = bytes(layers)
+    for captured in range(len(octets)):
+        result = run([Packet(octets[:captured], START_NS, len(octets), link_type)])
+        if result.events:
+            parts = result.stream(0)
+            whole = [len(part) if isinstance(part, bytes) else part for part in parts]
+            assert sum(whole) == len(PAYLOAD)
+            assert all(PAYLOAD.startswith(part) for part in parts if isinstance(part, bytes))
+
+
+def test_same_packet_at_several_places_is_one() -> None:
+    names = ("ethernet", "vlan", "vxlan", "gre", "raw", "ip in ip")
+    packets = [
+        Packet(bytes(CASES[name][1]), START_NS + number, None, CASES[name][0])
+        for number, name in enumerate(names)
+    ]
+    result = alike_in_any_batches(packets)
+    assert result.kinds() == ["open", "data", "close"]
+    assert result.counters["duplicates"] == len(names) - 1
+
+
+@pytest.mark.parametrize("make", [four, six])
+def test_length_of_zero_is_the_records(make: Callable[[], Layer]) -> None:
+    layer = make()
+    if IPv6 in layer:
+        layer.plen = 0
+    else:
+        layer.len = 0
+    octets = bytes(ether(layer))
+    assert run([Packet(octets, START_NS, None, 1)]).stream(0) == [PAYLOAD]
+    cut = run([Packet(octets[:-5], START_NS, len(octets), 1)])
+    assert cut.stream(0) == [PAYLOAD[:-5], 5]
+
+
+def test_length_on_the_wire_is_ips() -> None:
+    octets = bytes(ether(four()))
+    rewritten = run([Packet(octets[:-5], START_NS, None, 1)])
+    assert rewritten.stream(0) == [PAYLOAD[:-5], 5]
+    trailer = run([Packet(octets + b"trailer", START_NS, None, 1)])
+    assert trailer.stream(0) == [PAYLOAD]
+    padded = bytes(ether(IP() / TCP(dport=5672, flags="S"))) + bytes(6)
+    assert run([Packet(padded, START_NS, None, 1)]).kinds() == ["open", "close"]
+
+
+def other_packets() -> dict[str, tuple[Layer, str]]:
+    return {
+        "arp": (ether(Raw(bytes(40))), "not_ip"),
+        "udp": (ether(four(UDP(dport=53) / Raw(b"query"))), "not_tcp"),
+        "icmp": (ether(outer(ICMP() / Raw(b"x"))), "not_tcp"),
+        "gre 1": (ether(outer(GRE(version=1) / Raw(bytes(20)))), "not_tcp"),
+        "short header": (ether(four(TCP(dataofs=4))), "malformed"),
+        "long header": (ether(four(TCP(dataofs=15))), "malformed"),
+        "ip version": (ether(IP(version=5) / segment()), "malformed"),
+        "ip header": (ether(IP(ihl=4) / segment()), "malformed"),
+        "ip length": (ether(IP(len=19) / segment()), "malformed"),
+    }
+
+
+@pytest.mark.parametrize("name", other_packets())
+def test_counted_and_skipped(name: str) -> None:
+    layers, counter = other_packets()[name]
+    result = run([Packet(bytes(layers), START_NS, None, 1)])
+    assert not result.events
+    assert {key for key, value in result.counters.items() if value} == {"packets", counter}
+
+
+def test_unknown_link_type() -> None:
+    assert run([Packet(bytes(100), START_NS, None, 147)]).counters["not_ip"] == 1
+
+
+def test_layers_end() -> None:
+    packet = bytes(four())
+    for depth in range(1, 60):
+        packet = bytes(IP(src="192.0.2.1", dst="192.0.2.2", proto=4) / Raw(packet))
+        result = run([Packet(packet, START_NS, None, 228)])
+        assert bool(result.events) == (depth < 32)
+    tags = bytes.fromhex("8100 0005") * 60
+    frame = bytes(12) + tags + b"\x08\0" + bytes(four())
+    assert run([Packet(frame, START_NS, None, 1)]).counters["not_ip"] == 1
+
+
+BIG = bytes(range(256)) * 12
+
+
+def fragments(make: Callable[[Layer], Layer]) -> list[bytes]:
+    big = TCP(sport=40000, dport=5672, seq=7, flags="A") / Raw(BIG)
+    if make is four:
+        pieces = fragment(IP(src="10.0.0.1", dst="10.0.0.2", id=77) / big, 1000)
+    else:
+        whole = IPv6(src="2001:db8::1", dst="2001:db8::2") / IPv6ExtHdrFragment(id=77) / big
+        pieces = fragment6(whole, 1000)
+    return [bytes(ether(piece)) for piece in pieces]
+
+
+def fed(pieces: list[bytes], step_ns: int = 1000, limits: Limits | None = None) -> object:
+    packets = [Packet(p, START_NS + n * step_ns, None, 1) for n, p in enumerate(pieces)]
+    return alike_in_any_batches(packets, limits)
+
+
+@pytest.mark.parametrize("make", [four, six])
+def test_fragments(make: Callable[[Layer], Layer]) -> None:
+    pieces = fragments(make)
+    assert len(pieces) == 4
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 1, 3, 0, 0, 2]):
+        result = fed([pieces[index] for index in order])
+        assert result.stream(0) == [BIG]
+        assert result.events[1].number == len(order)
+        assert result.counters["fragments"] == len(order)
+    assert not fed(pieces[:3]).events
+
+
+@pytest.mark.parametrize("make", [four, six])
+def test_fragment_cut_by_the_snap_length(make: Callable[[Layer], Layer]) -> None:
+    pieces = fragments(make)
+    packets = [Packet(piece, START_NS, None, 1) for piece in pieces]
+    packets[1] = packets[1].cut(500)
+    parts = run(packets).stream(0)
+    assert [type(part) for part in parts] == [bytes, int]
+    assert BIG.startswith(parts[0])
+    assert len(parts[0]) + parts[1] == len(BIG)
+
+
+def test_first_fragment_wins() -> None:
+    pieces = fragments(four)
+    forged = pieces[2][:-20] + bytes(20)
+    assert fed([pieces[0], pieces[2], forged, pieces[1], pieces[3]]).stream(0) == [BIG]
+    assert fed([pieces[0], forged, pieces[2], pieces[1], pieces[3]]).stream(0) != [BIG]
+
+
+def test_fragments_wait_so_long() -> None:
+    limits = Limits()
+    pieces = fragments(four)
+    step = limits.fragment_ns // 3
+    assert fed(pieces, step).stream(0) == [BIG]
+    assert not fed(pieces, step + 1).events
+
+
+@pytest.mark.parametrize(
+    ("limit", "enough"), [("fragment_octets", 2024), ("fragments_per_packet", 4)]
+)
+def test_fragment_limits(limit: str, enough: int) -> None:
+    pieces = fragments(four)
+    enough_octets = sum(len(piece) - 34 for piece in pieces[:3])
+    most = enough_octets if limit == "fragment_octets" else enough
+    assert fed(pieces, limits=Limits(**{limit: most})).events or limit == "fragment_octets"
+    assert not fed(pieces, limits=Limits(**{limit: most - 1})).events
+
+
+def test_fragmented_packets_at_once() -> None:
+    def of(identification: int) -> list[bytes]:
+        whole = IP(src="10.0.0.1", dst="10.0.0.2", id=identification) / segment()
+        return [bytes(ether(piece)) for piece in fragment(whole, 24)]
+
+    first, second, third = of(1), of(2), of(3)
+    limits = Limits(fragmented_packets=2)
+    assert fed([first[0], second[0], first[1], *second[1:], *first[2:]], limits=limits).events
+    rest = fed([first[0], second[0], third[0], *first[1:]], limits=limits)
+    assert not rest.events
+
+
+def test_fragments_of_a_tunnel() -> None:
+    whole = IP(src="192.0.2.1", dst="192.0.2.2", id=5) / UDP(dport=4789) / VXLAN() / ether(four())
+    pieces = [bytes(ether(piece)) for piece in fragment(whole, 24)]
+    assert len(pieces) > 2
+    assert fed(pieces).stream(0) == [PAYLOAD]
+
+
+def test_forgotten_fragments_do_not_shift_others() -> None:
+    udp = IP(src="10.0.0.1", dst="10.0.0.2", id=9) / UDP(dport=53) / Raw(bytes(100))
+    waste = [bytes(ether(piece)) for piece in fragment(udp, 64)]
+    result = fed([*waste, *fragments(four)], MILLISECOND)
+    assert result.stream(0) == [BIG]
+    assert result.counters["not_tcp"] == 1
