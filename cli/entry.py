@@ -1,8 +1,20 @@
-"""The console script: answers `--version` before anything heavy is imported."""
+"""The console script: answers `--version` before anything heavy is imported, and ends every run.
 
+Whatever a command raises ends here, as one line on standard error and an exit code: 0 fine, 2
+usage, 3 a capture that could not be read or an output that could not be written, 130 Ctrl-C. A
+reader that closes the pipe early (`| head`) is no error.
+"""
+
+import os
 import sys
 
 from amqpsniff import __version__
+
+USAGE = 2
+FAILED = 3
+INTERRUPTED = 130
+TRACEBACK = "AMQPSNIFF_TRACEBACK"
+"""Environment variable that lets an unexpected exception through, for a report of the bug."""
 
 
 def main() -> int:
@@ -10,5 +22,77 @@ def main() -> int:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"amqpsniff {__version__}")
         return 0
-    print("amqpsniff: no command given; try --version", file=sys.stderr)
-    return 2
+    _open_streams()
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _drop_output()
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return 0
+    except Exception as error:  # noqa: BLE001 (a person never sees a traceback)
+        return _failed(error)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    from .commands import run
+
+    return run(arguments)
+
+
+def _open_streams() -> None:
+    """Make both streams writable with any text, also where they were closed or are not UTF-8."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _failed(error: Exception) -> int:
+    """Say what went wrong in one line; the exit code for it."""
+    from amqpsniff.errors import AmqpsniffError, CaptureError
+
+    _drop_output()
+    if isinstance(error, CaptureError):
+        code = FAILED
+    elif isinstance(error, AmqpsniffError):
+        code = USAGE
+    elif isinstance(error, OSError):
+        code = FAILED
+        error = OSError(_reason(error))
+    elif os.environ.get(TRACEBACK):
+        raise error
+    else:
+        code = FAILED
+        what = f"{type(error).__name__}: {error}"
+        error = RuntimeError(f"internal error, {what}; set {TRACEBACK}=1 to see where")
+    complain(str(error))
+    return code
+
+
+def _reason(error: OSError) -> str:
+    what = error.strerror or str(error)
+    return f"{error.filename}: {what}" if error.filename else f"cannot write the output: {what}"
+
+
+def complain(text: str) -> None:
+    """Write one line to standard error."""
+    from .render.text import harmless
+
+    sys.stderr.write(f"amqpsniff: {harmless(text)}\n")
+    sys.stderr.flush()
+
+
+def _drop_output() -> None:
+    """Throw away what standard output still holds: Python would try to write it once more."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

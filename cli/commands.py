@@ -1,0 +1,85 @@
+"""The commands there are, and how one of them is run.
+
+A command's module is imported when it is asked for, so that starting costs what the command needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from amqpsniff import __version__
+
+COMMANDS = ("inspect", "spec")
+"""Every command has the name of its module in this package and of the function in it, in the
+order in which the help lists them."""
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; the exit code. Raises what the command raises, and UsageError."""
+    from amqpsniff.errors import UsageError
+
+    application = _application(arguments[0] if arguments else "")
+    command = typer.main.get_command(application)
+    if not arguments:
+        arguments = ["--help"]
+    try:
+        code = command.main(arguments, prog_name="amqpsniff", standalone_mode=False)
+    except _usage_errors() as error:
+        raise UsageError(_one_line(error)) from None
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return code if isinstance(code, int) else 0
+
+
+def _application(name: str) -> typer.Typer:
+    """The named command, or all of them when there is none of that name."""
+    application = typer.Typer(
+        add_completion=False,
+        rich_markup_mode="markdown",
+        context_settings=CONTEXT,
+        no_args_is_help=False,
+    )
+    application.callback()(_overview)
+    for one in (name,) if name in COMMANDS else COMMANDS:
+        function = getattr(import_module(f".{one}", __package__), one)
+        application.command(one, context_settings=CONTEXT)(function)
+    return application
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"amqpsniff {__version__}")
+        raise typer.Exit
+
+
+def _overview(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", "-V", callback=_show_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    """Show what happened on an AMQP wire, from packet captures.
+
+    Captures are files (pcap, pcapng, also compressed), directories, patterns, or - for standard
+    input. AMQP is found on any port, by content.
+    """
+
+
+def _usage_errors() -> type[Exception]:
+    """The base of typer's errors: typer gives it no name, for it came from click once."""
+    names = {base.__name__: base for base in typer.BadParameter.__mro__}
+    return names["ClickException"]
+
+
+def _one_line(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    text = " ".join(error.format_message().split()).rstrip(".")
+    where = context.command_path if context is not None else "amqpsniff"
+    return f"{text}; see `{where} --help`"

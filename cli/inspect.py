@@ -1,0 +1,147 @@
+"""`amqpsniff inspect`: the list of methods and messages in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+from amqpsniff.spec import METHODS
+
+from . import times
+from .options import OUTPUT, Input, Rows, spread
+
+if TYPE_CHECKING:
+    from .render.lines import Lines
+    from .timeline import Entry
+
+UNSEEN = ("header", "body", "heartbeat")
+"""Frame types that are no lines of their own: contents are folded into their method's line."""
+
+CONTENT_METHODS = frozenset(row.name for row in METHODS if row.content)
+
+
+@spread
+def inspect(
+    source: Input,
+    rows: Rows,
+    frames: Annotated[
+        bool,
+        typer.Option(
+            "--frames",
+            help="Every frame on a line of its own, headers, bodies and heartbeats too.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Under each line all arguments, properties and headers.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    time: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM",
+            help="How times are written: relative (seconds since the capture began), absolute "
+            "(UTC), delta (seconds since the line before).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = times.FORMS[0],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="text, or ndjson: the rows of the frames table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "text",
+) -> int:
+    """List methods and messages in the order of time, one a line.
+
+    A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
+    the channel and the method with what matters of it: x exchange, rk routing key, q queue, ct
+    consumer tag, dt delivery tag. A message is one line, at its method.
+
+    Examples:
+
+        amqpsniff inspect trace.pcapng
+        amqpsniff inspect trace.pcapng -v --connection :43700 --channel 1
+        amqpsniff inspect trace.pcapng --where "method LIKE '%.close'" --time absolute
+        tcpdump -U -w - port 5672 | amqpsniff inspect -
+    """
+    if format_ not in ("text", "ndjson"):
+        raise UsageError(f"no format `{format_}` here; there are text, ndjson")
+    if format_ == "ndjson":
+        from .rows import write_rows
+
+        return write_rows(source, rows, "frames", format_)
+    return _Listing(source, rows, frames=frames, verbose=verbose, form=time).write()
+
+
+class _Listing:
+    """One run of the command."""
+
+    def __init__(
+        self, source: Input, rows: Rows, *, frames: bool, verbose: bool, form: str
+    ) -> None:
+        from .output import Output
+        from .reading import Reading
+        from .selection import Selection
+
+        self._frames = frames
+        self._verbose = verbose
+        self._form = form
+        times.Clock(form, None)  # a form that is not there is a usage error before any reading
+        self._reading = Reading(source)
+        self._selection = Selection(rows, "frames", self._reading.started)
+        self._output = Output()
+        self._lines: Lines | None = None
+
+    def write(self) -> int:
+        """Write all lines; the exit code."""
+        from .render.shorthand import LINE_COLUMNS
+        from .render.tree import MESSAGE_COLUMNS
+        from .timeline import Timeline
+
+        self._selection.check()
+        opening = frozenset() if self._frames else CONTENT_METHODS
+        timeline = Timeline(opening, MESSAGE_COLUMNS if self._verbose else LINE_COLUMNS)
+        for table, batch in self._reading.rows("frames", "messages"):
+            if table == "frames":
+                timeline.frames(self._wanted(batch))
+            else:
+                timeline.messages(batch)
+            self._output.lines(self._text(timeline.ready()))
+            if self._selection.done and timeline.settled:
+                break
+        self._output.lines(self._text(timeline.ready(last=True)))
+        return self._reading.exit_code
+
+    def _wanted(self, batch: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self._frames:
+            unseen = pc.is_in(batch.column("frame_type"), value_set=pa.array(UNSEEN))
+            batch = batch.filter(pc.invert(unseen))
+        return self._selection.of(batch)
+
+    def _text(self, entries: Iterable[Entry]) -> Iterator[str]:
+        from .render.lines import Lines
+        from .render.tree import entry_tree
+
+        for entry in entries:
+            if self._lines is None:
+                clock = times.Clock(self._form, self._reading.started())
+                several = len(self._reading.capture.names) > 1
+                self._lines = Lines(self._output, clock, several=several)
+            yield self._lines.frame(entry)
+            if self._verbose:
+                yield from entry_tree(entry, self._output.paint)

@@ -1,0 +1,191 @@
+"""Options that several commands share, written once and spread over a command's signature.
+
+A command takes one parameter per group (`captures: Captures`) and typer sees its fields as
+parameters of their own; `spread` does the translation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from amqpsniff.spec import DIALECTS, READINGS
+
+INPUT = "Input"
+ROWS = "Rows"
+OUTPUT = "Output"
+"""Panels of the help."""
+
+
+@dataclasses.dataclass
+class Input:
+    """What is read, and how it is decoded."""
+
+    captures: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURE...",
+            help="Capture files, directories, patterns, or - for standard input.",
+            show_default=False,
+        ),
+    ]
+    port: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="N",
+            help="Only conversations with this TCP port; may be repeated. Default: any port, AMQP "
+            "is told by its content.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            help=f"Decode every connection as {', '.join(DIALECTS)}. Default: what the connection "
+            "says.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None
+    table_dialect: Annotated[
+        str,
+        typer.Option(
+            metavar="R",
+            help=f"How the tags of field tables are read: {', '.join(READINGS)}.",
+            rich_help_panel=INPUT,
+        ),
+    ] = READINGS[0]
+    show_secrets: Annotated[
+        bool,
+        typer.Option(
+            "--show-secrets",
+            help="Show passwords and tokens instead of a placeholder.",
+            rich_help_panel=INPUT,
+        ),
+    ] = False
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=OUTPUT),
+    ] = False
+
+
+@dataclasses.dataclass
+class Rows:
+    """Which rows are wanted."""
+
+    where: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            help="Only rows for which this expression over the table's columns is true, such as "
+            "\"method = 'basic.publish' AND exchange = 'orders'\".",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None
+    connection: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Only this connection: its id or the beginning of it, its client's address:port "
+            "or :port.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None
+    channel: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="N",
+            help="Only this channel.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Only from this time on: 2026-01-31T12:00:00Z, 12:00:00 (UTC, the day the capture "
+            "began), seconds since 1970, or +10s, +5m, +1h from the capture's start.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Only before this time.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            help="Stop after this many rows.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None
+
+
+def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, inspect.Parameter]]:
+    """Of every parameter that typer is to see: the group it belongs to by name, and itself."""
+    hints = get_type_hints(function, include_extras=True)
+    found: list[tuple[str, type | None, inspect.Parameter]] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind = hints[name]
+        if not dataclasses.is_dataclass(kind):
+            found.append((name, None, parameter.replace(annotation=kind)))
+            continue
+        fields = get_type_hints(kind, include_extras=True)
+        for field in dataclasses.fields(kind):
+            default = field.default
+            if default is dataclasses.MISSING:
+                default = inspect.Parameter.empty
+            one = inspect.Parameter(
+                field.name, parameter.KEYWORD_ONLY, default=default, annotation=fields[field.name]
+            )
+            found.append((name, kind, one))  # type: ignore[arg-type]
+    return found
+
+
+def spread(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command whose parameters are groups of options the signature that typer reads."""
+    found = _parameters(function)
+
+    def call(**values: Any) -> int:
+        arguments: dict[str, Any] = {}
+        groups: dict[str, tuple[type, dict[str, Any]]] = {}
+        for name, group, parameter in found:
+            if group is None:
+                arguments[name] = values[name]
+            else:
+                groups.setdefault(name, (group, {}))[1][parameter.name] = values[parameter.name]
+        for name, (group, fields) in groups.items():
+            arguments[name] = group(**fields)
+        return function(**arguments)
+
+    seen = [one.replace(kind=one.KEYWORD_ONLY) for _, _, one in found]
+    call.__signature__ = inspect.Signature(seen)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in seen}
+    call.__name__ = function.__name__
+    call.__doc__ = function.__doc__
+    return call

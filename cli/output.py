@@ -1,0 +1,70 @@
+"""Standard output: a terminal, where lines are cut and coloured, or a pipe, where they are not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .render.theme import STYLES, Paint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+UNCUT = 100_000
+"""Columns of a pipe, for what has to be laid out: wider than any line."""
+
+
+class Output:
+    """Where a command writes its text.
+
+    Attributes:
+        terminal: Whether a person watches.
+        width: Columns that a line may take; None in a pipe, where nothing is cut.
+        paint: Puts colour on words, where colour is wanted.
+    """
+
+    def __init__(self) -> None:
+        self.terminal = sys.stdout.isatty()
+        self.width = shutil.get_terminal_size().columns if self.terminal else None
+        self.paint = Paint(_colour(self.terminal))
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Write lines at once; on a terminal they are seen at once."""
+        text = "\n".join(lines)
+        if text:
+            sys.stdout.write(f"{text}\n")
+        if self.terminal:
+            sys.stdout.flush()
+
+    def show(self, *renderables: Any) -> None:
+        """Write what rich lays out, without the blanks at the end of its lines."""
+        from io import StringIO
+
+        from rich.console import Console
+        from rich.theme import Theme
+
+        console = Console(
+            file=StringIO(),
+            width=self.width or UNCUT,
+            color_system="standard" if self.paint.colour else None,
+            force_terminal=self.paint.colour,
+            no_color=not self.paint.colour,
+            theme=Theme(STYLES),
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=False,
+            legacy_windows=False,
+        )
+        for renderable in renderables:
+            console.print(renderable)
+        self.lines(line.rstrip() for line in console.file.getvalue().split("\n")[:-1])  # type: ignore[attr-defined]
+
+
+def _colour(terminal: bool) -> bool:
+    """Whether to write colours: see https://no-color.org."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return terminal and os.environ.get("TERM", "") not in ("", "dumb")

@@ -1,0 +1,116 @@
+"""Captures opened as the options say: their rows in one pass, and what is wrong with the files.
+
+Findings about the capture itself go to standard error when the pass is over, one line each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .entry import FAILED, complain
+
+if TYPE_CHECKING:
+    from .options import Input
+
+OF_THE_CAPTURE = ("capture-", "interface-", "packets-")
+"""How the codes of findings begin that are about the files and not about the traffic."""
+
+MOST_WARNINGS = 20
+"""Warnings written: a directory of a thousand damaged files is one thing to say, not a thousand."""
+
+
+class Reading:
+    """One pass over the captures of an `Input`.
+
+    Attributes:
+        capture: The `amqpsniff.reader.Capture`.
+        findings: All findings as dictionaries, once the pass is over.
+        exit_code: 3 when a capture could not be read, else 0, once the pass is over.
+    """
+
+    def __init__(self, options: Input, *, bodies: bool = False, body_sha256: bool = False) -> None:
+        import amqpsniff
+
+        self.options = options
+        self.findings: list[dict[str, Any]] = []
+        self.exit_code = 0
+        self.capture = amqpsniff.open(
+            *options.captures,
+            ports=options.port or (),
+            dialect=options.dialect,
+            table_dialect=options.table_dialect,
+            show_secrets=options.show_secrets,
+            bodies=bodies,
+            body_sha256=body_sha256,
+        )
+
+    def started(self) -> int | None:
+        """When the first packet was captured; None while no packet with a time was read."""
+        return self.capture.totals.first_ns
+
+    def rows(
+        self,
+        *tables: str,
+        columns: dict[str, Collection[str]] | None = None,
+        progress: bool = False,
+    ) -> Iterator[tuple[str, Any]]:
+        """Record batches of the tables, as (table, batch); strings that repeat stay encoded.
+
+        With `progress` a bar says how far it is, on a terminal, when it takes long.
+        """
+        from .progress import Progress
+
+        some = False
+        with Progress(progress and not self.options.quiet) as bar:
+            named = dict.fromkeys((*tables, "findings"))
+            for table, batch in self.capture.tables(*named, encoded=True, columns=columns):
+                bar.at(self.capture.totals.packets)
+                if table == "findings":
+                    self.findings = batch.to_pylist()
+                else:
+                    some = True
+                if table in tables:
+                    yield table, batch
+        self._judge(some or tables == ("findings",))
+
+    def _judge(self, some: bool) -> None:
+        """Warn of what is wrong with the files, and say when there was nothing in them."""
+        codes = {finding["code"] for finding in self.findings}
+        if "capture-unreadable" in codes:
+            self.exit_code = FAILED
+        if self.options.quiet:
+            return
+        warnings = [one for one in self.findings if one["code"].startswith(OF_THE_CAPTURE)]
+        for finding in warnings[:MOST_WARNINGS]:
+            complain(f"{finding['severity']}: {_said(finding)}")
+        if len(warnings) > MOST_WARNINGS:
+            complain(f"warning: {len(warnings) - MOST_WARNINGS} more such findings")
+        if not some:
+            complain(f"warning: {self._nothing()}")
+
+    def _nothing(self) -> str:
+        totals = self.capture.totals
+        segments = totals.counters.get("segments", 0)
+        where = ", ".join(self.capture.names[:3])
+        if len(self.capture.names) > 3:
+            where += f" and {len(self.capture.names) - 3} more"
+        text = f"no AMQP in {where}: {totals.packets} packets, {segments} of them looked at as TCP"
+        if self.options.port:
+            text += "; leave out --port to look at every port"
+        return text
+
+
+def _said(finding: dict[str, Any]) -> str:
+    name, detail = finding["capture"], finding["detail"] or finding["title"]
+    return detail if not name or detail.startswith(name) else f"{name}: {detail}"
+
+
+def values(batch: Any, name: str) -> list[Any]:
+    """A column as Python values; repeated strings are one object."""
+    column = batch.column(name)
+    dictionary = getattr(column, "dictionary", None)
+    if dictionary is None:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    texts = dictionary.to_pylist()
+    return [None if code is None else texts[code] for code in column.indices.to_pylist()]

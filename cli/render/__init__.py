@@ -1,0 +1,1 @@
+"""How rows look on a terminal and in a pipe."""

@@ -1,0 +1,100 @@
+"""Lines of a list of methods and messages: when, which packet, whose, and what."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from .shorthand import Part, argument_parts, joined, message_parts
+from .text import harmless, octets
+
+if TYPE_CHECKING:
+    from ..output import Output
+    from ..timeline import Entry
+    from ..times import Clock
+
+WIDE = 110
+"""Columns from which on a terminal shows a client by its address, not by its port alone."""
+
+ARROWS = {"client": "→", "server": "←"}
+"""Towards the server, and from it."""
+
+ERRORS = frozenset(
+    ("connection.close", "channel.close", "basic.return", "basic.nack", "channel.alert",
+     "connection.blocked")
+)  # fmt: skip
+"""Methods that stand out in a list; a close only when its code is an error's."""
+
+
+class Lines:
+    """Writes entries as lines.
+
+    Args:
+        output: Where they go; decides their width and colour.
+        clock: Writes their times.
+        several: Whether there are several captures, so that a packet number needs its file's name.
+    """
+
+    def __init__(self, output: Output, clock: Clock, *, several: bool) -> None:
+        self._paint = output.paint
+        self._width = output.width
+        self._clock = clock
+        self._several = several
+        self._wide = output.width is None or output.width >= WIDE
+        self._indent = 0
+
+    def frame(self, entry: Entry, *, bare: bool = False) -> str:
+        """The line of a frame; of a message, its method's. `bare` leaves out the message."""
+        if entry.method is None:
+            parts = [Part("method", entry.frame_type)]
+            if entry.frame_type != "heartbeat" or entry.size:
+                parts.append(Part("size", octets(entry.size)))
+            return self._line(entry, parts)
+        arguments = json.loads(entry.arguments) if entry.arguments and not entry.message else {}
+        parts = [Part(_style(entry.method, arguments), entry.method)]
+        if entry.message is not None and not bare:
+            parts += message_parts(entry.message)
+        else:
+            parts += argument_parts(arguments)
+            if entry.waiting and not bare:
+                parts.append(Part("warning", "unfinished"))
+        return self._line(entry, parts)
+
+    def message(self, row: Any, parts: list[Part]) -> str:
+        """The line of a message, with what is said of it; `row` has the columns of an entry."""
+        return self._line(row, [Part(_style(row.method, {}), row.method), *parts])
+
+    def _line(self, entry: Any, parts: list[Part]) -> str:
+        """The beginning that all lines share, and the parts cut to what is left of the width."""
+        time = f"{self._clock.show(entry.ts_ns):>{self._clock.width}}"
+        packet = f"{self._packet(entry):>6}"
+        client = f"{self._client(entry):<{21 if self._wide else 6}}"
+        arrow = ARROWS.get(entry.sender, "?")
+        channel = f"{entry.channel if entry.channel is not None else '-':>3}"
+        used = len(time) + len(packet) + len(client) + len(arrow) + len(channel) + 5
+        room = None if self._width is None else max(self._width - used, 0)
+        what = joined(parts, self._paint, room)
+        paint = self._paint
+        return (
+            f"{paint('time', time)} {paint('packet', packet)} {paint('connection', client)} "
+            f"{arrow}{paint('channel', channel)} {what}"
+        )
+
+    def _packet(self, entry: Any) -> str:
+        if self._several:
+            return f"{harmless(PurePath(entry.capture).name)}#{entry.packet_number}"
+        return str(entry.packet_number)
+
+    def _client(self, entry: Any) -> str:
+        client: str | None = entry.client
+        if client is None:
+            return (entry.connection_id or "")[:6]
+        return client if self._wide else f":{client.rpartition(':')[2]}"
+
+
+def _style(method: str, arguments: dict[str, Any]) -> str:
+    if method not in ERRORS:
+        return "method"
+    code = arguments.get("reply_code")
+    return "method" if isinstance(code, int) and code < 300 else "method.error"

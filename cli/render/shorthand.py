@@ -1,0 +1,197 @@
+"""The field's shorthand: `basic.publish x=orders rk=eu.new 241 B`.
+
+A line is a list of parts. Each has a style, a text that stays and a text that may be cut, so that
+a line can be made to fit a terminal where it hurts least: in its longest names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from amqpsniff.spec import METHODS
+
+from .text import cells, cut, harmless, octets, quoted, word
+from .theme import Paint
+
+NAMES = {
+    "exchange": "x",
+    "routing_key": "rk",
+    "queue": "q",
+    "consumer_tag": "ct",
+    "delivery_tag": "dt",
+}
+"""What arguments are called in a line; others keep their name. These are shown empty too."""
+
+UNSAID = frozenset(
+    "ticket out_of_band channel_id capabilities insist known_hosts version_major version_minor "
+    "locale locales response challenge class_id method_id cluster_id".split()
+)
+"""Arguments that say nothing in a line: reserved ones, secrets, what a tree shows in full."""
+
+DECISIONS = frozenset(("requeue", "active"))
+"""Bits of which false says as much as true; of others only true is shown, by name."""
+
+IDENTITY = ("product", "version", "platform", "connection_name")
+"""What of the properties of a client or server is shown."""
+
+LEAST_CELLS = 8
+"""Columns that are left of a name that is cut, before the end of the line is."""
+
+_METHOD_NAMES = {
+    (row.class_id, row.method_id): row.name for row in reversed(METHODS) if "0-9-1" in row.dialects
+}
+
+
+class Part(NamedTuple):
+    """A word of a line: `fixed` is never cut alone, `text` may be, when it is long."""
+
+    style: str
+    fixed: str
+    text: str = ""
+
+
+def argument_parts(arguments: dict[str, Any]) -> Iterator[Part]:
+    """The arguments of a method, flags last."""
+    flags = []
+    for name, value in arguments.items():
+        if name in UNSAID:
+            continue
+        if isinstance(value, bool):
+            if name in DECISIONS:
+                flags.append(Part("key", f"{name}={str(value).lower()}"))
+            elif value:
+                flags.append(Part("key", name))
+        elif name == "reply_code":
+            yield Part("error" if value >= 300 else "key", str(value))
+        elif name == "reply_text":
+            yield Part("name", "", quoted(harmless(str(value))))
+        elif name.endswith("_properties") and isinstance(value, dict):
+            yield from _identity(value)
+        elif isinstance(value, dict):
+            if value:
+                yield Part("name", "", table(value))
+        elif value != "" or name in NAMES:
+            yield named(name, value)
+    yield from flags
+    culprit = _culprit(arguments)
+    if culprit:
+        yield Part("key", f"on {culprit}")
+
+
+def named(name: str, value: Any) -> Part:
+    """One argument with its name."""
+    text = word(value) if isinstance(value, str) else _value(value)
+    return Part("name", f"{NAMES.get(name, name)}=", text)
+
+
+def message_parts(message: dict[str, Any]) -> Iterator[Part]:
+    """What a line says of a message after its method: where it goes, how large it is, its state."""
+    if message["consumer_tag"] is not None:
+        yield named("consumer_tag", message["consumer_tag"])
+    if message["delivery_tag"] is not None:
+        yield named("delivery_tag", message["delivery_tag"])
+    if message["reply_code"] is not None:
+        yield Part("error", str(message["reply_code"]))
+        yield Part("name", "", quoted(harmless(message["reply_text"] or "")))
+    for name in ("exchange", "routing_key"):
+        if message[name] is not None:
+            yield named(name, message[name])
+    if message["body_size"] is not None:
+        yield Part("size", octets(message["body_size"]))
+    for name in ("redelivered", "mandatory", "immediate"):
+        if message[name]:
+            yield Part("key", name)
+    if message["status"] != "complete":
+        yield Part("warning", status(message))
+
+
+def status(message: dict[str, Any]) -> str:
+    """The status of a message that is not complete, with what was captured of it."""
+    if message["body_size"] is None or message["body_captured"] == message["body_size"]:
+        return message["status"]  # type: ignore[no-any-return]
+    return f"{message['status']} ({octets(message['body_captured'])} captured)"
+
+
+LINE_COLUMNS = (
+    "consumer_tag", "delivery_tag", "reply_code", "reply_text", "exchange", "routing_key",
+    "body_size", "redelivered", "mandatory", "immediate", "status", "body_captured",
+)  # fmt: skip
+"""The columns of messages that `message_parts` needs."""
+
+
+def _identity(properties: dict[str, Any]) -> Iterator[Part]:
+    said = [properties[name] for name in IDENTITY[:3] if isinstance(properties.get(name), str)]
+    if said:
+        yield Part("name", "", quoted(harmless(" ".join(said))))
+    if isinstance(properties.get("connection_name"), str):
+        yield Part("name", "name=", word(properties["connection_name"]))
+
+
+def _culprit(arguments: dict[str, Any]) -> str:
+    """The method that a close blames; empty when it blames none."""
+    numbers = arguments.get("class_id"), arguments.get("method_id")
+    if not numbers[0] or not isinstance(numbers[0], int):
+        return ""
+    return _METHOD_NAMES.get(numbers, f"{numbers[0]}/{numbers[1]}")  # type: ignore[arg-type]
+
+
+def table(value: dict[str, Any]) -> str:
+    """A field table in one line: `{x-max-length=10 x-queue-type=quorum}`."""
+    return "{" + " ".join(f"{word(name)}={_value(one)}" for name, one in value.items()) + "}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        if value.keys() == {"base64"}:
+            return f"base64:{word(str(value['base64']))}"
+        return table(value)
+    if isinstance(value, list):
+        return "[" + " ".join(map(_value, value)) + "]"
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    return word(value) if isinstance(value, str) else str(value)
+
+
+def joined(parts: Iterable[Part], paint: Paint, room: int | None) -> str:
+    """The parts as one text of at most `room` columns; null does not cut."""
+    parts = list(parts)
+    if room is not None:
+        parts = fitted(parts, room)
+    if not paint.colour:
+        return " ".join([fixed + text for _, fixed, text in parts])
+    words = []
+    for style, fixed, text in parts:
+        words.append(paint("key", fixed) + paint(style, text) if text else paint(style, fixed))
+    return " ".join(words)
+
+
+def fitted(parts: list[Part], room: int) -> list[Part]:
+    """Parts that fit: the longest names are cut first, then the end of the line."""
+    fixed = [cells(part.fixed) for part in parts]
+    texts = [cells(part.text) for part in parts]
+    excess = sum(fixed) + sum(texts) + len(parts) - 1 - room
+    if excess <= 0:
+        return parts
+    while excess > 0:
+        longest = max(texts)
+        if longest <= LEAST_CELLS:
+            break
+        second = max((one for one in texts if one < longest), default=0)
+        at = texts.index(longest)
+        same = texts.count(longest)
+        target = max(LEAST_CELLS, second, longest - max(1, -(-excess // same)))
+        texts[at] = target
+        excess -= longest - target
+    return list(_within(parts, fixed, texts, room))
+
+
+def _within(parts: list[Part], fixed: list[int], texts: list[int], room: int) -> Iterator[Part]:
+    for part, width, text_width in zip(parts, fixed, texts, strict=True):
+        if room < 1:
+            return
+        kept = cut(part.fixed, room)
+        yield Part(
+            part.style, kept, cut(part.text, min(text_width, room - width)) if room > width else ""
+        )
+        room -= width + text_width + 1

@@ -1,0 +1,125 @@
+"""Everything about a frame or a message, one field a line, indented under its line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .shorthand import status
+from .text import cells, harmless, octets, quoted, word
+
+if TYPE_CHECKING:
+    from ..timeline import Entry
+    from .theme import Paint
+
+INDENT = "    "
+
+PROPERTIES = (
+    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to",
+    "expiration", "message_id", "message_timestamp", "type", "user_id", "app_id", "cluster_id",
+)  # fmt: skip
+"""Columns of messages that are properties of the content."""
+
+MESSAGE_COLUMNS = (
+    "last_packet_number", "exchange", "routing_key", "queue", "consumer_tag", "delivery_tag",
+    "reply_code", "reply_text", "redelivered", "mandatory", "immediate", *PROPERTIES, "headers",
+    "body_size", "body_captured", "status",
+)  # fmt: skip
+"""The columns of messages that are shown."""
+
+_PROPERTY_NAMES = {"message_timestamp": "timestamp"}
+_MODES = {1: "1 (transient)", 2: "2 (persistent)"}
+
+
+def entry_tree(entry: Entry, paint: Paint) -> Iterator[str]:
+    """A frame in full, and the message that it opens."""
+    fields: dict[str, Any] = {
+        "connection": _Raw(_connection(entry.connection_id, entry.client, entry.server)),
+        "frame": _Raw(_frame(entry)),
+    }
+    arguments = json.loads(entry.arguments) if entry.arguments else {}
+    if entry.method is not None:
+        fields["arguments"] = arguments or _Raw("none")
+    if entry.message is not None:
+        fields |= message_fields(entry.message)
+    return tree(fields, paint)
+
+
+def message_fields(message: dict[str, Any]) -> dict[str, Any]:
+    """The properties, headers and body of a message, from its columns."""
+    properties: dict[str, Any] = {}
+    for name in PROPERTIES:
+        value = message[name]
+        if name == "delivery_mode" and value in _MODES:
+            value = _Raw(_MODES[value])
+        if value is not None:
+            properties[_PROPERTY_NAMES.get(name, name)] = value
+    fields: dict[str, Any] = {"properties": properties or _Raw("none")}
+    if message["headers"] is not None:
+        fields["headers"] = json.loads(message["headers"]) or _Raw("none")
+    fields["body"] = _Raw(_body(message))
+    return fields
+
+
+def tree(fields: dict[str, Any], paint: Paint, depth: int = 2) -> Iterator[str]:
+    """Names and values, tables and lists under their name."""
+    width = max((cells(harmless(name)) for name in fields), default=0)
+    for name, value in fields.items():
+        key = word(name) if depth > 2 else harmless(name)
+        children = _children(value)
+        if children is None:
+            gap = " " * (width - cells(key) + 1)
+            yield f"{INDENT * depth}{paint('key', key)}{gap}{_leaf(value)}"
+        else:
+            yield f"{INDENT * depth}{paint('key', key)}"
+            yield from tree(children, paint, depth + 1)
+
+
+class _Raw(str):
+    """A text of our own, which is not quoted."""
+
+    __slots__ = ()
+
+
+def _children(value: Any) -> dict[str, Any] | None:
+    """What is below a name; null for a value that fits its line."""
+    if isinstance(value, dict) and value and value.keys() != {"base64"}:
+        return value
+    if isinstance(value, list) and value:
+        return {str(index): one for index, one in enumerate(value)}
+    return None
+
+
+def _leaf(value: Any) -> str:
+    if isinstance(value, _Raw):
+        return value
+    if isinstance(value, str):
+        return quoted(harmless(value))
+    if isinstance(value, dict):
+        return f"base64 {word(str(value['base64']))}" if value else "{}"
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return json.dumps(value)
+
+
+def _connection(connection_id: str, client: str | None, server: str | None) -> str:
+    return f"{connection_id} {client or '?'} → {server or '?'}"
+
+
+def _frame(entry: Entry) -> str:
+    sender = f"the {entry.sender}'s stream" if entry.sender else "a stream"
+    size = octets(entry.size) if entry.size < 1000 else f"{entry.size:,} B"
+    text = f"{entry.frame_type}, {size} at offset {entry.stream_offset:,} of {sender}"
+    return f"{text}, {entry.ts_ns} ns" if entry.ts_ns is not None else text
+
+
+def _body(message: dict[str, Any]) -> str:
+    size, captured = message["body_size"], message["body_captured"]
+    if size is None:
+        return f"of unknown size, {message['status']}"
+    text = f"{size:,} B, {status(message)}"
+    if message["last_packet_number"] is not None:
+        text += f", ends in packet {message['last_packet_number']}"
+    return text if captured is not None else f"{text}, nothing captured"

@@ -1,0 +1,97 @@
+"""Which rows of a table are wanted: the options `Rows`, applied to record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import times
+
+if TYPE_CHECKING:
+    from .options import Rows
+
+
+class Selection:
+    """Chooses rows of one table, batch by batch, until there are enough.
+
+    `started` gives the time at which the capture began, null while that is not known; it is asked
+    when the first batch comes.
+    """
+
+    def __init__(self, rows: Rows, table: str, started: Callable[[], int | None]) -> None:
+        self.rows = rows
+        self.table = table
+        self.left = rows.limit
+        self._started = started
+        self._from = times.parse(rows.from_, "from") if rows.from_ else None
+        self._to = times.parse(rows.to, "to") if rows.to else None
+
+    @property
+    def done(self) -> bool:
+        """Whether `--limit` is reached."""
+        return self.left is not None and self.left <= 0
+
+    @property
+    def needs_all_columns(self) -> bool:
+        """Whether any column may be asked for by `--where`."""
+        return self.rows.where is not None
+
+    def of(self, batch: Any) -> Any:
+        """The wanted rows of a batch, as a batch that may be empty."""
+        for holds in self._masks():
+            batch = batch.filter(holds(batch))
+        if self.rows.where is not None and batch.num_rows:
+            batch = self._where(batch)
+        if self.left is not None:
+            batch = batch.slice(0, self.left)
+            self.left -= batch.num_rows
+        return batch
+
+    def check(self) -> None:
+        """Raise FilterError for an expression that cannot be evaluated, before anything is read."""
+        if self.rows.where is not None:
+            from amqpsniff.tables.query import filtered
+            from amqpsniff.tables.schema import schema_of
+
+            list(filtered((), schema_of(self.table), self.rows.where))
+
+    def _where(self, batch: Any) -> Any:
+        from amqpsniff.tables.query import filtered
+
+        assert self.rows.where is not None
+        kept = list(filtered([batch], batch.schema, self.rows.where))
+        return kept[0] if kept else batch.slice(0, 0)
+
+    def _masks(self) -> Iterator[Callable[[Any], Any]]:
+        """What rows must fulfil, cheap conditions first."""
+        import pyarrow.compute as pc
+
+        if self.rows.channel is not None:
+            yield lambda rows: pc.equal(rows.column("channel"), self.rows.channel)
+        wanted = self.rows.connection
+        if wanted is not None:
+            yield lambda rows: _of_connection(rows, wanted)
+        if self._from is not None:
+            from_ns = self._from(self._started() or 0)
+            yield lambda rows: pc.greater_equal(rows.column("ts_ns"), from_ns)
+        if self._to is not None:
+            to_ns = self._to(self._started() or 0)
+            yield lambda rows: pc.less(rows.column("ts_ns"), to_ns)
+
+
+def _of_connection(rows: Any, wanted: str) -> Any:
+    """Which rows are of a connection, named by its id or its client, in full or in part."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def mask(name: str, test: Callable[[Any], Any]) -> Any:
+        column = rows.column(name)
+        if not pa.types.is_dictionary(column.type):
+            return test(column)
+        return pc.take(test(column.dictionary), column.indices)
+
+    if ":" not in wanted:
+        return mask("connection_id", lambda ids: pc.starts_with(ids, wanted.lower()))
+    if wanted.startswith(":"):
+        return mask("client", lambda names: pc.ends_with(names, wanted))
+    return mask("client", lambda names: pc.equal(names, wanted))

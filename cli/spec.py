@@ -1,0 +1,130 @@
+"""`amqpsniff spec`: the protocol's own rows, for reading."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+from amqpsniff.spec import (
+    DIALECTS,
+    FIELD_TAGS,
+    FRAME_TYPES,
+    METHODS,
+    PROTOCOL_HEADERS,
+    REPLY_CODES,
+    Row,
+    properties_for,
+    reply_code,
+)
+from amqpsniff.spec.describe import describe
+
+TOPICS: dict[str, tuple[Row, ...]] = {
+    "codes": REPLY_CODES,
+    "tags": FIELD_TAGS,
+    "frames": FRAME_TYPES,
+    "headers": PROTOCOL_HEADERS,
+}
+"""What is not a method, by the word a person types for it."""
+
+
+def spec(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME]",
+            help="A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code "
+            "(404), or one of: codes, tags, frames, headers. Without it: all methods.",
+            show_default=False,
+        ),
+    ] = "",
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D", help=f"Only this dialect: {', '.join(DIALECTS)}.", show_default=False
+        ),
+    ] = None,
+    format_: Annotated[
+        str, typer.Option("--format", metavar="F", help="How it is written: text, json.")
+    ] = "text",
+) -> int:
+    """Look up the protocol: methods, classes, reply codes, tags of field tables.
+
+    Ids, arguments with their types, who sends a method and what answers it, for AMQP 0-8, 0-9 and
+    0-9-1 with the extensions of RabbitMQ, Qpid and OpenAMQ.
+
+    Examples:
+
+        amqpsniff spec basic.publish
+        amqpsniff spec queue --dialect 0-9-1
+        amqpsniff spec 404
+    """
+    if dialect is not None and dialect not in DIALECTS:
+        raise UsageError(f"no dialect `{dialect}`; there are {', '.join(DIALECTS)}")
+    if format_ not in ("text", "json"):
+        raise UsageError(f"no format `{format_}` here; there are text, json")
+    rows = _wanted(name)
+    if dialect is not None:
+        rows = [row for row in rows if dialect in getattr(row, "dialects", (dialect,))]
+        if not rows:
+            raise UsageError(f"{dialect} has nothing called `{name}`; leave out --dialect")
+    if format_ == "json":
+        _write_json(rows)
+    else:
+        _write_text(rows, name)
+    return 0
+
+
+def _wanted(name: str) -> list[Any]:
+    """The rows a person means: all of one kind."""
+    word = name.strip().lower()
+    if not word:
+        return list(METHODS)
+    if word in TOPICS:
+        return list(TOPICS[word])
+    code = reply_code(int(word)) if word.isascii() and word.isdigit() and len(word) == 3 else None
+    return [code] if code is not None and code.code >= 200 else list(describe(word))
+
+
+def _write_json(rows: list[Any]) -> None:
+    import json
+    import sys
+
+    json.dump([_plain(row) for row in rows], sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    """A row as JSON has it: objects by column, octets in hex, without `index`, a detail."""
+    if isinstance(value, Row):
+        columns = (name for name in value.__slots__ if name != "index")
+        row = {name: _plain(getattr(value, name)) for name in columns}
+        if "content" in row and value.content:  # type: ignore[attr-defined]
+            row["properties"] = _plain(_properties(value))
+        return row
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _properties(method: Any) -> tuple[Row, ...]:
+    return properties_for(method.dialects[-1], method.class_id)
+
+
+def _write_text(rows: list[Any], name: str) -> None:
+    from .output import Output
+    from .render.spec import code_page, listing, method_pages
+
+    output = Output()
+    kind = type(rows[0]).__name__
+    if kind == "Method" and len({row.name for row in rows}) <= MOST_PAGES and name:
+        output.show(*method_pages(rows))
+    elif kind == "ReplyCode" and len(rows) == 1:
+        output.show(code_page(rows[0]))
+    else:
+        output.show(*listing(rows))
+
+
+MOST_PAGES = 3
+"""Methods that are shown with all their arguments; more of them are listed, one a line."""

@@ -1,0 +1,99 @@
+"""Frames and messages as one list in the order of time.
+
+A message's content (a method, a header, bodies) is one entry, at its method. The rest of it may
+come much later, so entries wait behind it until the message's row is there; not without end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .reading import values
+
+MOST_WAITING = 65_536
+"""Entries that wait for a message to end. A content that a hostile or broken client never ends
+would otherwise hold all that follow; when there are more, it is shown without its message."""
+
+FRAME_COLUMNS = (
+    "capture packet_number ts_ns connection_id client server sender stream_offset channel "
+    "frame_type size method arguments"
+).split()
+MESSAGE_KEY = ("connection_id", "sender", "channel", "packet_number", "method")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One line: a frame, and the message that it opens where it opens one.
+
+    `message` maps the columns asked for to values; None without a message, and while `waiting`.
+    """
+
+    capture: str
+    packet_number: int
+    ts_ns: int | None
+    connection_id: str
+    client: str | None
+    server: str | None
+    sender: str | None
+    stream_offset: int
+    channel: int
+    frame_type: str
+    size: int
+    method: str | None
+    arguments: str | None
+    waiting: bool = False
+    message: dict[str, Any] | None = None
+
+
+class Timeline:
+    """Joins batches of frames with batches of messages.
+
+    Args:
+        opening: Names of the methods that open a content.
+        columns: Columns of messages that entries carry.
+    """
+
+    def __init__(self, opening: frozenset[str], columns: tuple[str, ...]) -> None:
+        self._opening = opening
+        self._columns = columns
+        self._entries: deque[Entry] = deque()
+        self._waiting: dict[tuple[Any, ...], deque[Entry]] = {}
+
+    def frames(self, batch: Any) -> None:
+        """Take frames, in order."""
+        for row in zip(*(values(batch, name) for name in FRAME_COLUMNS), strict=True):
+            entry = Entry(*row)
+            if entry.method in self._opening and entry.frame_type == "method":
+                entry.waiting = True
+                key = tuple(getattr(entry, name) for name in MESSAGE_KEY)
+                self._waiting.setdefault(key, deque()).append(entry)
+            self._entries.append(entry)
+
+    def messages(self, batch: Any) -> None:
+        """Take messages that ended: the frames that open them came before."""
+        keys = zip(*(values(batch, name) for name in MESSAGE_KEY), strict=True)
+        rows = zip(*(values(batch, name) for name in self._columns), strict=True)
+        for key, row in zip(keys, rows, strict=True):
+            waiting = self._waiting.get(key)
+            if waiting is None:
+                continue
+            entry = waiting.popleft()
+            if not waiting:
+                del self._waiting[key]
+            entry.message = dict(zip(self._columns, row, strict=True))
+            entry.waiting = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether no entry waits for its turn."""
+        return not self._entries
+
+    def ready(self, *, last: bool = False) -> Iterator[Entry]:
+        """Entries whose turn it is; with `last` all of them."""
+        while self._entries:
+            if self._entries[0].waiting and not last and len(self._entries) <= MOST_WAITING:
+                return
+            yield self._entries.popleft()

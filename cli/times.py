@@ -1,0 +1,115 @@
+"""Times as a person types and reads them: absolute in UTC, or from the capture's start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timezone
+
+from amqpsniff.errors import UsageError
+
+SECOND_NS = 1_000_000_000
+DAY_NS = 86_400 * SECOND_NS
+FORMS = ("relative", "absolute", "delta")
+"""How `inspect` and `messages` write times."""
+
+_UNITS = {"ms": 10**6, "s": SECOND_NS, "m": 60 * SECOND_NS, "h": 3600 * SECOND_NS, "d": DAY_NS}
+_OFFSET = re.compile(r"\+(\d{1,9})(?:\.(\d{1,9}))?(ms|s|m|h|d)?")
+_EPOCH = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")
+_CLOCK = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
+_INSTANT = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?"
+)
+
+Moment = Callable[[int], int]
+"""Nanoseconds since 1970, once it is known when the capture began."""
+
+
+def _fraction(digits: str | None, unit_ns: int) -> int:
+    """The nanoseconds of the digits after a decimal point."""
+    return int((digits or "0").ljust(9, "0")) * unit_ns // SECOND_NS
+
+
+def parse(text: str, option: str) -> Moment:
+    """A time of the forms that the help of `--from` lists; raises UsageError for any other."""
+    word = text.strip()
+    if match := _OFFSET.fullmatch(word):
+        whole, digits, unit = match.groups()
+        unit_ns = _UNITS[unit or "s"]
+        offset_ns = int(whole) * unit_ns + _fraction(digits, unit_ns)
+        return lambda start_ns: start_ns + offset_ns
+    if match := _CLOCK.fullmatch(word):
+        hours, minutes, seconds, digits = match.groups()
+        of_day_ns = (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * SECOND_NS
+        of_day_ns += _fraction(digits, SECOND_NS)
+        if of_day_ns < DAY_NS and int(minutes) < 60 and int(seconds or 0) < 60:
+            return lambda start_ns: start_ns - start_ns % DAY_NS + of_day_ns
+    elif match := _EPOCH.fullmatch(word):
+        instant_ns = int(match[1]) * SECOND_NS + _fraction(match[2], SECOND_NS)
+        return lambda _: instant_ns
+    elif (match := _INSTANT.fullmatch(word)) and (found := _instant(match)) is not None:
+        return lambda _: found
+    raise UsageError(
+        f"--{option} {text!r} is no time; write 2026-01-31T12:00:00Z, 12:00:00, seconds since 1970 "
+        "or +10s"
+    )
+
+
+def _instant(match: re.Match[str]) -> int | None:
+    """Nanoseconds since 1970 of a date and a time of day, in UTC unless it says otherwise."""
+    day, clock, digits, zone = match.groups()
+    zone = "+00:00" if zone in (None, "Z", "z") else zone
+    try:
+        instant = datetime.fromisoformat(f"{day}T{clock}")
+        offset = datetime.strptime(zone.replace(":", ""), "%z").utcoffset()
+    except ValueError:
+        return None
+    assert offset is not None
+    seconds = int(instant.replace(tzinfo=timezone.utc).timestamp() - offset.total_seconds())
+    return seconds * SECOND_NS + _fraction(digits, SECOND_NS)
+
+
+def seconds(time_ns: int) -> str:
+    """A time span as seconds with six digits behind the point."""
+    sign, time_ns = ("-", -time_ns) if time_ns < 0 else ("", time_ns)
+    whole, rest = divmod(time_ns, SECOND_NS)
+    return f"{sign}{whole}.{rest // 1000:06}"
+
+
+def absolute(time_ns: int) -> str:
+    """An instant as RFC 3339 in UTC, with microseconds."""
+    whole, rest = divmod(time_ns, SECOND_NS)
+    try:
+        instant = datetime.fromtimestamp(whole, timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return f"{whole}.{rest // 1000:06}"
+    return f"{instant:%Y-%m-%dT%H:%M:%S}.{rest // 1000:06}Z"
+
+
+class Clock:
+    """Writes the times of lines in one of `FORMS`; `start_ns` is when the capture began."""
+
+    def __init__(self, form: str, start_ns: int | None) -> None:
+        if form not in FORMS:
+            raise UsageError(f"no time `{form}`; there are {', '.join(FORMS)}")
+        self.form = form
+        self.start_ns = start_ns
+        self._last_ns = start_ns
+
+    @property
+    def width(self) -> int:
+        """Columns that a time commonly takes."""
+        return 27 if self.form == "absolute" else 11
+
+    def show(self, time_ns: int | None) -> str:
+        """The time of a line; `-` where the capture has none."""
+        if time_ns is None:
+            return "-"
+        if self.form == "absolute":
+            return absolute(time_ns)
+        if self.start_ns is None:
+            self.start_ns = self._last_ns = time_ns
+        before = self.start_ns if self.form == "relative" else self._last_ns
+        self._last_ns = time_ns
+        assert before is not None
+        return seconds(time_ns - before)
