@@ -62,4 +62,4 @@ class EventWriter:
         self.reserve(0)
         for column in columns:
             del column[count:]
-        return StreamBatch(octets, extra, tuple(columns), conversations, findings)
+        return StreamBatch(octets, extra, tuple(columns), list(conversations), findings)

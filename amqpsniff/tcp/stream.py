@@ -44,8 +44,7 @@ class StreamBatch:
 
     `half` is slot * 2 + direction; direction 0 is the originator. A slot names one conversation
     from its `OPEN` to its `CLOSE` and is given to another one in a later batch at the earliest, so
-    `conversations[half >> 1]` is right for every row. The list is the reassembler's own: it is good
-    until the next `feed`. `source` is -1 for `octets` and otherwise an index into `extra`. For `GAP`
+    `conversations[half >> 1]` is right for every row. `source` is -1 for `octets` and otherwise an index into `extra`. For `GAP`
     `length` is the number of octets missing and `start` is 0; for `OPEN` and `CLOSE` both are 0.
     `stream_offset` counts from the octet after the SYN, or from the first captured octet where the
     SYN was not captured. `number` and `ts_ns` are those of the packet that made the event known.
