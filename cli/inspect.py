@@ -139,7 +139,8 @@ class _Listing:
 
         for entry in entries:
             if self._lines is None:
-                clock = times.Clock(self._form, self._reading.started())
+                short = self._output.narrow
+                clock = times.Clock(self._form, self._reading.started(), short=short)
                 several = len(self._reading.capture.names) > 1
                 self._lines = Lines(self._output, clock, several=several)
             yield self._lines.frame(entry)

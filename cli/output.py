@@ -12,6 +12,9 @@ from .render.theme import STYLES, Paint
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+WIDE = 110
+"""Columns from which on lines have room for whole addresses and dates."""
+
 UNCUT = 100_000
 """Columns of a pipe, for what has to be laid out: wider than any line."""
 
@@ -29,6 +32,11 @@ class Output:
         self.terminal = sys.stdout.isatty()
         self.width = shutil.get_terminal_size().columns if self.terminal else None
         self.paint = Paint(_colour(self.terminal))
+
+    @property
+    def narrow(self) -> bool:
+        """Whether whole addresses and dates would leave too little of a line for the rest."""
+        return self.width is not None and self.width < WIDE
 
     def lines(self, lines: Iterable[str]) -> None:
         """Write lines at once; on a terminal they are seen at once."""

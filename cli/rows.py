@@ -2,36 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .options import Input, Rows
 
+CHOOSING = ("connection_id", "client", "channel", "ts_ns")
+"""The columns that a `Selection` reads when there is no `--where`."""
 
-def write_rows(source: Input, rows: Rows, table: str, form: str) -> int:
+
+def write_rows(source: Input, rows: Rows, table: str, form: str, *, bodies: bool = False) -> int:
     """Write the wanted rows of a table to standard output; the exit code."""
-    from amqpsniff.tables.export import write
-    from amqpsniff.tables.schema import schema_of
-
-    from .reading import Reading
-    from .selection import Selection
-
-    reading = Reading(source)
-    selection = Selection(rows, table, reading.started)
-    selection.check()
-    write(chosen(reading.rows(table), selection), schema_of(table), form, standard_output())
-    return reading.exit_code
+    return Export(source, rows, table, bodies=bodies).write(form, standard_output())
 
 
-def chosen(batches: Iterable[tuple[str, Any]], selection: Any) -> Iterator[Any]:
-    """The wanted rows of the batches, until there are enough."""
-    for _, batch in batches:
-        kept = selection.of(batch)
-        if kept.num_rows:
-            yield kept
-        if selection.done:
-            return
+class Export:
+    """The wanted rows and columns of one table.
+
+    Args:
+        columns: Names of the columns in the order wanted; null for all.
+        progress: Whether to say on a terminal how far it is.
+    """
+
+    def __init__(
+        self,
+        source: Input,
+        rows: Rows,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        bodies: bool = False,
+        body_sha256: bool = False,
+        progress: bool = False,
+    ) -> None:
+        from amqpsniff.tables.schema import schema_of
+
+        from .reading import Reading
+        from .selection import Selection
+
+        self._table = table
+        self._schema = _schema(schema_of(table), table, columns)
+        self._columns = columns
+        self._progress = progress
+        self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
+        self._selection = Selection(rows, table, self._reading.started)
+        self._selection.check()
+
+    def write(self, form: str, sink: IO[bytes]) -> int:
+        """Write them in a format of `amqpsniff.tables.export`; the exit code."""
+        from amqpsniff.tables.export import write
+
+        write(self._batches(), self._schema, form, sink)
+        return self._reading.exit_code
+
+    def _batches(self) -> Iterator[Any]:
+        needed: dict[str, Collection[str]] | None = None
+        if self._columns is not None and not self._selection.needs_all_columns:
+            needed = {self._table: {*self._columns, *CHOOSING}}
+        for _, batch in self._reading.rows(self._table, columns=needed, progress=self._progress):
+            kept = self._selection.of(batch)
+            if kept.num_rows:
+                yield kept if self._columns is None else kept.select(list(self._columns))
+            if self._selection.done:
+                return
+
+
+def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
+    """The schema with the wanted columns; raises UsageError for one that the table has not."""
+    if columns is None:
+        return schema
+    import pyarrow as pa
+
+    from amqpsniff.errors import UsageError
+
+    for name in columns:
+        if name not in schema.names:
+            known = ", ".join(schema.names)
+            raise UsageError(f"{table} has no column `{name}`; there are {known}")
+    return pa.schema([schema.field(name) for name in columns])
 
 
 def standard_output() -> IO[bytes]:

@@ -87,26 +87,30 @@ def absolute(time_ns: int) -> str:
 
 
 class Clock:
-    """Writes the times of lines in one of `FORMS`; `start_ns` is when the capture began."""
+    """Writes the times of lines in one of `FORMS`; `start_ns` is when the capture began.
 
-    def __init__(self, form: str, start_ns: int | None) -> None:
+    A `short` absolute time leaves out the day.
+    """
+
+    def __init__(self, form: str, start_ns: int | None, *, short: bool = False) -> None:
         if form not in FORMS:
             raise UsageError(f"no time `{form}`; there are {', '.join(FORMS)}")
         self.form = form
+        self.short = short
         self.start_ns = start_ns
         self._last_ns = start_ns
 
     @property
     def width(self) -> int:
         """Columns that a time commonly takes."""
-        return 27 if self.form == "absolute" else 11
+        return (15 if self.short else 27) if self.form == "absolute" else 10
 
     def show(self, time_ns: int | None) -> str:
         """The time of a line; `-` where the capture has none."""
         if time_ns is None:
             return "-"
         if self.form == "absolute":
-            return absolute(time_ns)
+            return absolute(time_ns)[11:-1] if self.short else absolute(time_ns)
         if self.start_ns is None:
             self.start_ns = self._last_ns = time_ns
         before = self.start_ns if self.form == "relative" else self._last_ns

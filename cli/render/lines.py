@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from ..timeline import Entry
     from ..times import Clock
 
-WIDE = 110
-"""Columns from which on a terminal shows a client by its address, not by its port alone."""
-
 ARROWS = {"client": "→", "server": "←"}
 """Towards the server, and from it."""
 
@@ -41,14 +38,13 @@ class Lines:
         self._width = output.width
         self._clock = clock
         self._several = several
-        self._wide = output.width is None or output.width >= WIDE
-        self._indent = 0
+        self._wide = not output.narrow
 
     def frame(self, entry: Entry, *, bare: bool = False) -> str:
         """The line of a frame; of a message, its method's. `bare` leaves out the message."""
         if entry.method is None:
             parts = [Part("method", entry.frame_type)]
-            if entry.frame_type != "heartbeat" or entry.size:
+            if entry.size and entry.frame_type != "protocol-header":
                 parts.append(Part("size", octets(entry.size)))
             return self._line(entry, parts)
         arguments = json.loads(entry.arguments) if entry.arguments and not entry.message else {}
@@ -56,7 +52,7 @@ class Lines:
         if entry.message is not None and not bare:
             parts += message_parts(entry.message)
         else:
-            parts += argument_parts(arguments)
+            parts += argument_parts(entry.method, arguments)
             if entry.waiting and not bare:
                 parts.append(Part("warning", "unfinished"))
         return self._line(entry, parts)
@@ -68,10 +64,10 @@ class Lines:
     def _line(self, entry: Any, parts: list[Part]) -> str:
         """The beginning that all lines share, and the parts cut to what is left of the width."""
         time = f"{self._clock.show(entry.ts_ns):>{self._clock.width}}"
-        packet = f"{self._packet(entry):>6}"
+        packet = f"{self._packet(entry):>5}"
         client = f"{self._client(entry):<{21 if self._wide else 6}}"
         arrow = ARROWS.get(entry.sender, "?")
-        channel = f"{entry.channel if entry.channel is not None else '-':>3}"
+        channel = f"{entry.channel if entry.channel is not None else '-':>2}"
         used = len(time) + len(packet) + len(client) + len(arrow) + len(channel) + 5
         room = None if self._width is None else max(self._width - used, 0)
         what = joined(parts, self._paint, room)

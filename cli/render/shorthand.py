@@ -25,7 +25,7 @@ NAMES = {
 
 UNSAID = frozenset(
     "ticket out_of_band channel_id capabilities insist known_hosts version_major version_minor "
-    "locale locales response challenge class_id method_id cluster_id".split()
+    "locale locales mechanisms response challenge class_id method_id cluster_id".split()
 )
 """Arguments that say nothing in a line: reserved ones, secrets, what a tree shows in full."""
 
@@ -35,12 +35,27 @@ DECISIONS = frozenset(("requeue", "active"))
 IDENTITY = ("product", "version", "platform", "connection_name")
 """What of the properties of a client or server is shown."""
 
-LEAST_CELLS = 8
+SAID_PROPERTIES = (
+    "content_encoding", "message_id", "correlation_id", "reply_to", "type", "expiration",
+    "priority", "app_id", "user_id",
+)  # fmt: skip
+"""Properties that a line shows by name."""
+
+USUAL = ("", 0, "utf-8", "UTF-8")
+"""Values of properties that a line leaves out: a client's defaults."""
+
+PERSISTENT = 2
+"""The delivery mode of a message that is written to disk."""
+
+LEAST_CELLS = 10
 """Columns that are left of a name that is cut, before the end of the line is."""
 
 _METHOD_NAMES = {
     (row.class_id, row.method_id): row.name for row in reversed(METHODS) if "0-9-1" in row.dialects
 }
+_LAYOUTS: dict[str, list[frozenset[str]]] = {}
+for _row in METHODS:
+    _LAYOUTS.setdefault(_row.name, []).append(frozenset(one.name for one in _row.arguments))
 
 
 class Part(NamedTuple):
@@ -51,8 +66,11 @@ class Part(NamedTuple):
     text: str = ""
 
 
-def argument_parts(arguments: dict[str, Any]) -> Iterator[Part]:
-    """The arguments of a method, flags last."""
+def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
+    """The arguments of a method, flags last, and whether some of them were not captured."""
+    if arguments.keys() == {"base64"}:
+        yield Part("name", "", _value(arguments))
+        return
     flags = []
     for name, value in arguments.items():
         if name in UNSAID:
@@ -77,6 +95,9 @@ def argument_parts(arguments: dict[str, Any]) -> Iterator[Part]:
     culprit = _culprit(arguments)
     if culprit:
         yield Part("key", f"on {culprit}")
+    layouts = _LAYOUTS.get(method, ())
+    if layouts and not any(layout <= arguments.keys() for layout in layouts):
+        yield Part("warning", "arguments cut")
 
 
 def named(name: str, value: Any) -> Part:
@@ -97,13 +118,28 @@ def message_parts(message: dict[str, Any]) -> Iterator[Part]:
     for name in ("exchange", "routing_key"):
         if message[name] is not None:
             yield named(name, message[name])
+        elif message["method"].startswith("basic."):
+            yield Part("warning", f"{NAMES[name]}=?")
     if message["body_size"] is not None:
         yield Part("size", octets(message["body_size"]))
+    if message["status"] != "complete":
+        yield Part("warning", status(message))
     for name in ("redelivered", "mandatory", "immediate"):
         if message[name]:
             yield Part("key", name)
-    if message["status"] != "complete":
-        yield Part("warning", status(message))
+
+
+def property_parts(message: dict[str, Any]) -> Iterator[Part]:
+    """What a line says of a message's properties."""
+    if message["content_type"] is not None:
+        yield Part("name", "", word(message["content_type"]))
+    if message["delivery_mode"] == PERSISTENT:
+        yield Part("key", "persistent")
+    for name in SAID_PROPERTIES:
+        if message[name] not in (None, *USUAL):
+            yield named(name, message[name])
+    if message["outcome"] is not None:
+        yield Part("key", message["outcome"])
 
 
 def status(message: dict[str, Any]) -> str:
@@ -114,8 +150,8 @@ def status(message: dict[str, Any]) -> str:
 
 
 LINE_COLUMNS = (
-    "consumer_tag", "delivery_tag", "reply_code", "reply_text", "exchange", "routing_key",
-    "body_size", "redelivered", "mandatory", "immediate", "status", "body_captured",
+    "method", "consumer_tag", "delivery_tag", "reply_code", "reply_text", "exchange",
+    "routing_key", "body_size", "redelivered", "mandatory", "immediate", "status", "body_captured",
 )  # fmt: skip
 """The columns of messages that `message_parts` needs."""
 

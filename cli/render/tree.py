@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from .shorthand import status
@@ -23,9 +24,9 @@ PROPERTIES = (
 """Columns of messages that are properties of the content."""
 
 MESSAGE_COLUMNS = (
-    "last_packet_number", "exchange", "routing_key", "queue", "consumer_tag", "delivery_tag",
-    "reply_code", "reply_text", "redelivered", "mandatory", "immediate", *PROPERTIES, "headers",
-    "body_size", "body_captured", "status",
+    "method", "last_packet_number", "exchange", "routing_key", "queue", "consumer_tag",
+    "delivery_tag", "reply_code", "reply_text", "redelivered", "mandatory", "immediate", *PROPERTIES,
+    "headers", "body_size", "body_captured", "status",
 )  # fmt: skip
 """The columns of messages that are shown."""
 
@@ -35,16 +36,19 @@ _MODES = {1: "1 (transient)", 2: "2 (persistent)"}
 
 def entry_tree(entry: Entry, paint: Paint) -> Iterator[str]:
     """A frame in full, and the message that it opens."""
-    fields: dict[str, Any] = {
-        "connection": _Raw(_connection(entry.connection_id, entry.client, entry.server)),
-        "frame": _Raw(_frame(entry)),
-    }
+    fields: dict[str, Any] = {"connection": _connection(entry), "frame": _Raw(_frame(entry))}
     arguments = json.loads(entry.arguments) if entry.arguments else {}
     if entry.method is not None:
         fields["arguments"] = arguments or _Raw("none")
     if entry.message is not None:
         fields |= message_fields(entry.message)
     return tree(fields, paint)
+
+
+def message_tree(message: dict[str, Any], paint: Paint) -> Iterator[str]:
+    """A message in full."""
+    place = SimpleNamespace(**message)
+    return tree({"connection": _connection(place), **message_fields(message)}, paint)
 
 
 def message_fields(message: dict[str, Any]) -> dict[str, Any]:
@@ -104,8 +108,8 @@ def _leaf(value: Any) -> str:
     return json.dumps(value)
 
 
-def _connection(connection_id: str, client: str | None, server: str | None) -> str:
-    return f"{connection_id} {client or '?'} → {server or '?'}"
+def _connection(row: Any) -> _Raw:
+    return _Raw(f"{row.connection_id} {row.client or '?'} → {row.server or '?'}")
 
 
 def _frame(entry: Entry) -> str:

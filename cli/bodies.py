@@ -1,0 +1,218 @@
+"""`amqpsniff bodies`: the bodies of messages as files, with a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from .codec import ENCODINGS, KOMBU_HEADER, NotDecodable, decoded
+from .options import OUTPUT, Input, Rows, spread
+
+EXTENSIONS = {
+    "application/json": "json",
+    "application/xml": "xml",
+    "text/xml": "xml",
+    "text/html": "html",
+    "text/csv": "csv",
+    "application/x-yaml": "yaml",
+    "application/yaml": "yaml",
+    "application/x-msgpack": "msgpack",
+    "application/msgpack": "msgpack",
+    "application/protobuf": "pb",
+    "application/x-protobuf": "pb",
+    "application/vnd.google.protobuf": "pb",
+    "application/x-python-serialize": "pickle",
+    "application/x-java-serialized-object": "ser",
+    "application/pdf": "pdf",
+    "application/zip": "zip",
+    "application/gzip": "gz",
+    "image/png": "png",
+    "image/jpeg": "jpg",
+}
+"""Endings of file names by content type; text is `txt`, what ends in `+json` is `json`, and all
+else `bin`. Nothing else of a name comes from the wire."""
+
+COLUMNS = (
+    "capture", "packet_number", "ts_ns", "connection_id", "client", "channel", "method",
+    "exchange", "routing_key", "message_id", "content_type", "content_encoding", "status",
+    "body_size", "headers", "body",
+)  # fmt: skip
+"""Columns of messages that are read."""
+
+MANIFEST = ("file", *COLUMNS[:-2], "size", "sha256", "decoded")
+"""Columns of the manifest. `file` is null where nothing of a body was captured, `size` and `sha256`
+are those of the file, `decoded` is true where its content encoding was undone."""
+
+MANIFEST_FORMATS = ("ndjson", "csv")
+
+
+@spread
+def bodies(
+    source: Input,
+    rows: Rows,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Directory to write to: a new or an empty one.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ],
+    decode: Annotated[
+        bool,
+        typer.Option(
+            "--decode",
+            help="Undo the content encodings gzip, deflate and zstd.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="Of the manifest: ndjson or csv.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = MANIFEST_FORMATS[0],
+) -> int:
+    """Write the bodies of messages to files, with a manifest.
+
+    The manifest has one row per message: file, connection, packet, exchange, routing key, content
+    type, size, SHA-256 and whether the body is complete. Names of files are numbers, and endings
+    by content type; of a body that is not complete, what was captured before the first hole is
+    written.
+
+    Examples:
+
+        amqpsniff bodies trace.pcapng -o bodies/
+        amqpsniff bodies trace.pcapng -o new/ --where "method = 'basic.publish'" --decode
+    """
+    from .reading import Reading
+    from .selection import Selection
+
+    if format_ not in MANIFEST_FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(MANIFEST_FORMATS)}")
+    reading = Reading(source, bodies=True)
+    selection = Selection(rows, "messages", reading.started)
+    selection.check()
+    _refuse(output)
+    messages = _messages(reading, selection)
+    first = list(islice(messages, 1))  # what is no capture leaves no directory behind
+    output.mkdir(parents=True, exist_ok=True)
+    written = octets = 0
+    with (output / f"manifest.{format_}").open("x", encoding="utf-8", newline="") as file:
+        write = _manifest(file, format_)
+        for message in chain(first, messages):
+            row = _store(output, message, written + 1, decode=decode)
+            write(row)
+            written += row["file"] is not None
+            octets += row["size"] or 0
+    if not source.quiet:
+        from .render.text import count
+        from .render.text import octets as shown
+
+        sys.stderr.write(f"amqpsniff: {count(written)} bodies, {shown(octets)}, in {output}\n")
+    return reading.exit_code
+
+
+def _refuse(directory: Path) -> None:
+    """Raise UsageError when the directory holds anything, or is none."""
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory} is no directory; give -o a new or an empty one")
+    if directory.exists() and any(directory.iterdir()):
+        raise UsageError(f"{directory} is not empty; give -o a new or an empty directory")
+
+
+def _messages(reading: Any, selection: Any) -> Iterator[dict[str, Any]]:
+    from .reading import values
+
+    columns = None if selection.needs_all_columns else {"messages": COLUMNS}
+    for _, batch in reading.rows("messages", columns=columns, progress=True):
+        kept = selection.of(batch)
+        for row in zip(*(values(kept, name) for name in COLUMNS), strict=True):
+            yield dict(zip(COLUMNS, row, strict=True))
+        if selection.done:
+            return
+
+
+def _manifest(file: IO[str], form: str) -> Any:
+    """A function that writes one row of the manifest."""
+    if form == "csv":
+        import csv
+
+        writer = csv.DictWriter(file, MANIFEST)
+        writer.writeheader()
+        return writer.writerow
+    return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _store(
+    directory: Path, message: dict[str, Any], number: int, *, decode: bool
+) -> dict[str, Any]:
+    """Write one body; its row of the manifest."""
+    body = message.pop("body")
+    row = {name: message.get(name) for name in MANIFEST}
+    if body is None:
+        return row
+    ending = extension(message["content_type"])
+    encoding = _encoding(message)
+    stem = f"{number:08}-packet{message['packet_number']}"
+    row["decoded"] = False
+    if decode and encoding in ENCODINGS:
+        row |= _write_decoded(directory, f"{stem}.{ending}", body, encoding)
+    if not row["decoded"]:
+        row |= _write(directory, f"{stem}.{ending}{ENCODINGS.get(encoding, '')}", (body,))
+    return row
+
+
+def _encoding(message: dict[str, Any]) -> str:
+    """How a body is packed, by its property or by Kombu's header; anything but that is left."""
+    named = (message["content_encoding"] or "").strip().lower()
+    if named in ENCODINGS or not message["headers"]:
+        return named
+    return str(json.loads(message["headers"]).get(KOMBU_HEADER)).lower()
+
+
+def extension(content_type: str | None) -> str:
+    """The ending of a file's name for a content type."""
+    kind = re.split("[;, ]", (content_type or "").strip().lower(), maxsplit=1)[0]
+    if kind in EXTENSIONS:
+        return EXTENSIONS[kind]
+    if kind.endswith(("+json", "+xml")):
+        return kind.rpartition("+")[2]
+    return "txt" if kind.startswith("text/") else "bin"
+
+
+def _write_decoded(directory: Path, name: str, body: bytes, encoding: str) -> dict[str, Any]:
+    """Write what a body decodes to; `decoded` is false, and no file there, when it does not."""
+    try:
+        return _write(directory, name, decoded(body, encoding)) | {"decoded": True}
+    except NotDecodable:
+        (directory / name).unlink()
+        return {"decoded": False}
+
+
+def _write(directory: Path, name: str, pieces: Any) -> dict[str, Any]:
+    """Write a new file; a name that is there already, a link too, is an error, never followed."""
+    digest = hashlib.sha256()
+    size = 0
+    with (directory / name).open("xb") as file:
+        for piece in pieces:
+            file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+    return {"file": name, "size": size, "sha256": digest.hexdigest()}

@@ -1,0 +1,160 @@
+"""`amqpsniff export`: any table as NDJSON, CSV, Parquet or Arrow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from .options import OUTPUT, ROWS, Input, Rows, spread
+
+FORMATS = {
+    "ndjson": (".ndjson", ".jsonl", ".json"),
+    "csv": (".csv",),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".arrows", ".ipc"),
+}
+"""Formats, and the endings of file names that mean them."""
+
+BINARY = ("parquet", "arrow")
+TABLES = ("frames", "messages", "findings")
+
+
+@spread
+def export(
+    source: Input,
+    rows: Rows,
+    table: Annotated[
+        str,
+        typer.Option(
+            "--table", "-t", metavar="T", help=f"{', '.join(TABLES)}.", rich_help_panel=ROWS
+        ),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Only these columns, in this order.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None,
+    bodies: Annotated[
+        bool,
+        typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
+    ] = False,
+    body_sha256: Annotated[
+        bool,
+        typer.Option(
+            "--body-sha256",
+            help="Fill the column body_sha256 of messages.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}. Default: what the ending of -o says, else ndjson.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to this file, which is replaced once all is written. Default: standard "
+            "output.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Write the rows of a table, for programs.
+
+    The tables are frames (one row per AMQP frame), messages (one per publish, deliver, get and
+    return) and findings (one per thing that is wrong).
+
+    Examples:
+
+        amqpsniff export trace.pcapng --table messages -o messages.parquet
+        amqpsniff export captures/ -t frames --where "method = 'channel.close'" --format csv
+        amqpsniff export trace.pcapng -t messages --columns timestamp,routing_key,body_size
+    """
+    from .rows import Export, standard_output
+
+    form = _format(format_, output)
+    if output is None and form in BINARY and sys.stdout.isatty():
+        raise UsageError(f"{form} is not for a terminal; give -o FILE, or pipe it into a program")
+    names = [name.strip() for name in columns.split(",")] if columns is not None else None
+    exported = Export(
+        source,
+        rows,
+        table,
+        columns=names,
+        bodies=bodies,
+        body_sha256=body_sha256,
+        progress=output is not None or not sys.stdout.isatty(),
+    )
+    if output is None:
+        return exported.write(form, standard_output())
+    _refuse_captures(output, source.captures)
+    with replacing(output) as file:
+        return exported.write(form, file)
+
+
+def _format(wanted: str | None, output: Path | None) -> str:
+    if wanted is not None:
+        if wanted not in FORMATS:
+            raise UsageError(f"no format `{wanted}`; there are {', '.join(FORMATS)}")
+        return wanted
+    if output is None or _special(output):
+        return "ndjson"
+    for form, endings in FORMATS.items():
+        if output.suffix.lower() in endings:
+            return form
+    raise UsageError(f"the ending of {output} names no format; give --format {'|'.join(FORMATS)}")
+
+
+def _refuse_captures(output: Path, captures: list[str]) -> None:
+    for name in captures:
+        if output.exists() and Path(name).exists() and output.samefile(name):
+            raise UsageError(f"{output} is the capture itself; give -o another name")
+
+
+def _special(path: Path) -> bool:
+    """Whether a path is there and is no file that could be replaced: a device, a pipe."""
+    return path.exists() and not path.is_file()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of `path` when all went well, and else goes away."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory; give the name of a file")
+    if _special(path):
+        with path.open("wb") as file:
+            yield file
+        return
+    target = path.resolve()
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+        part.replace(target)
+    except BaseException as error:
+        part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(part)):
+            error.filename = str(path)
+        raise

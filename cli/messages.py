@@ -1,0 +1,147 @@
+"""`amqpsniff messages`: the messages table for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from . import times
+from .options import OUTPUT, Input, Rows, spread
+
+FORMATS = ("text", "ndjson", "csv")
+
+BODY_LIMIT = 256
+"""Octets of a body shown by default: a few lines."""
+
+
+@spread
+def messages(
+    source: Input,
+    rows: Rows,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Under each line all properties and headers.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    body: Annotated[
+        bool,
+        typer.Option(
+            "--body",
+            help="Under each line the beginning of the body, as text or hex; in ndjson and csv "
+            "the whole body.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    body_limit: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Octets of a body that --body shows.", rich_help_panel=OUTPUT
+        ),
+    ] = BODY_LIMIT,
+    time: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM",
+            help="How times are written: relative (seconds since the capture began), absolute "
+            "(UTC), delta (seconds since the line before).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = times.FORMS[0],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}; the last two give the rows of the messages table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """List messages: what was published, delivered, got and returned, one a line.
+
+    A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
+    the channel, the method, exchange (x), routing key (rk), size, properties, and whether it is
+    complete in the capture.
+
+    Examples:
+
+        amqpsniff messages trace.pcapng --where "exchange = 'orders' AND body_size > 100000"
+        amqpsniff messages trace.pcapng --connection :43700 -v --body
+        amqpsniff messages trace.pcapng --format csv > messages.csv
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    if format_ != "text":
+        from .rows import write_rows
+
+        return write_rows(source, rows, "messages", format_, bodies=body)
+    return _Listing(source, rows, verbose, body_limit if body else None, time).write()
+
+
+class _Listing:
+    """One run of the command; `body_limit` is null when bodies are not shown."""
+
+    def __init__(
+        self, source: Input, rows: Rows, verbose: bool, body_limit: int | None, form: str
+    ) -> None:
+        from .output import Output
+        from .reading import Reading
+        from .selection import Selection
+
+        times.Clock(form, None)  # a form that is not there is a usage error before any reading
+        self._verbose = verbose
+        self._body_limit = body_limit
+        self._form = form
+        self._output = Output()
+        self._reading = Reading(source, bodies=body_limit is not None)
+        self._selection = Selection(rows, "messages", self._reading.started)
+
+    def write(self) -> int:
+        """Write all lines; the exit code."""
+        from .render.lines import Lines
+
+        self._selection.check()
+        lines: Lines | None = None
+        for _, batch in self._reading.rows("messages"):
+            if lines is None:
+                short = self._output.narrow
+                clock = times.Clock(self._form, self._reading.started(), short=short)
+                several = len(self._reading.capture.names) > 1
+                lines = Lines(self._output, clock, several=several)
+            self._output.lines(self._text(lines, self._selection.of(_in_order(batch))))
+            if self._selection.done:
+                break
+        return self._reading.exit_code
+
+    def _text(self, lines: Any, batch: Any) -> Iterator[str]:
+        from .reading import values
+        from .render.body import preview
+        from .render.shorthand import message_parts, property_parts
+        from .render.tree import message_tree
+
+        names = batch.schema.names
+        paint = self._output.paint
+        for row in zip(*(values(batch, name) for name in names), strict=True):
+            message = dict(zip(names, row, strict=True))
+            parts = [*message_parts(message), *property_parts(message)]
+            yield lines.message(SimpleNamespace(**message), parts)
+            if self._verbose:
+                yield from message_tree(message, paint)
+            if self._body_limit is not None and message["body"] is not None:
+                yield from preview(message["body"], self._body_limit, self._output)
+
+
+def _in_order(batch: Any) -> Any:
+    """The rows of a batch by the time of their method; they come in the order of their end."""
+    import pyarrow.compute as pc
+
+    return batch.take(pc.sort_indices(batch.column("ts_ns")))

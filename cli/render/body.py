@@ -1,0 +1,57 @@
+"""The beginning of a body, as text where it is text, else as a hex dump."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .text import cut, harmless
+
+if TYPE_CHECKING:
+    from ..output import Output
+
+INDENT = " " * 8
+ROW_OCTETS = 16
+
+
+def preview(body: bytes, limit: int, output: Output) -> Iterator[str]:
+    """Lines that show at most `limit` octets of a body, and say how many are left out."""
+    shown = body[:limit]
+    text = as_text(shown, whole=len(shown) == len(body))
+    if text is None:
+        for line in hex_lines(shown):
+            yield INDENT + output.paint("hex", line)
+    else:
+        for line in text.splitlines():
+            safe = harmless(line)
+            yield INDENT + (safe if output.width is None else cut(safe, output.width - 8))
+    if len(body) > limit:
+        yield INDENT + output.paint("key", f"… {len(body) - limit:,} more octets")
+
+
+def as_text(octets: bytes, *, whole: bool) -> str | None:
+    """The octets as text; null when they are none. The end may be cut within a character."""
+    for missing in range(1 if whole else 4):
+        try:
+            text = octets[: len(octets) - missing].decode()
+        except UnicodeDecodeError:
+            continue
+        odd = sum(not one.isprintable() and one not in "\n\r\t" for one in text)
+        return text if odd == 0 else None
+    return None
+
+
+def hex_lines(octets: bytes, masked: frozenset[int] = frozenset(), first: int = 0) -> Iterator[str]:
+    """A hex dump: offset, sixteen octets, and their ASCII characters.
+
+    Octets at `masked` positions are shown as `**`. Offsets count from `first`.
+    """
+    for start in range(0, len(octets), ROW_OCTETS):
+        row = octets[start : start + ROW_OCTETS]
+        cells, characters = [], []
+        for position, octet in enumerate(row, start):
+            hidden = position in masked
+            cells.append("**" if hidden else f"{octet:02x}")
+            characters.append("*" if hidden else chr(octet) if 32 <= octet < 127 else ".")
+        left, right = " ".join(cells[:8]), " ".join(cells[8:])
+        yield f"{first + start:08x}  {left:<23}  {right:<23}  {''.join(characters)}"
