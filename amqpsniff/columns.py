@@ -186,8 +186,8 @@ class Octets:
 class Texts(Octets):
     """Octet strings of any length, one after the other, with 32-bit offsets."""
 
-    def __init__(self):
-        Octets.__init__(self)
+    def __init__(self, size=256):
+        Octets.__init__(self, size)
         self._clear()
 
     def _clear(self):

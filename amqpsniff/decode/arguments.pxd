@@ -2,7 +2,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder:
-    cdef public bint show_secrets
+    cdef public bint show_secrets, quiet, plain
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
     cdef const unsigned char[::1] known, types, roles
     cdef Octets keys
@@ -16,6 +16,8 @@ cdef class ArgumentDecoder:
     cdef int decode(self, ValueReader reader, int dialect, long long at, long long end, bint whole) except? -1
     cdef int _forget(self) except? -1
     cdef int _arguments(self, ValueReader reader, int method, long long at, long long end) except? -1
+    cdef int _skim(self, ValueReader reader, long long at, long long end) except? -1
+    cdef long long _width(self, ValueReader reader, int kind, long long at, long long end) except? -1
     cdef int _bit(self, ValueReader reader, int i, int value) except? -1
     cdef long long _value(self, ValueReader reader, int i, long long at, long long end) except? -1
     cdef long long _long_value(self, ValueReader reader, int kind, int role, long long at, long long end) except? -1

@@ -68,10 +68,12 @@ class ArgumentDecoder:
 
     Args:
         show_secrets: Write secrets as they are instead of `[redacted]`.
+        quiet: Write no JSON; only find what later stages ask for.
     """
 
-    def __init__(self, show_secrets=False):
+    def __init__(self, show_secrets=False, quiet=False):
         self.show_secrets = show_secrets
+        self.quiet = quiet
         self.first_argument = plan.first_argument
         self.known = bytes(plan.known)
         self.types = bytes(plan.types)
@@ -100,13 +102,14 @@ class ArgumentDecoder:
         `EXACT`, `UNKNOWN`, `TOO_SHORT` or `TRAILING`.
         """
         out: Texts = reader.out
-        self._forget()
         if end - at < 4:
+            self._forget()
             return TOO_SHORT
         self.class_id = reader.u16(at)
         self.method_id = reader.u16(at + 2)
         choice: cython.int = self.find(dialect, self.class_id, self.method_id)
         if choice < 0:
+            self._forget()
             reader._octets(at + 4, end - at - 4)
             return UNKNOWN
         mark: cython.longlong = out.used
@@ -127,6 +130,7 @@ class ArgumentDecoder:
             self.starts[i] = -1
             self.lengths[i] = 0
         self.method = -1
+        self.plain = True
         self.delivery_tag = _NULL
         self.reply_code = -1
         self.flags = 0
@@ -147,6 +151,8 @@ class ArgumentDecoder:
         if not self.known[method]:
             reader._octets(at, end - at)
             return EXACT
+        if self.quiet:
+            return self._skim(reader, at, end)
         out.put_octet(123)
         answer: cython.int = EXACT
         bit: cython.int = 0
@@ -177,6 +183,61 @@ class ArgumentDecoder:
             return TRAILING
         return answer
 
+    def _skim(self, reader, at, end):
+        """Go over the arguments of `method` without writing them."""
+        bit: cython.int = 0
+        kind: cython.int
+        role: cython.int
+        width: cython.longlong
+        i: cython.int
+        for i in range(self.first_argument[self.method], self.first_argument[self.method + 1]):
+            kind = self.types[i]
+            role = self.roles[i]
+            if kind == _BIT:
+                if bit == 0:
+                    at += 1
+                if at > end:
+                    return TOO_SHORT
+                if role >= 32 and (reader.data[at - 1] >> bit) & 1:
+                    self.flags |= 1 << (role - 32)
+                bit = (bit + 1) & 7
+                continue
+            bit = 0
+            width = self._width(reader, kind, at, end)
+            if width < 0 or at + width > end:
+                return TOO_SHORT
+            if kind == _SHORTSTR:
+                if role == 5 and self.reply_code >= 501:
+                    self._reply_text(reader, at)
+                    reader.out.used = 0
+                if 0 < role < 6:
+                    self.starts[role] = at + 1
+                    self.lengths[role] = width - 1
+            elif kind == _LONGLONG:
+                self._tag(reader, role, reader.i64(at))
+            elif kind == _SHORT:
+                self._number(role, reader.u16(at))
+            elif kind == _LONG:
+                self._number(role, reader.u32(at))
+            elif kind == _OCTET:
+                self._number(role, reader.data[at])
+            at += width
+        return TRAILING if at < end else EXACT
+
+    def _width(self, reader, kind, at, end):
+        """Octets of the value at `at`; -2 when not even its length is there."""
+        if kind == _SHORTSTR:
+            return -2 if at + 1 > end else 1 + reader.data[at]
+        if kind == _TABLE or kind == _LONGSTR:
+            return -2 if at + 4 > end else 4 + reader.u32(at)
+        if kind == _CONTENT:
+            return -2 if at + 5 > end else 5 + reader.u32(at + 1)
+        if kind == _SHORT:
+            return 2
+        if kind == _LONG:
+            return 4
+        return 1 if kind == _OCTET else 8
+
     def _bit(self, reader, i, value):
         role: cython.int = self.roles[i]
         if value and role >= 32:
@@ -196,6 +257,7 @@ class ArgumentDecoder:
                 self._reply_text(reader, at)
             else:
                 reader.put_shortstr(at, end)
+                self.plain = self.plain and reader.plain
             if 0 < role < 6:
                 self.starts[role] = at + 1
                 self.lengths[role] = reader.data[at]

@@ -175,6 +175,7 @@ class ContentAssembler:
             self._end(half, open_content, _TRUNCATED)
             return 0
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
+        open_content.located = self.properties.located
         open_content.header_start = open_content.store.used
         reader.copy_to(open_content.store, at, end - at)
         open_content.header_end = open_content.store.used

@@ -77,7 +77,8 @@ class FrameHandler:
     def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, tables):
         self.frames = FrameRows(FIRST_ROWS, "frames" in tables)
         self.messages = MessageRows(FIRST_ROWS, "messages" in tables)
-        self.decoder = ArgumentDecoder(show_secrets)
+        quiet = "frames" not in tables and "findings" not in tables
+        self.decoder = ArgumentDecoder(show_secrets, quiet)
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(self.messages, reading, report, new_hash, keep_bodies)
@@ -140,7 +141,9 @@ class FrameHandler:
         """Give away what was made: (frames, messages, connections, captures, method names)."""
         taken = (self.frames, self.messages, self.connections, self.captures)
         names = sorted(self.method_names, key=self.method_names.get)
-        self.frames = FrameRows(self.frames.capacity or FIRST_ROWS, self.frames.wanted)
+        self.frames = FrameRows(
+            self.frames.capacity or FIRST_ROWS, self.frames.wanted, self.frames.arguments.size
+        )
         self.messages = MessageRows(self.messages.capacity or FIRST_ROWS, self.messages.wanted)
         self.block.out = self.scratch.out = self.frames.arguments
         self.contents.writer.use(self.messages)

@@ -65,6 +65,7 @@ class Framer:
         reader.widths = block.widths
         reader.base64 = block.base64
         reader.floats = block.floats
+        reader.doubles = block.doubles
         reader.read_from(octets)
         return self.data(half, reader, start, start + length, number, ts_ns)
 

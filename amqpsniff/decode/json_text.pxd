@@ -13,8 +13,10 @@ cdef class JsonWriter:
     cdef int _padded(self, long long number, int width) except? -1
     cdef int _octets(self, long long start, long long count) except? -1
     cdef const unsigned char[::1] base64
-    cdef dict floats
+    cdef public bint plain
+    cdef dict floats, doubles
     cdef int _base64(self, long long start, long long count) except? -1
+    cdef bint is_ascii(self, long long start, long long count) except? -1
     cdef bint is_text(self, long long start, long long count) except? -1
     cdef int put_text(self, long long start, long long count) except? -1
     cdef bint _escape(self, long long start, long long count) except? -1

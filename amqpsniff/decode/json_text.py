@@ -35,18 +35,23 @@ _RANGE32 = cython.declare(cython.longlong, 1 << 32)
 _LOWEST = cython.declare(cython.longlong, -(1 << 63))
 _FLOAT32 = struct.Struct(">f")
 _FLOAT64 = struct.Struct(">d")
+_UINT32 = struct.Struct(">I")
+_INT64 = struct.Struct(">q")
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _HEX = b"0123456789abcdef"
 
 
-def _float_text(octets: bytes) -> bytes:
-    """JSON of a big-endian float of 4 or 8 octets."""
-    number = (_FLOAT32 if len(octets) == 4 else _FLOAT64).unpack(octets)[0]
-    if number != number:
+def _float_text(bits: int, width: int) -> bytes:
+    """JSON of a float of 4 or 8 octets, given as an integer."""
+    number = (
+        _FLOAT32.unpack(_UINT32.pack(bits)) if width == 4 else _FLOAT64.unpack(_INT64.pack(bits))
+    )
+    value = number[0]
+    if value != value:
         return b'"NaN"'
-    if number in (float("inf"), float("-inf")):
-        return b'"Infinity"' if number > 0 else b'"-Infinity"'
-    return repr(number).encode()
+    if value in (float("inf"), float("-inf")):
+        return b'"Infinity"' if value > 0 else b'"-Infinity"'
+    return repr(value).encode()
 
 
 class JsonWriter:
@@ -59,7 +64,9 @@ class JsonWriter:
     def __init__(self, out):
         self.out = out
         self.base64 = _BASE64
+        self.plain = True
         self.floats = {}
+        self.doubles = {}
         self.data = b""
         self.oddities = 0
 
@@ -171,6 +178,18 @@ class JsonWriter:
         out.used = to
         return 0
 
+    def is_ascii(self, start, count):
+        """Whether no octet of these is above 127."""
+        end: cython.longlong = start + count
+        if start < 0 or end > len(self.data):
+            raise IndexError("octets outside the data")
+        every: cython.uchar = 0
+        i: cython.longlong
+        with cython.boundscheck(False):  # the range was checked: one wide loop instead of tests
+            for i in range(start, end):
+                every |= self.data[i]
+        return every < 128
+
     def is_text(self, start, count):
         """Whether these octets are UTF-8 (RFC 3629 §4)."""
         end: cython.longlong = start + count
@@ -202,18 +221,21 @@ class JsonWriter:
     def put_text(self, start, count):
         """Write `count` octets as a JSON string, or as a base64 object when they are not UTF-8."""
         out: Texts = self.out
-        plain: cython.bint = True
         i: cython.longlong
-        c: cython.int
-        for i in range(start, start + count):
-            c = self.data[i]
-            if c < 32 or c > 126 or c == 34 or c == 92:
-                plain = False
-                break
+        end: cython.longlong = start + count
+        if start < 0 or end > len(self.data):
+            raise IndexError("octets outside the data")
+        odd: cython.uchar = 0
+        octet: cython.uchar
+        with cython.boundscheck(False):  # as in is_ascii
+            for i in range(start, end):
+                octet = self.data[i]
+                odd |= (octet < 32) | (octet > 126) | (octet == 34) | (octet == 92)
+        self.plain = odd == 0
         out.room(count + 2)
         out.octets[out.used] = 34
         out.used += 1
-        if plain:
+        if self.plain:
             self.copy_to(out, start, count)
         elif not self._escape(start, count):
             out.used -= 1
@@ -251,12 +273,13 @@ class JsonWriter:
 
     def _float(self, start, width):
         """Write a 4- or 8-octet float; one that JSON has no number for as a string."""
-        octets: bytes = bytes(self.data[start : start + width])
-        text = self.floats.get(octets)
+        bits: cython.longlong = self.u32(start) if width == 4 else self.i64(start)
+        known: dict = self.floats if width == 4 else self.doubles
+        text = known.get(bits)
         if text is None:
-            if len(self.floats) >= MAX_FLOATS:
-                self.floats.clear()
-            text = self.floats[octets] = _float_text(octets)
+            if len(known) >= MAX_FLOATS:
+                known.clear()
+            text = known[bits] = _float_text(bits, width)
         return self.out.put_bytes(text)
 
     def _decimal(self, at):

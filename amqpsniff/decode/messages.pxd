@@ -1,3 +1,4 @@
+from amqpsniff.columns cimport Texts
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Content, Half
@@ -13,5 +14,6 @@ cdef class MessageWriter:
     cdef int write(self, Half half, Content content, int status) except? -1
     cdef int _write_flags(self, Content content, long long row) except? -1
     cdef int _write_properties(self, Half half, Content content, long long row) except? -1
-    cdef int _octet(self, int place) except? -2
+    cdef int _text(self, Texts column, long long row, long long at, int place) except? -1
+    cdef int _octet(self, long long at, int place) except? -2
     cdef int _write_body(self, Content content, int status, long long row) except? -1

@@ -116,41 +116,49 @@ class MessageWriter:
         reader: ValueReader = self.reader
         found: PropertyDecoder = self.properties
         reader.oddities = 0
+        at: cython.longlong = content.header_start + 12
         if content.header_start < 0:
             found.forget()
-        else:
-            found.locate(reader, content.class_id, content.header_start + 12, content.header_end)
-        copy_text(out.content_type, row, reader, found.starts[0], found.lengths[0])
-        copy_text(out.content_encoding, row, reader, found.starts[1], found.lengths[1])
+        elif content.located != found.located:
+            found.locate(reader, content.class_id, at, content.header_end)
+        self._text(out.content_type, row, at, 0)
+        self._text(out.content_encoding, row, at, 1)
         if found.starts[2] >= 0:
             out.headers.begin(row)
-            reader.put_table(found.starts[2], found.starts[2] + found.lengths[2])
+            reader.put_table(at + found.starts[2], at + found.starts[2] + found.lengths[2])
             out.headers.end()
-        out.delivery_mode.values[row] = self._octet(3)
-        out.priority.values[row] = self._octet(4)
-        copy_text(out.correlation_id, row, reader, found.starts[5], found.lengths[5])
-        copy_text(out.reply_to, row, reader, found.starts[6], found.lengths[6])
-        copy_text(out.expiration, row, reader, found.starts[7], found.lengths[7])
-        copy_text(out.message_id, row, reader, found.starts[8], found.lengths[8])
+        out.delivery_mode.values[row] = self._octet(at, 3)
+        out.priority.values[row] = self._octet(at, 4)
+        self._text(out.correlation_id, row, at, 5)
+        self._text(out.reply_to, row, at, 6)
+        self._text(out.expiration, row, at, 7)
+        self._text(out.message_id, row, at, 8)
         out.message_timestamp.values[row] = _NULL
         if found.starts[9] >= 0:
-            ms: cython.longlong = reader.timestamp_ms(found.starts[9])
+            ms: cython.longlong = reader.timestamp_ms(at + found.starts[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
-        copy_text(out.type, row, reader, found.starts[10], found.lengths[10])
-        copy_text(out.user_id, row, reader, found.starts[11], found.lengths[11])
-        copy_text(out.app_id, row, reader, found.starts[12], found.lengths[12])
-        copy_text(out.cluster_id, row, reader, found.starts[13], found.lengths[13])
+        self._text(out.type, row, at, 10)
+        self._text(out.user_id, row, at, 11)
+        self._text(out.app_id, row, at, 12)
+        self._text(out.cluster_id, row, at, 13)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
                 where = (half, content.channel, content.number, content.ts_ns)
                 self.report(code, *where, "properties")
         return 0
 
-    def _octet(self, place):
+    def _text(self, column, row, at, place):
+        """Write the property at a place of the list at `at`, when it is there."""
+        start: cython.longlong = self.properties.starts[place]
+        if start < 0:
+            return 0
+        return copy_text(column, row, self.reader, at + start, self.properties.lengths[place])
+
+    def _octet(self, at, place):
         """The value of a one-octet property; -1 when it is absent."""
         start: cython.longlong = self.properties.starts[place]
-        return self.reader.data[start] if start >= 0 else -1
+        return self.reader.data[at + start] if start >= 0 else -1
 
     def _write_body(self, content, status, row):
         """Write the body and its hash, where they were asked for."""

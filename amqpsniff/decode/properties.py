@@ -34,12 +34,16 @@ _BIT = cython.declare(cython.int, 98)
 
 
 class PropertyDecoder:
-    """Finds the properties of a content header; one object serves all headers in turn."""
+    """Finds the properties of a content header; one object serves all headers in turn.
+
+    `located` counts them: who remembers it can tell whether what is noted is still his.
+    """
 
     def __init__(self):
         self.starts = memoryview(bytearray(8 * 16)).cast("q")
         self.lengths = memoryview(bytearray(8 * 16)).cast("q")
         self.plans = {}
+        self.located = 0
         self.class_id = -1
         self.types = b""
         self.places = b""
@@ -64,7 +68,7 @@ class PropertyDecoder:
         return 0
 
     def locate(self, reader, class_id, at, end):
-        """Note where each property of the list at `at` (its flags) is.
+        """Note where each property of the list at `at` (its flags) is, counted from there.
 
         Answers `EXACT`, `CUT` (octets ran out), `TRAILING` (octets left over) or
         `UNDEFINED_FLAGS` (a flag is set that the class has no property for).
@@ -72,6 +76,8 @@ class PropertyDecoder:
         if class_id != self.class_id:
             self._select(class_id)
         self.forget()
+        self.located += 1
+        base: cython.longlong = at
         if at + 2 > end:
             return CUT
         flags: cython.int = reader.u16(at)
@@ -93,14 +99,14 @@ class PropertyDecoder:
             if i >= count:
                 answer = UNDEFINED_FLAGS
                 continue
-            at = self._one(reader, i, at, end)
+            at = self._one(reader, i, at, end, base)
             if at < 0:
                 return CUT
         if at < end and answer == EXACT:
             return TRAILING
         return answer
 
-    def _one(self, reader, i, at, end):
+    def _one(self, reader, i, at, end, base):
         """Note property `i` at `at`; position after it, -2 when it is cut."""
         kind: cython.int = self.types[i]
         place: cython.int = self.places[i]
@@ -121,6 +127,6 @@ class PropertyDecoder:
             length = 4 + reader.u32(at)
         if start + length > end:
             return -2
-        self.starts[place] = start
+        self.starts[place] = start - base
         self.lengths[place] = length
         return start + length

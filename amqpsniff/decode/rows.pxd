@@ -3,6 +3,7 @@ from amqpsniff.decode.arguments cimport ArgumentDecoder
 from amqpsniff.decode.values cimport ValueReader
 
 cpdef int copy_text(Texts column, long long row, ValueReader reader, long long start, long long count) except? -1
+cpdef int copy_plain(Texts column, long long row, ValueReader reader, long long start, long long count) except? -1
 cpdef int put_text(Texts column, long long row, bytes octets) except? -1
 
 cdef class FrameRows:

@@ -33,15 +33,21 @@ def copy_text(column, row, reader, start, count):
     if start < 0:
         return 0
     column.begin(row)
-    i: cython.longlong = start
-    while i < start + count and reader.data[i] < 128:
-        i += 1
-    if i < start + count and not reader.is_text(i, start + count - i):
+    if not reader.is_ascii(start, count) and not reader.is_text(start, count):
         octets: bytes = bytes(reader.data[start : start + count])
         reader.oddities |= NOT_UTF8
         column.put_bytes(octets.decode(errors="replace").encode())
     else:
         reader.copy_to(column, start, count)
+    return column.end()
+
+
+def copy_plain(column, row, reader, start, count):
+    """Write octets of a reader that are known to be ASCII to a row; nothing when `start` < 0."""
+    if start < 0:
+        return 0
+    column.begin(row)
+    reader.copy_to(column, start, count)
     return column.end()
 
 
@@ -53,12 +59,13 @@ def put_text(column, row, octets):
 
 
 class FrameRows:
-    """Rows of the `frames` table, one per frame; `rows_expected` of them are made room for.
+    """Rows of the `frames` table, one per frame; `rows_expected` of them, and
+    `octets_expected` of arguments, are made room for.
 
     When they are not `wanted`, rows are written over one another and none is there in the end.
     """
 
-    def __init__(self, rows_expected=FIRST_ROWS, wanted=True):
+    def __init__(self, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
         self.rows = 0
         self.wanted = wanted
         self.capacity = 0
@@ -76,7 +83,7 @@ class FrameRows:
         self.stream_offset = Integers()
         self.size = Integers()
         self.delivery_tag = Integers()
-        self.arguments = Texts()
+        self.arguments = Texts(octets_expected)
         self.exchange = Texts()
         self.routing_key = Texts()
         self.queue = Texts()
@@ -136,10 +143,16 @@ class FrameRows:
         self.reply_code.values[row] = decoder.reply_code
         self.delivery_tag.values[row] = decoder.delivery_tag
         self.arguments.end()
-        copy_text(self.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
-        copy_text(self.routing_key, row, reader, decoder.starts[2], decoder.lengths[2])
-        copy_text(self.queue, row, reader, decoder.starts[3], decoder.lengths[3])
-        copy_text(self.consumer_tag, row, reader, decoder.starts[4], decoder.lengths[4])
+        if decoder.plain:
+            copy_plain(self.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
+            copy_plain(self.routing_key, row, reader, decoder.starts[2], decoder.lengths[2])
+            copy_plain(self.queue, row, reader, decoder.starts[3], decoder.lengths[3])
+            copy_plain(self.consumer_tag, row, reader, decoder.starts[4], decoder.lengths[4])
+        else:
+            copy_text(self.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
+            copy_text(self.routing_key, row, reader, decoder.starts[2], decoder.lengths[2])
+            copy_text(self.queue, row, reader, decoder.starts[3], decoder.lengths[3])
+            copy_text(self.consumer_tag, row, reader, decoder.starts[4], decoder.lengths[4])
         if decoder.safe_text is None:
             copy_text(self.reply_text, row, reader, decoder.starts[5], decoder.lengths[5])
         else:

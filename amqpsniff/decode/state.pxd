@@ -14,7 +14,7 @@ cdef class Content:
     cdef public bint too_large, lossy
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
-    cdef public long long header_start, header_end
+    cdef public long long header_start, header_end, located
     cdef public long long body_size, body_seen, body_missing
     cdef public long long exchange_start, exchange_length, key_start, key_length
     cdef public long long tag_start, tag_length, text_start, text_length

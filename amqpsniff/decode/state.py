@@ -114,6 +114,7 @@ class Content:
         self.store.used = 0
         self.header_start = -1
         self.header_end = -1
+        self.located = -1
         self.body_size = _NULL
         self.body_seen = 0
         self.body_missing = 0

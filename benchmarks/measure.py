@@ -1,0 +1,46 @@
+"""Whole processes, measured from outside: wall and CPU seconds, and the most memory they held."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from typing import NamedTuple
+
+
+class Run(NamedTuple):
+    """One finished process: seconds, CPU seconds, megabytes resident at most, exit status."""
+
+    wall: float
+    cpu: float
+    megabytes: float
+    status: int
+
+
+def run(command: list[str], core: int | None = 0) -> Run:
+    """Run a command with its output thrown away, on one core unless `core` is None."""
+
+    def pin() -> None:
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+
+    begin = time.perf_counter()
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=pin
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - begin
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, process.returncode)
+
+
+def median(values: list[float]) -> float:
+    """The middle value."""
+    return sorted(values)[len(values) // 2]
+
+
+def compare(ours: list[str], theirs: list[str], rounds: int) -> tuple[list[Run], list[Run]]:
+    """Both commands in turn, after one round that does not count for ours."""
+    run(ours)
+    pairs = [(run(ours), run(theirs)) for _ in range(rounds)]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
