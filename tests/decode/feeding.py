@@ -1,7 +1,7 @@
 """Octets into a decoder without packets, and packets into a pipeline, for the tests of decoding.
 
-A `Stream` is one half-stream of a capture as reassembly gave it; `Decoded` is what a decoder made of
-some octets, kept as raw columns so that thousands of runs can be compared exactly.
+A `Stream` is one half-stream of a capture as reassembly gave it. `Feeder` and `run_…` decode once;
+`Runs` decodes thousands of times and compares rows as strings, for exhaustive loops.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Talk:
-    """A conversation as the decoder needs it; direction 0 is the client's unless `ports` say not."""
+    """A conversation as the decoder needs it; direction 0 is the client's."""
 
     syn_seen: bool = True
     a: str = "10.0.0.1:40000"
