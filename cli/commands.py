@@ -12,7 +12,7 @@ import typer
 
 from amqpsniff import __version__
 
-COMMANDS = ("inspect", "messages", "export", "bodies", "spec")
+COMMANDS = ("inspect", "summary", "messages", "export", "bodies", "spec")
 """Every command has the name of its module in this package and of the function in it, in the
 order in which the help lists them."""
 

@@ -78,19 +78,9 @@ class Input:
 
 
 @dataclasses.dataclass
-class Rows:
-    """Which rows are wanted."""
+class Scope:
+    """Which part of the traffic is wanted."""
 
-    where: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQL",
-            help="Only rows for which this expression over the table's columns is true, such as "
-            "\"method = 'basic.publish' AND exchange = 'orders'\".",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
-    ] = None
     connection: Annotated[
         str | None,
         typer.Option(
@@ -128,6 +118,22 @@ class Rows:
         typer.Option(
             metavar="TIME",
             help="Only before this time.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None
+
+
+@dataclasses.dataclass
+class Rows(Scope):
+    """Which rows of a table are wanted."""
+
+    where: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            help="Only rows for which this expression over the table's columns is true, such as "
+            "\"method = 'basic.publish' AND exchange = 'orders'\".",
             rich_help_panel=ROWS,
             show_default=False,
         ),

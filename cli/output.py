@@ -38,6 +38,11 @@ class Output:
         """Whether whole addresses and dates would leave too little of a line for the rest."""
         return self.width is not None and self.width < WIDE
 
+    @property
+    def room(self) -> int:
+        """Columns for what is laid out: those of the terminal, or as many as it takes."""
+        return self.width or UNCUT
+
     def lines(self, lines: Iterable[str]) -> None:
         """Write lines at once; on a terminal they are seen at once."""
         text = "\n".join(lines)
@@ -55,7 +60,7 @@ class Output:
 
         console = Console(
             file=StringIO(),
-            width=self.width or UNCUT,
+            width=self.room,
             color_system="standard" if self.paint.colour else None,
             force_terminal=self.paint.colour,
             no_color=not self.paint.colour,

@@ -5,7 +5,7 @@ Findings about the capture itself go to standard error when the pass is over, on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .entry import FAILED, complain
@@ -52,7 +52,7 @@ class Reading:
     def rows(
         self,
         *tables: str,
-        columns: dict[str, Collection[str]] | None = None,
+        columns: Mapping[str, Collection[str]] | None = None,
         progress: bool = False,
     ) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch); strings that repeat stay encoded.
@@ -64,7 +64,8 @@ class Reading:
         some = False
         with Progress(progress and not self.options.quiet) as bar:
             named = dict.fromkeys((*tables, "findings"))
-            for table, batch in self.capture.tables(*named, encoded=True, columns=columns):
+            wanted = dict(columns) if columns is not None else None
+            for table, batch in self.capture.tables(*named, encoded=True, columns=wanted):
                 bar.at(self.capture.totals.packets)
                 if table == "findings":
                     self.findings = batch.to_pylist()
@@ -102,7 +103,9 @@ class Reading:
 
 
 def _said(finding: dict[str, Any]) -> str:
-    name, detail = finding["capture"], finding["detail"] or finding["title"]
+    name, detail = finding["capture"], finding["detail"]
+    if not detail or not finding["code"].startswith("capture-"):
+        detail = ": ".join(filter(None, (finding["title"], detail)))
     return detail if not name or detail.startswith(name) else f"{name}: {detail}"
 
 

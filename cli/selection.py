@@ -1,4 +1,4 @@
-"""Which rows of a table are wanted: the options `Rows`, applied to record batches."""
+"""Which rows of a table are wanted: the options `Scope` and `Rows`, applied to record batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import times
 
 if TYPE_CHECKING:
-    from .options import Rows
+    from .options import Scope
 
 
 class Selection:
@@ -18,10 +18,13 @@ class Selection:
     when the first batch comes.
     """
 
-    def __init__(self, rows: Rows, table: str, started: Callable[[], int | None]) -> None:
+    def __init__(self, rows: Scope, table: str, started: Callable[[], int | None]) -> None:
+        from .options import Rows
+
         self.rows = rows
         self.table = table
-        self.left = rows.limit
+        self.where = rows.where if isinstance(rows, Rows) else None
+        self.left = rows.limit if isinstance(rows, Rows) else None
         self._started = started
         self._from = times.parse(rows.from_, "from") if rows.from_ else None
         self._to = times.parse(rows.to, "to") if rows.to else None
@@ -34,13 +37,13 @@ class Selection:
     @property
     def needs_all_columns(self) -> bool:
         """Whether any column may be asked for by `--where`."""
-        return self.rows.where is not None
+        return self.where is not None
 
     def of(self, batch: Any) -> Any:
         """The wanted rows of a batch, as a batch that may be empty."""
         for holds in self._masks():
             batch = batch.filter(holds(batch))
-        if self.rows.where is not None and batch.num_rows:
+        if self.where is not None and batch.num_rows:
             batch = self._where(batch)
         if self.left is not None:
             batch = batch.slice(0, self.left)
@@ -49,17 +52,17 @@ class Selection:
 
     def check(self) -> None:
         """Raise FilterError for an expression that cannot be evaluated, before anything is read."""
-        if self.rows.where is not None:
+        if self.where is not None:
             from amqpsniff.tables.query import filtered
             from amqpsniff.tables.schema import schema_of
 
-            list(filtered((), schema_of(self.table), self.rows.where))
+            list(filtered((), schema_of(self.table), self.where))
 
     def _where(self, batch: Any) -> Any:
         from amqpsniff.tables.query import filtered
 
-        assert self.rows.where is not None
-        kept = list(filtered([batch], batch.schema, self.rows.where))
+        assert self.where is not None
+        kept = list(filtered([batch], batch.schema, self.where))
         return kept[0] if kept else batch.slice(0, 0)
 
     def _masks(self) -> Iterator[Callable[[Any], Any]]:

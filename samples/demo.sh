@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# What `make demo` runs, with amqpsniff on PATH.
+# What `make demo` runs, with amqpsniff and its Python first on PATH.
 set -eu
 cd "$(dirname "$0")"
+out=${1:-../build/demo}
+mkdir -p "$out"
 
 run() {
     printf '\n$ %s\n' "$*"
@@ -9,3 +11,13 @@ run() {
 }
 
 run amqpsniff --version
+run amqpsniff inspect blocked.pcap --limit 12
+run amqpsniff messages aiopika_rpc.pcap --limit 8
+run amqpsniff export pika_mix.pcap --table messages --format parquet -o "$out/messages.parquet"
+run amqpsniff export lost.pcap --table findings --format ndjson
+
+if command -v java >/dev/null 2>&1 && python -c 'import pyspark' 2>/dev/null; then
+    run python -m amqpsniff.spark_jobs.traffic pika_mix.pcap node.pcap aiopika_rpc.pcap --rows 8
+else
+    echo "skipped: the Spark batch (it needs Java 17 and the extra \`spark\`)"
+fi

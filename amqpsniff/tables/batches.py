@@ -1,156 +1,197 @@
 """Arrow batches from the decoder's columns, mostly without copying.
 
 Strings that repeat (method, connection, …) come from the decoder as codes and stay dictionary
-encoded here, which is what Parquet wants; `plain` turns a batch into the types of `schema`.
+encoded here, which is what the writers want; `plain` turns a batch into the types of `schema`. Only
+the columns asked for are made. Arrow's compute functions and its conversion of Python lists are
+kept away from the batches: the first take longer than the rows, the second imports pandas where
+there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from amqpsniff.columns import NULL, Codes, Integers, Texts
+from amqpsniff.columns import NULL, Integers, Texts
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
 from amqpsniff.spec import FRAME_TYPES, METHODS
-from amqpsniff.tables.schema import FINDINGS, FRAMES, MESSAGES, TIMESTAMP, schema_of
+from amqpsniff.tables import bitmaps
+from amqpsniff.tables.schema import FINDINGS, FRAMES, MESSAGES, schema_of
 
-_NULL = pa.scalar(NULL, pa.int64())
-_SENDERS = pa.array(["client", "server"])
-_STATUSES = pa.array(STATUS_NAMES)
-_METHOD_NAMES = [method.name for method in METHODS]
+Connections = Sequence[tuple[str, str | None, str | None]]
+
+_ENCODED = pa.dictionary(pa.int32(), pa.string())
+
+# The decoder's column that a column of the table is made from, where it has another name.
+_SOURCES = {
+    "connection_id": "connection",
+    "client": "connection",
+    "server": "connection",
+    "timestamp": "ts_ns",
+}
 
 
-def _frame_type_names() -> pa.Array:
+def _strings(values: Iterable[str | None]) -> pa.Array:
+    """A string array of a few values."""
+    listed = list(values)
+    nulls = listed.count(None)
+    # A file name may hold octets that are not UTF-8.
+    pieces = [(value or "").encode(errors="backslashreplace") for value in listed]
+    offsets = array("i", accumulate(map(len, pieces), initial=0))
+    bitmap = None
+    if nulls:
+        valid = bytearray(value is not None for value in listed)
+        bitmap = pa.py_buffer(bitmaps.of_octets(valid, len(valid)))
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(b"".join(pieces))]
+    return pa.Array.from_buffers(pa.string(), len(listed), buffers, nulls)
+
+
+def _frame_type_names() -> Iterable[str]:
     """Name of every frame-type code: 0 to 255, and 256 for a protocol header."""
     known = {row.code: row.name for row in FRAME_TYPES}
-    names = [known.get(code, f"type-{code}") for code in range(256)]
-    return pa.array([*names, "protocol-header"])
+    yield from (known.get(code, f"type-{code}") for code in range(256))
+    yield "protocol-header"
 
 
-_FRAME_TYPES = _frame_type_names()
+_METHOD_NAMES = [method.name for method in METHODS]
+_WORDS = {
+    "sender": _strings(["client", "server"]),
+    "frame_type": _strings(_frame_type_names()),
+    "method": _strings(_METHOD_NAMES),
+    "status": _strings(STATUS_NAMES),
+}
 
 
-def _integers(column: Integers, rows: int) -> pa.Array:
-    array = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(column.take())])
-    absent = pc.equal(array, _NULL)
-    return pc.if_else(absent, None, array) if pc.any(absent).as_py() else array
+class _Columns:
+    """Makes columns of one batch; each of the decoder's columns is taken once, when it is wanted.
+
+    `words` are the strings that the codes of a column stand for, by the column's name.
+    """
+
+    def __init__(self, source: Mapping[str, Any], rows: int, words: Mapping[str, Any]) -> None:
+        self._source = source
+        self._rows = rows
+        self._words = words
+        self._taken: dict[str, tuple[Any, Any, int]] = {}
+
+    def make(self, name: str, kind: pa.DataType) -> pa.Array:
+        """The column of that name and type; null throughout when the decoder has none."""
+        source = _SOURCES.get(name, name)
+        column = self._source.get(source)
+        if column is None:
+            return pa.nulls(self._rows, kind)
+        if isinstance(column, Texts):
+            return self._texts(column, kind)
+        storage, bitmap, nulls = self._take(source, column)
+        if name in self._words:
+            if nulls == self._rows:
+                return pa.nulls(self._rows, _ENCODED)
+            codes = self._array(pa.int32(), storage, bitmap, nulls)
+            return pa.DictionaryArray.from_arrays(codes, self._words[name], safe=False)
+        if name == "timestamp":
+            storage = bitmaps.microseconds(storage, self._rows)
+        elif kind == pa.bool_():
+            storage = bitmaps.of_truths(storage, self._rows)
+        return self._array(kind, storage, bitmap, nulls)
+
+    def _take(self, source: str, column: Any) -> tuple[Any, Any, int]:
+        """Storage, bitmap and number of nulls of a column of numbers."""
+        taken = self._taken.get(source)
+        if taken is None:
+            of = bitmaps.of_integers if isinstance(column, Integers) else bitmaps.of_codes
+            storage = column.take()
+            taken = self._taken[source] = (storage, *of(storage, self._rows))
+        return taken
+
+    def _texts(self, column: Texts, kind: pa.DataType) -> pa.Array:
+        offsets, valid, octets, values = column.take(self._rows)
+        nulls = self._rows - values
+        bitmap = bitmaps.of_octets(valid, self._rows) if 0 < nulls < self._rows else None
+        return self._array(kind, offsets, bitmap, nulls, octets)
+
+    def _array(
+        self, kind: pa.DataType, storage: Any, bitmap: Any, nulls: int, *more: Any
+    ) -> pa.Array:
+        if nulls == self._rows:
+            return pa.nulls(self._rows, kind)
+        buffers = [None if one is None else pa.py_buffer(one) for one in (bitmap, storage, *more)]
+        return pa.Array.from_buffers(kind, self._rows, buffers, nulls)
 
 
-def _codes(column: Codes, rows: int) -> pa.Array:
-    array = pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(column.take())])
-    absent = pc.less(array, 0)
-    return pc.if_else(absent, None, array) if pc.any(absent).as_py() else array
-
-
-def _dictionary(column: Codes, rows: int, values: pa.Array) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(_codes(column, rows), values)
-
-
-def _texts(column: Texts, rows: int, kind: pa.DataType) -> pa.Array:
-    offsets, valid, octets, values = column.take(rows)
-    if not values:
-        return pa.nulls(rows, kind)
-    bitmap = None
-    if values < rows:
-        flags = pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(valid)])
-        bitmap = flags.cast(pa.bool_()).buffers()[1]
-    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(octets)]
-    return pa.Array.from_buffers(kind, rows, buffers, rows - values)
-
-
-def _places(
-    columns: dict[str, Any], rows: int, connections: Sequence[tuple[str, str, str]]
-) -> dict[str, pa.Array]:
-    """The columns that say where and when a row is."""
-    codes = _codes(columns["connection"], rows)
+def _batch(
+    schema: pa.Schema,
+    rows: FrameRows | MessageRows,
+    connections: Connections,
+    captures: Sequence[str],
+    method_names: Sequence[str] = (),
+) -> pa.RecordBatch:
+    """The columns of a schema as a batch."""
     ids, clients, servers = zip(*connections, strict=True) if connections else ((), (), ())
-    ts_ns = _integers(columns["ts_ns"], rows)
-    return {
-        "ts_ns": ts_ns,
-        "timestamp": pc.divide(ts_ns, 1000).cast(TIMESTAMP),
-        "connection_id": pa.DictionaryArray.from_arrays(codes, pa.array(ids, pa.string())),
-        "client": pa.DictionaryArray.from_arrays(codes, pa.array(clients, pa.string())),
-        "server": pa.DictionaryArray.from_arrays(codes, pa.array(servers, pa.string())),
-        "sender": _dictionary(columns["sender"], rows, _SENDERS),
+    words = _WORDS | {
+        "capture": _strings(captures),
+        "connection_id": _strings(ids),
+        "client": _strings(clients),
+        "server": _strings(servers),
     }
-
-
-def _batch(schema: pa.Schema, arrays: dict[str, pa.Array], rows: int) -> pa.RecordBatch:
-    """Arrays by name, in the schema's order; columns that nobody made are null."""
-    columns = [
-        arrays[field.name] if field.name in arrays else pa.nulls(rows, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=schema.names)
+    if method_names:
+        words["method"] = _strings([*_METHOD_NAMES, *method_names])
+    columns = _Columns(rows.columns(), rows.rows, words)
+    arrays = [columns.make(field.name, field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 
 def frame_batch(
     frames: FrameRows,
-    connections: Sequence[tuple[str, str, str]],
+    connections: Connections,
     captures: Sequence[str],
     method_names: Sequence[str],
+    schema: pa.Schema = FRAMES,
 ) -> pa.RecordBatch:
-    """The `frames` table's rows; string columns that repeat are dictionary encoded."""
-    rows = frames.rows
-    columns = frames.columns()
-    methods = pa.array([*_METHOD_NAMES, *method_names])
-    arrays = _places(columns, rows, connections) | {
-        "capture": _dictionary(columns["capture"], rows, pa.array(captures, pa.string())),
-        "frame_type": _dictionary(columns["frame_type"], rows, _FRAME_TYPES),
-        "method": _dictionary(columns["method"], rows, methods),
-        "channel": _codes(columns["channel"], rows),
-        "reply_code": _codes(columns["reply_code"], rows),
-    }
-    for name in ("packet_number", "stream_offset", "size", "delivery_tag"):
-        arrays[name] = _integers(columns[name], rows)
-    for name in ("arguments", "exchange", "routing_key", "queue", "consumer_tag", "reply_text"):
-        arrays[name] = _texts(columns[name], rows, pa.string())
-    return _batch(FRAMES, arrays, rows)
+    """The `frames` table's rows, or some columns of them; strings that repeat are encoded."""
+    return _batch(schema, frames, connections, captures, method_names)
 
 
 def message_batch(
     messages: MessageRows,
-    connections: Sequence[tuple[str, str, str]],
+    connections: Connections,
     captures: Sequence[str],
+    schema: pa.Schema = MESSAGES,
 ) -> pa.RecordBatch:
-    """The `messages` table's rows; string columns that repeat are dictionary encoded."""
-    rows = messages.rows
-    columns = messages.columns()
-    arrays = _places(columns, rows, connections) | {
-        "capture": _dictionary(columns["capture"], rows, pa.array(captures, pa.string())),
-        "method": _dictionary(columns["method"], rows, pa.array(_METHOD_NAMES)),
-        "status": _dictionary(columns["status"], rows, _STATUSES),
-    }
-    for name in ("channel", "reply_code", "delivery_mode", "priority"):
-        arrays[name] = _codes(columns[name], rows)
-    for name in ("redelivered", "mandatory", "immediate"):
-        arrays[name] = _codes(columns[name], rows).cast(pa.bool_())
-    for name in MessageRows.INTEGERS:
-        if name not in arrays:
-            arrays[name] = _integers(columns[name], rows)
-    arrays["message_timestamp"] = arrays["message_timestamp"].cast(TIMESTAMP)
-    for name in MessageRows.TEXTS:
-        arrays[name] = _texts(columns[name], rows, MESSAGES.field(name).type)
-    return _batch(MESSAGES, arrays, rows)
+    """The `messages` table's rows, or some columns of them; strings that repeat are encoded."""
+    return _batch(schema, messages, connections, captures)
 
 
-def finding_batch(findings: Iterable[Finding]) -> pa.RecordBatch:
-    """The `findings` table's rows."""
-    rows = []
-    for finding in findings:
-        row = {name: getattr(finding, name, None) for name in FINDINGS.names}
-        row["severity"] = finding.kind.severity
-        row["title"] = finding.kind.title
-        row["advice"] = finding.kind.advice
-        if finding.ts_ns is not None:
-            row["timestamp"] = finding.ts_ns // 1000
-        rows.append(row)
-    return pa.RecordBatch.from_pylist(rows, schema=FINDINGS)
+def finding_batch(findings: Iterable[Finding], schema: pa.Schema = FINDINGS) -> pa.RecordBatch:
+    """The `findings` table's rows, or some columns of them; nothing is encoded."""
+    listed = list(findings)
+    arrays = [_finding_column(listed, field.name, field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+def _finding_column(findings: list[Finding], name: str, kind: pa.DataType) -> pa.Array:
+    if name == "timestamp":
+        times = (finding.ts_ns for finding in findings)
+        values: list[Any] = [None if time is None else time // 1000 for time in times]
+    elif name in ("severity", "title", "advice"):
+        values = [getattr(finding.kind, name) for finding in findings]
+    else:
+        values = [getattr(finding, name) for finding in findings]
+    if kind == pa.string():
+        return _strings(values)
+    storage = bytearray(array("q", [NULL if value is None else value for value in values]))
+    bitmap, nulls = bitmaps.of_integers(storage, len(values))
+    if nulls == len(values):
+        return pa.nulls(len(values), kind)
+    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(storage)]
+    wide = kind if kind.bit_width == 64 else pa.int64()
+    made = pa.Array.from_buffers(wide, len(values), buffers, nulls)
+    return made if wide == kind else made.cast(kind)
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -165,7 +206,9 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 class Maker:
     """Makes the batches of one table from what a pipeline gives.
 
-    `schema` is that of the batches that `make` gives when they are not `encoded`.
+    `schema` is that of the batches that `make` gives when they are not `encoded`. `columns` names
+    the columns that are wanted, in the table's order; null for all. Raises UsageError for a table
+    or a column that is not there.
     """
 
     def __init__(
@@ -175,21 +218,19 @@ class Maker:
         self.encoded = encoded
         self.schema = schema_of(table)
         if columns is not None:
-            unknown = [name for name in columns if name not in self.schema.names]
-            if unknown:
-                raise UsageError(f"no column `{unknown[0]}` in {table}")
+            for name in columns:
+                if name not in self.schema.names:
+                    known = ", ".join(self.schema.names)
+                    raise UsageError(f"{table} has no column `{name}`; it has {known}")
             self.schema = pa.schema([field for field in self.schema if field.name in columns])
 
     def make(self, taken: Any) -> pa.RecordBatch:
         """A batch from what `Pipeline.take` gave, or for `findings` from a list of them."""
         if self.table == "findings":
-            batch = finding_batch(taken)
+            return finding_batch(taken, self.schema)
+        frames, messages, *places, method_names = taken
+        if self.table == "frames":
+            batch = frame_batch(frames, *places, method_names, self.schema)
         else:
-            frames, messages, connections, captures, method_names = taken
-            if self.table == "frames":
-                batch = frame_batch(frames, connections, captures, method_names)
-            else:
-                batch = message_batch(messages, connections, captures)
-        if len(self.schema.names) < batch.num_columns:
-            batch = batch.select(self.schema.names)
+            batch = message_batch(messages, *places, self.schema)
         return batch if self.encoded else plain(batch)

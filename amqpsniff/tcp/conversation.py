@@ -28,7 +28,7 @@ def endpoint(version: int, high: int, low: int, port: int) -> Endpoint:
     """An endpoint from the integers of a segment's row."""
     if version == 4:
         packed = low.to_bytes(4, "big")
-        return Endpoint("%d.%d.%d.%d" % tuple(packed), port, packed)
+        return Endpoint(".".join(map(str, packed)), port, packed)
     v6 = IPv6Address((high & 0xFFFFFFFFFFFFFFFF) << 64 | low & 0xFFFFFFFFFFFFFFFF)
     return Endpoint(str(v6), port, v6.packed)
 
@@ -119,7 +119,7 @@ class Conversation:
 
     @property
     def retransmissions(self) -> tuple[int, int]:
-        """Segments whose octets had come before, by direction; copies of one packet do not count."""
+        """Segments whose octets had come before, by direction; not copies of one packet."""
         return self.halves[0].retransmissions, self.halves[1].retransmissions
 
     @property

@@ -35,8 +35,7 @@ class EventWriter:
     def _grow(self):
         rows = self.capacity * 2 + MORE_ROWS
         self.columns = [
-            column + array(column.typecode, [0]) * (rows - self.capacity)
-            for column in self.columns
+            column + array(column.typecode, [0]) * (rows - self.capacity) for column in self.columns
         ]
         return self._look(rows)
 

@@ -2,11 +2,12 @@
 """Conversations beyond the ordinary segment: beginnings, ends, holes, deadlines.
 
 `Reassembler` finds the conversation of a segment and does the ordinary ones itself; the rest comes
-here, segment by segment. `unusual` takes them in this order: SYN, whether the segment is possible at
-all, acknowledgement, RST, payload, FIN; then it looks whether a hole is overdue or the end reached.
+here, segment by segment. `unusual` takes them in this order: SYN, whether the segment is possible
+at all, acknowledgement, RST, payload, FIN; then it looks whether a hole is overdue or the end
+reached.
 
-Deadlines stand in one heap. An entry is only a reason to look: whether something is due is read from
-the half-stream's own state, so entries that were overtaken by events need not be removed.
+Deadlines stand in one heap. An entry is only a reason to look: whether something is due is read
+from the half-stream's own state, so entries that were overtaken by events need not be removed.
 """
 
 import heapq
@@ -89,7 +90,7 @@ class Follower:
         return self.keys.get(self._key(at), -1)
 
     def unknown(self, rows, at, number, ts_ns):
-        """A segment of no open conversation: it opens one, or is none's. Gives its half-stream or -1."""
+        """A segment of no open conversation: gives the half-stream it opens, or -1."""
         flags: cython.int = rows[at + 8]
         if flags & RST or not (flags & SYN or rows[at + 12] > 0):
             return -1

@@ -26,7 +26,7 @@ class Whole(NamedTuple):
 
 
 class _Partial:
-    """The fragments of one packet: disjoint ranges in order, `length` once the last one is known."""
+    """The fragments of one packet: disjoint ranges in order; `length` is -1 while not known."""
 
     __slots__ = ("first_ns", "starts", "ends", "pieces", "length", "protocol", "count", "held")
 

@@ -134,7 +134,7 @@ class HalfStream:
         return self.fin_offset >= 0 and self.next_offset == self.fin_offset
 
     def needs_care(self, other):
-        """Whether the next segment may be other than ordinary, `other` being the other direction."""
+        """Whether the next segment may not be ordinary; `other` is the other direction."""
         if self.next_seq < 0 or self.strange > 0 or (self.held is not None and self.held):
             return True
         return other.next_seq < 0 and self.isn >= 0 and self.next_offset == 0
@@ -247,7 +247,7 @@ class HalfStream:
         return self._advance(octets)
 
     def _drain(self, number, ts_ns, seen):
-        """Hand on what is held and has become next: the packet that filled the hole made it known."""
+        """Hand on what is held and has become next, as of the packet that filled the hole."""
         for piece in self.held.take_run(self.next_offset):
             self._deliver_piece(piece, number, ts_ns, seen)
         return 0
@@ -266,7 +266,7 @@ class HalfStream:
         )
 
     def hole_end(self):
-        """Where the hole at `next_offset` ends: at octets held or at the FIN; -1 if there is none."""
+        """Where the hole at `next_offset` ends, at octets held or at the FIN; -1 for no hole."""
         if self.held is not None and self.held:
             return self.held.first
         return self.fin_offset if self.fin_offset > self.next_offset else -1
@@ -310,7 +310,7 @@ class HalfStream:
         )
 
     def give_up(self, until, seen):
-        """Make gaps of the holes that end at `until` or before, and hand on what lies behind them."""
+        """Make gaps of the holes that end at `until` or before; hand on what lies behind."""
         end: cython.longlong = self.hole_end()
         while 0 <= end <= until:
             if self.held is None or not self.held:
@@ -333,7 +333,7 @@ class HalfStream:
         return self.delivered_number, self.delivered_ns
 
     def flush(self, number, ts_ns, seen):
-        """The conversation is over: give up every hole, also one before the last acknowledgement."""
+        """The conversation is over: give up every hole, and what was acknowledged but not seen."""
         missing: cython.longlong
         self.give_up(NEVER, seen)
         missing = self.acked - self.next_offset

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """SYN segments on a conversation that is known: its beginning, a copy of it, or another one's.
 
-A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A SYN
-with another number than the known one means that the endpoints are used again. In a conversation
-that was joined in the middle a SYN shortly before the first octet captured is its own, recorded late.
+A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A
+SYN with another number than the known one means that the endpoints are used again. In a
+conversation that was joined in the middle a SYN shortly before the first octet captured is its
+own, recorded late.
 """
 
 import cython

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Packets to TCP segments: one row of `FIELDS` integers per segment.
 
-Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `link` and `layers` find the
-TCP header of all other packets. What is not a followed TCP segment is counted and left. A segment
-whose first 14 octets of header were captured is a row; of less there is no telling what it was.
+Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `link` and `layers` find
+the TCP header of all other packets. What is not a followed TCP segment is counted and left. A
+segment whose first 14 octets of header were captured is a row; of less there is no telling what it
+was.
 """
 
 from array import array
@@ -220,7 +221,7 @@ class HeaderParser:
         stop: cython.longlong,
         wire_stop: cython.longlong,
     ) -> cython.longlong:
-        """Where the payload of the segment at `at` starts; -1 if it is cut, wrong or not followed."""
+        """Where the payload of the segment at `at` starts; -1 if cut, wrong or not followed."""
         start: cython.longlong
         if stop - at < 14:
             self.malformed += 1

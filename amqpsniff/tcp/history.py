@@ -96,8 +96,8 @@ class History:
         first: cython.longlong
         stop: cython.longlong
         there: cython.longlong
-        count: cython.longlong
-        for count in range(self.segments):
+        _step: cython.longlong
+        for _step in range(self.segments):
             if number < 0 or number + ROWS < self.head:
                 break
             row = (number & (ROWS - 1)) * FIELDS
@@ -123,7 +123,7 @@ class History:
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
-    """Whether two times lie within `distance`; not when one is unknown. Halved: nothing overflows."""
+    """Whether two times, if known, lie within `distance`; halved, so that nothing overflows."""
     if a == NO_TIME or b == NO_TIME:
         return 0
     if a < b:

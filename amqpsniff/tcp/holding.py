@@ -24,7 +24,7 @@ class HoldingPool:
 
 
 class Piece(NamedTuple):
-    """A range of a half-stream: `octets` may be shorter than `end - start`, cut by a snap length."""
+    """A range of a half-stream; `octets` is shorter than it when a snap length cut them."""
 
     start: int
     end: int

@@ -2,10 +2,11 @@
 """From an IP header inwards: extension headers, fragments and tunnels, to the TCP header.
 
 `Layers.walk` goes layer by layer, `MAX_LAYERS` of them at most, and keeps where it is: `at` in
-`octets`, and two ends. `end` is where the captured octets stop and `wire_end` where the packet stopped
-on the wire. Each IP header sets both from its own length, so that Ethernet padding is no payload, and
-a snap length or a rewritten record length takes nothing from the segment's true length. An IP length
-of zero is a packet caught before segmentation offload cut it: then the record's length stands.
+`octets`, and two ends. `end` is where the captured octets stop and `wire_end` where the packet
+stopped on the wire. Each IP header sets both from its own length, so that Ethernet padding is no
+payload, and a snap length or a rewritten record length takes nothing from the segment's true
+length. An IP length of zero is a packet caught before segmentation offload cut it: then the
+record's length stands.
 
 Tunnels are transparent: the innermost addresses are the conversation's. Not read: encrypted payload
 (ESP), compressed headers, GRE version 1, and UDP tunnels on other ports than the registered ones.
@@ -63,7 +64,7 @@ def _signed64(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> c
 
 
 class Layers:
-    """Where a packet's innermost header is; the caller sets `octets`, `end`, `wire_end` and `ts_ns`.
+    """Where a packet's innermost header is; the caller sets `end`, `wire_end` and `ts_ns`.
 
     `source` is -1 while `octets` are the batch's; after a packet put together from fragments it is
     where that is in `extra`. Addresses are 128 bits in two signed halves (IPv4: 0 and 32 bits).
@@ -91,18 +92,18 @@ class Layers:
         return 0
 
     def walk(self, place):
-        """Go from the IP header at `place` inwards: `TCP` with `at` at its header, or how it ends."""
-        layer: cython.int
+        """Go from the IP header at `place` to `TCP`, with `at` at its header, or to another end."""
+        _layer_number: cython.int
         kind: cython.int = cython.cast(cython.int, place >> PLACE_BITS)
         self.at = place & PLACE_MASK
-        for layer in range(MAX_LAYERS):
+        for _layer_number in range(MAX_LAYERS):
             kind = self._layer(kind)
             if kind < 0 or kind == TCP:
                 return kind
         return MALFORMED
 
     def _layer(self, kind):
-        """Read one header: an EtherType of IP, else an IP protocol; gives the next or how it ends."""
+        """Read one header, by EtherType or IP protocol; gives the next one or how it ends."""
         if kind == IPV4 or kind == 4:
             return self._ipv4()
         if kind == IPV6 or kind == 41:

@@ -19,8 +19,9 @@ class Limits(NamedTuple):
     # end. A broker with more clients than this is rare, and quiet ones are forgotten first.
     conversations: int = 65_536
 
-    # Conversations remembered after their end, so that the last acknowledgements and retransmissions
-    # of one do not open another. They follow within seconds; a record costs about 300 octets.
+    # Conversations remembered after their end, so that the last acknowledgements and
+    # retransmissions of one do not open another. They follow within seconds; a record costs about
+    # 300 octets.
     closed_conversations: int = 16_384
 
     # Octets held back behind a hole, per half-stream: more than the largest window in use

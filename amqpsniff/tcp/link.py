@@ -129,9 +129,9 @@ def _peel(
 def ip_place(octets, at, end, ethertype):
     """The place of the IP header below `ethertype`, whose contents start at `at`; or `NOT_IP`."""
     place: cython.longlong = _place(ethertype, at)
-    tag: cython.int
+    _tag: cython.int
     kind: cython.int
-    for tag in range(MAX_TAGS):
+    for _tag in range(MAX_TAGS):
         kind = cython.cast(cython.int, place >> PLACE_BITS)
         if kind == IPV4 or kind == IPV6:
             return place

@@ -2,16 +2,16 @@
 """TCP reassembly: batches of packets in, events of conversations out.
 
 The ordinary segment, the next one of its half-stream with nothing missing on either side, goes
-through one loop: its conversation is found in a small cache, one event row is written, counters move.
-Everything else (a new conversation, SYN, FIN, RST, a hole, a retransmission, a cut payload) leaves
-the loop for `_unusual` and the modules beside this one.
+through one loop: its conversation is found in a small cache, one event row is written, counters
+move. Everything else (a new conversation, SYN, FIN, RST, a hole, a retransmission, a cut payload)
+leaves the loop for `Follower.unusual` and the modules beside this one.
 
 Events come in the order in which the packets made them known, and depend on the packets only, never
 on how these came in batches. Time is the packets' own: a hole's or an end's deadline passes when a
 packet of any conversation shows a later time.
 
-When a conversation is opened: by a SYN, by the answer to one, or by payload. When it is closed: by a
-RST that is possible where it stands; when both FINs were reached and acknowledged (or some time
+When a conversation is opened: by a SYN, by the answer to one, or by payload. When it is closed: by
+a RST that is possible where it stands; when both FINs were reached and acknowledged (or some time
 after); when its endpoints are used again with another initial sequence number; when three segments
 in a row agree on a place where it cannot be; by the limit on conversations; by `finish`.
 """
@@ -41,15 +41,16 @@ SYN_FIN_RST = cython.declare(cython.int, 7)
 ACK = cython.declare(cython.int, 16)
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
-# Packets whose headers are read at once: their rows (112 octets each) stay in the second-level cache.
+# Packets whose headers are read at once: their rows (112 octets each) stay in the second-level
+# cache.
 CHUNK = cython.declare(cython.longlong, 1024)
 
 # Columns of a segment's row (named in `amqpsniff.tcp.headers`).
 FIELDS = cython.declare(cython.longlong, 14)
 
-# Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all, of
-# which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set of
-# addresses gains nothing.
+# Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all,
+# of which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set
+# of addresses gains nothing.
 CELLS = cython.declare(cython.longlong, 16_384)
 CELL = cython.declare(cython.longlong, 6)
 
@@ -61,8 +62,8 @@ SPARE_EVENTS = cython.declare(cython.longlong, 8)
 class Reassembler:
     """Batches of packets in, batches of TCP events out: `feed` for each, `finish` after the last.
 
-    `ports`: only conversations that have one of them are followed; null for all. `limits`: bounds,
-    for tests and unusual machines. Nothing a packet contains raises.
+    `ports`: only conversations that have one of them are followed; null for all. `limits`: other
+    bounds than the usual ones. Nothing a packet contains raises.
     """
 
     parser: object
@@ -76,7 +77,8 @@ class Reassembler:
     packets: cython.longlong
     segments: cython.longlong
 
-    def __init__(self, ports: frozenset[int] | None = None, limits: Limits = Limits()) -> None:
+    def __init__(self, ports: frozenset[int] | None = None, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
         self.fragments = Fragments(limits)
         self.parser = HeaderParser(ports, self.fragments)
         self.follower = Follower(limits)
@@ -235,7 +237,7 @@ class Reassembler:
     def _look_up(
         self, rows: cython.longlong[::1], at: cython.longlong, cell: cython.longlong
     ) -> cython.int:
-        """The half-stream of a segment, or -1; a cell is right while its half-stream points back."""
+        """The half-stream of a segment, or -1; a cell is right if its half-stream points back."""
         half: HalfStream
         slot: cython.longlong = cell * CELL
         index: cython.int = self.follower.find(at)

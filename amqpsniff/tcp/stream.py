@@ -2,7 +2,7 @@
 
 Four kinds of event, in the order in which they became known:
 
-* `OPEN`: a conversation begins; nothing of it comes before. Its object is `conversations[half >> 1]`.
+* `OPEN`: a conversation begins, `conversations[half >> 1]`; nothing of it comes before.
 * `DATA`: the next `length` octets of one half-stream, at `octets[start:start + length]`, or in
   `extra[source]` where they had to be held back.
 * `GAP`: `length` octets of a half-stream that the capture has not; the next `DATA` follows them.
@@ -44,10 +44,11 @@ class StreamBatch:
 
     `half` is slot * 2 + direction; direction 0 is the originator. A slot names one conversation
     from its `OPEN` to its `CLOSE` and is given to another one in a later batch at the earliest, so
-    `conversations[half >> 1]` is right for every row. `source` is -1 for `octets` and otherwise an index into `extra`. For `GAP`
-    `length` is the number of octets missing and `start` is 0; for `OPEN` and `CLOSE` both are 0.
-    `stream_offset` counts from the octet after the SYN, or from the first captured octet where the
-    SYN was not captured. `number` and `ts_ns` are those of the packet that made the event known.
+    `conversations[half >> 1]` is right for every row. `source` is -1 for `octets` and otherwise an
+    index into `extra`. For `GAP` `length` is the number of octets missing and `start` is 0; for
+    `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the octet after the SYN, or from the
+    first captured octet where the SYN was not captured. `number` and `ts_ns` are those of the
+    packet that made the event known.
     """
 
     __slots__ = (

@@ -1,9 +1,9 @@
 """Which conversations there are: open ones by slot, ended ones for a while, and who goes first.
 
-A slot is the place of an open conversation in the lists that the hot loop indexes. It is free again
-in the batch after the conversation's end, so that within a batch it means one conversation. Keys
-are a segment's addresses and ports as octets, in the order of one direction; bytes, so that Python's
-keyed hash stands between a capture and the table.
+A slot is the place of an open conversation in the lists that the hot loop indexes. It is free
+again in the batch after the conversation's end, so that within a batch it means one conversation.
+Keys are a segment's addresses and ports as octets, in the order of one direction; bytes, so that
+Python's keyed hash stands between a capture and the table.
 """
 
 from __future__ import annotations

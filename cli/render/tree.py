@@ -25,8 +25,8 @@ PROPERTIES = (
 
 MESSAGE_COLUMNS = (
     "method", "last_packet_number", "exchange", "routing_key", "queue", "consumer_tag",
-    "delivery_tag", "reply_code", "reply_text", "redelivered", "mandatory", "immediate", *PROPERTIES,
-    "headers", "body_size", "body_captured", "status",
+    "delivery_tag", "reply_code", "reply_text", "redelivered", "mandatory", "immediate",
+    *PROPERTIES, "headers", "body_size", "body_captured", "status",
 )  # fmt: skip
 """The columns of messages that are shown."""
 

@@ -1,7 +1,7 @@
 """Octets into a decoder without packets, and packets into a pipeline, for the tests of decoding.
 
-A `Stream` is one half-stream of a capture as reassembly gave it; `Decoded` is what a decoder made of
-some octets, kept as raw columns so that thousands of runs can be compared exactly.
+A `Stream` is one half-stream of a capture as reassembly gave it. `Feeder` and `run_…` decode once;
+`Runs` decodes thousands of times and compares rows as strings, for exhaustive loops.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from amqpsniff.capture import PacketBatch, read
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.pipeline import Options, Pipeline
-from amqpsniff.tables.batches import frame_batch, message_batch, plain
+from amqpsniff.tables.batches import Maker
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import DATA, GAP, StreamBatch
 
 CLIENT, SERVER = 0, 1
 Row = dict[str, Any]
+_FRAMES, _MESSAGES = Maker("frames"), Maker("messages")
 
 
 @dataclass
 class Talk:
-    """A conversation as the decoder needs it; direction 0 is the client's unless `ports` say not."""
+    """A conversation as the decoder needs it; direction 0 is the client's."""
 
     syn_seen: bool = True
     a: str = "10.0.0.1:40000"
@@ -59,13 +60,11 @@ class Decoded:
 
     def frames(self) -> list[Row]:
         """The frames table; arguments stay JSON text. Gives the columns away: once only."""
-        frames, _, connections, captures, names = self.taken
-        return plain(frame_batch(frames, connections, captures, names)).to_pylist()
+        return _FRAMES.make(self.taken).to_pylist()
 
     def messages(self) -> list[Row]:
         """The messages table. Gives the columns away: once only."""
-        _, messages, connections, captures, _ = self.taken
-        return plain(message_batch(messages, connections, captures)).to_pylist()
+        return _MESSAGES.make(self.taken).to_pylist()
 
 
 NOT_COMPARED = {
@@ -124,8 +123,8 @@ class Runs:
     def take(self) -> list[Run]:
         """What became of each run, in the order in which they were added."""
         runs = [Run([], [], []) for _ in range(self.count)]
-        frames, messages, connections, captures, names = self.decoder.take()
-        batch = plain(frame_batch(frames, connections, captures, names))
+        taken = self.decoder.take()
+        batch = _FRAMES.make(taken)
         ids = batch.column("connection_id").to_pylist()
         offsets = batch.column("stream_offset").to_pylist()
         sizes = batch.column("size").to_pylist()
@@ -134,7 +133,7 @@ class Runs:
         for id, offset, size, kind, text in zip(ids, offsets, sizes, kinds, texts, strict=True):
             end = offset + size + (0 if kind == "protocol-header" else 8)
             runs[int(id, 16)].frames.append((offset, end, text))
-        batch = plain(message_batch(messages, connections, captures))
+        batch = _MESSAGES.make(taken)
         for id, text in zip(batch.column("connection_id").to_pylist(), joined(batch), strict=True):
             runs[int(id, 16)].messages.append(text)
         for finding in self.log.take():

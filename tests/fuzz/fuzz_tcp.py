@@ -1,6 +1,6 @@
-# Any packets, in batches of any size, raise nothing and give the same events; each half-stream's events
-# follow each other between an open and a close, and name octets that are there.
-"""Fuzz reassembly: `python tests/fuzz/fuzz_tcp.py [CORPUS…]` (atheris).
+# Any packets, in batches of any size, raise nothing and give the same events; those of a
+# half-stream follow each other between an open and a close, and name octets that are there.
+"""Fuzz reassembly: `python -m tests.fuzz.fuzz_tcp [CORPUS…]` (atheris).
 
 An input is a list of small instructions for two hosts' segments, with raw packets between them, so
 that mutations stay near conversations. Coverage guides it only through uncompiled modules.
@@ -29,8 +29,8 @@ TIMES = (0, 1, 1000, 10_000_000, 2_000_000_000, -5, 2**62, -(2**63))
 
 
 def packets(data: bytes) -> list[Packet]:
-    """Six octets an instruction: a segment (kind, place, length, flags, acknowledged, time) or raw octets."""
-    found = []
+    """Six octets an instruction: a segment, or how many of the next octets are a packet."""
+    found: list[Packet] = []
     at = 0
     while at + 6 <= len(data) and len(found) < 200:
         kind, place, length, flags, acknowledged, time = data[at : at + 6]

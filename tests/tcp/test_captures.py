@@ -119,12 +119,6 @@ def total(ranges: set[tuple[int, int]]) -> int:
     return covered
 
 
-# What tshark counts and reassembly does not, with the reason.
-DISAGREE = {
-    "andreevdan__AMQP_Proto__tcp-badsegments.pcap": "octets before the first one captured",
-}
-
-
 @pytest.mark.tshark
 @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 @pytest.mark.parametrize("path", PUBLIC, ids=lambda path: path.name)
@@ -145,8 +139,6 @@ def test_as_many_octets_as_tshark(path: Path) -> None:
                 sizes[frozenset((talk.a, talk.b)), "gap"] += output.length[row]
     expected = {key: total(ranges) for key, ranges in tshark_payload(path).items()}
     holes = {key[0] for key in sizes if key[1] == "gap"}
-    if path.name in DISAGREE:
-        pytest.xfail(DISAGREE[path.name])
     for key, octets in expected.items():
         if key[0] in holes:
             assert sizes[key] >= octets

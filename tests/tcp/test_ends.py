@@ -6,8 +6,8 @@ from amqpsniff.tcp import Limits
 from tests.tcp.wire import ACK, FIN, MILLISECOND, RST, SYN, Packet, Talk, alike_in_any_batches, run
 
 
-def spoken(isn: tuple[int, int] = (1000, 9000), **more: int) -> Talk:
-    talk = Talk(isn, **more).hands()
+def spoken(isn: tuple[int, int] = (1000, 9000), port: int = 40000) -> Talk:
+    talk = Talk(isn, ports=(port, 5672)).hands()
     talk.client(b"question")
     talk.server(b"answer")
     return talk
@@ -192,7 +192,7 @@ def test_least_active_goes_first_and_may_come_back() -> None:
 
 def test_closed_conversations_are_forgotten() -> None:
     limits = Limits(closed_conversations=2)
-    talks = [spoken(ports=(number, 5672)).goodbye() for number in (1, 2, 3)]
+    talks = [spoken(port=number).goodbye() for number in (1, 2, 3)]
     packets = [packet for talk in talks for packet in talk.packets]
     late = [talk.client(b"question", at=0) for talk in talks]
     result = alike_in_any_batches([*packets, late[1], late[2]], limits)

@@ -23,7 +23,7 @@ from scapy.packet import Packet as Layer
 from scapy.packet import Raw
 
 from amqpsniff.tcp import Limits
-from tests.tcp.wire import MILLISECOND, START_NS, Packet, alike_in_any_batches, run
+from tests.tcp.wire import MILLISECOND, START_NS, Packet, Result, alike_in_any_batches, run
 
 PAYLOAD = b"AMQP\0\0\x09\x01 and more"
 
@@ -110,7 +110,10 @@ CASES = {
     ),
     "gre ethernet": (1, ether(outer(GRE(proto=0x6558, key_present=1) / ether(four())))),
     "gre mpls": (1, ether(outer(GRE(proto=0x8847) / MPLS(label=4, s=1) / four()))),
-    "erspan": (1, ether(outer(GRE(proto=0x88BE, seqnum_present=1) / Raw(bytes(8) + bytes(ether(four())))))),
+    "erspan": (
+        1,
+        ether(outer(GRE(proto=0x88BE, seqnum_present=1) / Raw(bytes(8) + bytes(ether(four()))))),
+    ),
     "erspan 1": (1, ether(outer(GRE(proto=0x88BE) / ether(four())))),
     "vxlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(four())))),
     "vxlan vlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(Dot1Q() / six())))),
@@ -229,7 +232,7 @@ def fragments(make: Callable[[Layer], Layer]) -> list[bytes]:
     return [bytes(ether(piece)) for piece in pieces]
 
 
-def fed(pieces: list[bytes], step_ns: int = 1000, limits: Limits | None = None) -> object:
+def fed(pieces: list[bytes], step_ns: int = 1000, limits: Limits | None = None) -> Result:
     packets = [Packet(p, START_NS + n * step_ns, None, 1) for n, p in enumerate(pieces)]
     return alike_in_any_batches(packets, limits)
 

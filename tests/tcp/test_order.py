@@ -1,5 +1,6 @@
 """Segments in any order, twice, cut anew, across the wrap: the same octets in order."""
 
+import itertools
 import random
 
 import pytest
@@ -50,7 +51,7 @@ def segments(draw: st.DrawFn, octets: bytes) -> list[tuple[int, bytes]]:
     for _ in range(draw(st.integers(1, 3))):
         cuts = sorted(draw(st.sets(st.integers(1, len(octets) - 1), max_size=8)))
         edges = [0, *cuts, len(octets)]
-        pieces += [(a, octets[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+        pieces += [(a, octets[a:b]) for a, b in itertools.pairwise(edges)]
     order = draw(st.permutations(pieces))
     return list(order)
 

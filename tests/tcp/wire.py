@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.tcp import Limits, Reassembler, StreamBatch
@@ -136,18 +136,16 @@ class Result(NamedTuple):
 
     events: list[Event]
     findings: list[tuple[str, str, int]]
-    conversations: list[tuple[object, ...]]
+    conversations: list[tuple[Any, ...]]
     counters: dict[str, int]
 
-    def stream(self, direction: int) -> list[bytes | int]:
+    def stream(self, direction: int) -> list[Any]:
         """Payload and gaps of one direction; what follows each other is one."""
-        parts: list[bytes | int] = []
+        parts: list[Any] = []
         for event in self.events:
             if event.direction == direction and event.kind in ("data", "gap"):
                 last = parts[-1] if parts else None
-                if isinstance(last, bytes) and isinstance(event.payload, bytes):
-                    parts[-1] = last + event.payload
-                elif isinstance(last, int) and isinstance(event.payload, int):
+                if type(last) is type(event.payload):
                     parts[-1] = last + event.payload
                 else:
                     parts.append(event.payload)

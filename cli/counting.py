@@ -1,0 +1,73 @@
+"""Counting in Arrow: columns may be dictionary encoded or not, and null all over."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+def codes(column: Any) -> Any:
+    """A column as it is stored: the codes of one that is dictionary encoded."""
+    return getattr(column, "indices", column)
+
+
+def texts(column: Any) -> list[Any] | None:
+    """What codes stand for; null for a column that has none."""
+    dictionary = getattr(column, "dictionary", None)
+    return None if dictionary is None else dictionary.to_pylist()
+
+
+def counted(column: Any) -> Iterator[tuple[Any, int]]:
+    """Every value of a column but null, and how often it is there."""
+    counts = codes(column).value_counts()
+    names = texts(column)
+    for value, count in zip(counts.field(0).to_pylist(), counts.field(1).to_pylist(), strict=True):
+        if value is not None:
+            yield value if names is None else names[value], count
+
+
+def is_one_of(column: Any, names: frozenset[str]) -> Any:
+    """A mask of the rows that have one of these texts; null is none of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = texts(column)
+    if known is None:
+        return pc.is_in(column, value_set=pa.array(sorted(names)))
+    wanted = [code for code, text in enumerate(known) if text in names]
+    return pc.is_in(column.indices, value_set=pa.array(wanted, column.indices.type))
+
+
+def grouped(
+    batch: Any, names: Sequence[str], sums: Sequence[tuple[Any, str]]
+) -> Iterator[tuple[Any, ...]]:
+    """The distinct values of columns, each with aggregates as `pyarrow.TableGroupBy` has them.
+
+    An aggregate may be over `row`, the number of the row in the batch.
+    """
+    import pyarrow as pa
+
+    columns = {name: codes(batch.column(name)) for name in names}
+    for name, _ in sums:
+        if name == "row":
+            columns["row"] = _row_numbers(batch.num_rows)
+        elif name:
+            columns[name] = batch.column(name)
+    made = pa.table(columns).group_by(list(names), use_threads=False).aggregate(list(sums))
+    aggregates = [f"{name}_{how}" if name else how for name, how in sums]
+    cells = []
+    for name in names:
+        column, known = made.column(name).to_pylist(), texts(batch.column(name))
+        if known is not None:
+            column = [None if code is None else known[code] for code in column]
+        cells.append(column)
+    cells += [made.column(name).to_pylist() for name in aggregates]
+    yield from zip(*cells, strict=True)
+
+
+def _row_numbers(rows: int) -> Any:
+    """The numbers from 0 up."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(array("q", range(rows)))])

@@ -1,0 +1,265 @@
+"""The summary of captures as sections of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from .grid import Grid
+from .text import cells, count, duration, harmless, octets, quoted
+
+UNKNOWN = "?"
+NONE = "-"
+
+METHOD_COLUMNS = 3
+
+_QUALITY = (
+    ("lost_octets", "{gaps} with {lost_octets} lost", "gap"),
+    ("cut", "{} cut by the snap length", "packet"),
+    ("retransmissions", "{} sent again", "segment"),
+    ("out_of_order", "{} out of order", "segment"),
+    ("duplicates", "{} captured twice", "packet"),
+    ("impossible", "{} outside the window", "segment"),
+    ("malformed", "{} with broken headers", "packet"),
+)
+"""What is said of a capture's quality where the number is not zero."""
+
+
+def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
+    """Everything, most important last: that is what stays on the screen."""
+    yield _facts(result)
+    if result["methods"]:
+        yield Text("\nmethods", style="heading")
+        yield _methods(result, width)
+    for title, grid in (
+        (_connections_title(result), _connections(result)),
+        ("clients", _clients(result)),
+        ("messages", _messages(result)),
+        (_named_title("exchanges", result), _names(result, "exchanges")),
+        (_named_title("routing keys", result), _names(result, "routing_keys")),
+        (_named_title("queues", result), _names(result, "queues")),
+        ("errors", _errors(result)),
+        ("findings", _findings(result)),
+    ):
+        if grid.rows:
+            yield Text(f"\n{title}", style="heading")
+            yield grid.build(width)
+
+
+def _facts(result: dict[str, Any]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="key", no_wrap=True)
+    table.add_column(overflow="fold")
+    names = [harmless(name) for name in result["captures"]]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    packets = _plural(result["packets"], "packet")
+    if result["span_ns"] is not None:
+        packets += f" in {duration(result['span_ns'])}"
+    table.add_row("capture" if len(names) == 1 else "captures", Text(shown))
+    table.add_row("packets", packets)
+    if result["start"] is not None:
+        start, end = result["start"], result["end"]
+        same_day = start[:10] == end[:10]
+        table.add_row("time", f"{start} to {end[11:] if same_day else end}")
+    table.add_row("traffic", _traffic(result))
+    table.add_row("quality", _quality(result))
+    return table
+
+
+def _traffic(result: dict[str, Any]) -> str:
+    quality = result["quality"]
+    frames = sum(result["frames"].values())
+    parts = [_plural(result["connection_count"], "AMQP connection")]
+    if quality["midstream_connections"]:
+        began = quality["midstream_connections"]
+        parts[0] += f" ({count(began)} of them began before the capture)"
+    heartbeats = result["frames"].get("heartbeat", 0)
+    parts.append(
+        _plural(frames, "frame") + (f", {count(heartbeats)} heartbeats" if heartbeats else "")
+    )
+    if quality["foreign_conversations"]:
+        parts.append(f"{_plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
+    other = sum(quality[name] for name in ("not_ip", "not_tcp", "other_ports"))
+    if other:
+        parts.append(f"{_plural(other, 'packet')} not looked at: no TCP, or another port")
+    return " · ".join(parts)
+
+
+def _quality(result: dict[str, Any]) -> Text:
+    quality = result["quality"]
+    parts = []
+    for name, text, noun in _QUALITY:
+        if not quality[name]:
+            continue
+        if name == "lost_octets":
+            gaps = _plural(quality["gaps"], noun)
+            parts.append(text.format(gaps=gaps, lost_octets=octets(quality[name])))
+        else:
+            parts.append(text.format(_plural(quality[name], noun)))
+    for name in ("truncated", "incomplete"):
+        if quality["messages"].get(name):
+            parts.append(f"{_plural(quality['messages'][name], 'message')} {name}")
+    if not parts:
+        return Text("nothing missing")
+    return Text(" · ".join(parts), style="warning")
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _connections_title(result: dict[str, Any]) -> str:
+    servers = {one["server"] for one in result["connections"]}
+    products = {_product(one, "server") for one in result["connections"]} - {""}
+    title = "connections"
+    if len(servers) == 1:
+        title += f" to {harmless(next(iter(servers)) or UNKNOWN)}"
+        if len(products) == 1:
+            title += f", {next(iter(products))}"
+    return title + _of(len(result["connections"]), result["connection_count"])
+
+
+def _of(shown: int, all_: int | None) -> str:
+    if all_ is None:
+        return f" ({shown} of very many)"
+    return f" ({shown} of {count(all_)})" if shown < all_ else ""
+
+
+def _product(connection: dict[str, Any], side: str) -> str:
+    parts = (connection[f"{side}_product"], connection[f"{side}_version"])
+    return harmless(" ".join(part for part in parts if part))
+
+
+def _connections(result: dict[str, Any]) -> Grid:
+    rows = result["connections"]
+    servers = len({one["server"] for one in rows}) > 1
+    heading = "id|*client|" + ("*server|" if servers else "")
+    table = Grid(heading + "*vhost|*name|?>channels|?>frames|>sent|>received|closed")
+    for one in rows:
+        where = [one["client"] or UNKNOWN, *([one["server"] or UNKNOWN] if servers else [])]
+        name = one["connection_name"] or _product(one, "client")
+        table.add(
+            one["connection_id"][:8],
+            *map(harmless, where),
+            harmless(one["vhost"]) if one["vhost"] is not None else UNKNOWN,
+            harmless(name) if name else UNKNOWN,
+            count(one["channels"]),
+            count(one["frames"]),
+            octets(one["client_octets"]),
+            octets(one["server_octets"]),
+            _closed(one),
+        )
+    return table
+
+
+def _closed(connection: dict[str, Any]) -> Text:
+    if connection["closed_by"] is None:
+        return Text(NONE)
+    code = connection["close_code"]
+    style = "error" if isinstance(code, int) and code >= 300 else ""
+    return Text(f"{code if code is not None else UNKNOWN} by {connection['closed_by']}", style)
+
+
+def _clients(result: dict[str, Any]) -> Grid:
+    table = Grid(">connections|*product|version|*platform")
+    known = [one for one in result["clients"] if one["client_product"] is not None]
+    for one in known[: max(len(result["connections"]), 1)]:
+        names = ("client_product", "client_version", "client_platform")
+        table.add(count(one["connections"]), *(harmless(one[name] or UNKNOWN) for name in names))
+    return table
+
+
+def _methods(result: dict[str, Any], width: int) -> Table:
+    """Methods and their numbers side by side, read downwards."""
+    pairs = [(count(number), harmless(method)) for method, number in result["methods"].items()]
+    widest = sum(max(map(cells, texts)) for texts in zip(*pairs, strict=True)) + 4
+    columns = max(1, min(METHOD_COLUMNS, width // widest))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(columns):
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(no_wrap=True, style="method")
+    height = -(-len(pairs) // columns)
+    for row in range(height):
+        table.add_row(*(Text(text) for pair in pairs[row::height] for text in pair))
+    return table
+
+
+def _messages(result: dict[str, Any]) -> Grid:
+    table = Grid("method|>number|>per s|>peak/s|>octets|>p50|>p95|>p99|>largest")
+    for one in result["messages"]:
+        rate = one["per_second"]
+        sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
+        table.add(
+            Text(one["method"], "method"),
+            count(one["count"]),
+            _rate(rate) if rate is not None else UNKNOWN,
+            count(one["peak_per_second"]),
+            octets(one["octets"]),
+            *(octets(size) if size is not None else UNKNOWN for size in sizes),
+        )
+    return table
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.2f}" if rate < 10 else f"{rate:.1f}" if rate < 100 else count(round(rate))
+
+
+def _named_title(title: str, result: dict[str, Any]) -> str:
+    tally = result[title.replace(" ", "_")]
+    return title + _of(len(tally["rows"]), tally["distinct"])
+
+
+def _names(result: dict[str, Any], section: str) -> Grid:
+    rows = result[section]["rows"]
+    names = [name for name in ("exchange", "routing_key", "queue") if rows and name in rows[0]]
+    headings = "|".join("*" + name.replace("_", " ") for name in names)
+    table = Grid(f"{headings}|>published|>octets|>delivered|>octets")
+    for row in rows:
+        table.add(
+            *(_name(row[name]) for name in names),
+            count(row["published"]),
+            octets(row["published_octets"]),
+            count(row["delivered"]),
+            octets(row["delivered_octets"]),
+        )
+    return table
+
+
+def _name(name: str | None) -> str:
+    if name is None:
+        return UNKNOWN
+    return harmless(name) if name else '""'
+
+
+def _errors(result: dict[str, Any]) -> Grid:
+    table = Grid(">times|method|by|code|>packet|~text")
+    for one in result["errors"]:
+        text = one["reply_text"]
+        table.add(
+            count(one["count"]),
+            Text(one["method"], "method.error"),
+            one["sender"] or UNKNOWN,
+            one["reply_code"] if one["reply_code"] is not None else NONE,
+            one["packet_number"],
+            quoted(harmless(text)) if text else "",
+        )
+    return table
+
+
+def _findings(result: dict[str, Any]) -> Grid:
+    table = Grid("severity|>times|>packet|~what")
+    for one in result["findings"]:
+        what = one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else "")
+        if one["places"] > 1:
+            what += f" (first of {count(one['places'])})"
+        number = one["packet_number"]
+        table.add(
+            Text(one["severity"], one["severity"]),
+            count(one["count"]),
+            number if number is not None else NONE,
+            what,
+        )
+    return table
