@@ -15,7 +15,7 @@ from .options import OUTPUT, Input, Rows, spread
 
 if TYPE_CHECKING:
     from .render.lines import Lines
-    from .timeline import Entry
+    from .timeline import Entry, Timeline
 
 UNSEEN = ("header", "body", "heartbeat")
 """Frame types that are no lines of their own: contents are folded into their method's line."""
@@ -41,6 +41,15 @@ def inspect(
             "--verbose",
             "-v",
             help="Under each line all arguments, properties and headers.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    hex_: Annotated[
+        bool,
+        typer.Option(
+            "--hex",
+            help="Under each line the frame's octets, as a hex dump; with --frames. Those of "
+            "secrets are shown as **, those that were not captured as --.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -82,20 +91,21 @@ def inspect(
         from .rows import write_rows
 
         return write_rows(source, rows, "frames", format_)
-    return _Listing(source, rows, frames=frames, verbose=verbose, form=time).write()
+    return _Listing(source, rows, frames=frames, verbose=verbose, hex_=hex_, form=time).write()
 
 
 class _Listing:
     """One run of the command."""
 
     def __init__(
-        self, source: Input, rows: Rows, *, frames: bool, verbose: bool, form: str
+        self, source: Input, rows: Rows, *, frames: bool, verbose: bool, hex_: bool, form: str
     ) -> None:
         from .output import Output
         from .reading import Reading
         from .selection import Selection
 
-        self._frames = frames
+        self._hex = hex_
+        self._frames = frames or hex_
         self._verbose = verbose
         self._form = form
         times.Clock(form, None)  # a form that is not there is a usage error before any reading
@@ -113,6 +123,8 @@ class _Listing:
         self._selection.check()
         opening = frozenset() if self._frames else CONTENT_METHODS
         timeline = Timeline(opening, MESSAGE_COLUMNS if self._verbose else LINE_COLUMNS)
+        if self._hex:
+            return self._write_hex(timeline)
         for table, batch in self._reading.rows("frames", "messages"):
             if table == "frames":
                 timeline.frames(self._wanted(batch))
@@ -122,6 +134,21 @@ class _Listing:
             if self._selection.done and timeline.settled:
                 break
         self._output.lines(self._text(timeline.ready(last=True)))
+        return self._reading.exit_code
+
+    def _write_hex(self, timeline: Timeline) -> int:
+        """Write the line of every frame with its octets under it."""
+        from .octets import batches
+        from .render.frame_octets import dump
+
+        for batch, octets in batches(self._reading):
+            timeline.frames(self._wanted(batch))
+            for entry in timeline.ready():
+                self._output.lines(self._text((entry,)))
+                secrets = self._reading.options.show_secrets
+                self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
+            if self._selection.done:
+                break
         return self._reading.exit_code
 
     def _wanted(self, batch: Any) -> Any:

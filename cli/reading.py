@@ -61,22 +61,19 @@ class Reading:
         """
         from .progress import Progress
 
-        some = False
         with Progress(progress and not self.options.quiet) as bar:
             named = dict.fromkeys((*tables, "findings"))
             wanted = dict(columns) if columns is not None else None
             for table, batch in self.capture.tables(*named, encoded=True, columns=wanted):
                 bar.at(self.capture.totals.packets)
-                if table == "findings":
-                    self.findings = batch.to_pylist()
-                else:
-                    some = True
                 if table in tables:
                     yield table, batch
-        self._judge(some or tables == ("findings",))
+                if table == "findings":
+                    self.judge(batch.to_pylist())
 
-    def _judge(self, some: bool) -> None:
-        """Warn of what is wrong with the files, and say when there was nothing in them."""
+    def judge(self, findings: list[dict[str, Any]]) -> None:
+        """Warn of what is wrong with the files, and say when there was no AMQP in them."""
+        self.findings = findings
         codes = {finding["code"] for finding in self.findings}
         if "capture-unreadable" in codes:
             self.exit_code = FAILED
@@ -87,7 +84,7 @@ class Reading:
             complain(f"{finding['severity']}: {_said(finding)}")
         if len(warnings) > MOST_WARNINGS:
             complain(f"warning: {len(warnings) - MOST_WARNINGS} more such findings")
-        if not some:
+        if not self.capture.totals.connections:
             complain(f"warning: {self._nothing()}")
 
     def _nothing(self) -> str:

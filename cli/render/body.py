@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .hexdump import hex_lines
 from .text import cut, harmless
 
 if TYPE_CHECKING:
     from ..output import Output
 
 INDENT = " " * 8
-ROW_OCTETS = 16
 
 
 def preview(body: bytes, limit: int, output: Output) -> Iterator[str]:
@@ -39,19 +39,3 @@ def as_text(octets: bytes, *, whole: bool) -> str | None:
         odd = sum(not one.isprintable() and one not in "\n\r\t" for one in text)
         return text if odd == 0 else None
     return None
-
-
-def hex_lines(octets: bytes, masked: frozenset[int] = frozenset(), first: int = 0) -> Iterator[str]:
-    """A hex dump: offset, sixteen octets, and their ASCII characters.
-
-    Octets at `masked` positions are shown as `**`. Offsets count from `first`.
-    """
-    for start in range(0, len(octets), ROW_OCTETS):
-        row = octets[start : start + ROW_OCTETS]
-        cells, characters = [], []
-        for position, octet in enumerate(row, start):
-            hidden = position in masked
-            cells.append("**" if hidden else f"{octet:02x}")
-            characters.append("*" if hidden else chr(octet) if 32 <= octet < 127 else ".")
-        left, right = " ".join(cells[:8]), " ".join(cells[8:])
-        yield f"{first + start:08x}  {left:<23}  {right:<23}  {''.join(characters)}"

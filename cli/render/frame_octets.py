@@ -1,0 +1,27 @@
+"""The octets of a frame under its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .hexdump import NOWHERE, hex_lines
+
+if TYPE_CHECKING:
+    from ..octets import Octets
+    from ..timeline import Entry
+    from .theme import Paint
+
+INDENT = " " * 8
+
+
+def dump(entry: Entry, octets: Octets, paint: Paint, *, secrets: bool) -> Iterator[str]:
+    """The hex dump of a frame, at its place in the half-stream; without secrets unless asked."""
+    from ..octets import length_of, secret_positions
+
+    found, missing = octets.find(entry)
+    hidden = NOWHERE if secrets else secret_positions(entry, found, missing)
+    for line in hex_lines(found, hidden=hidden, missing=missing, first=entry.stream_offset):
+        yield INDENT + paint("hex", line)
+    if length_of(entry) > len(found):
+        yield INDENT + paint("key", f"… {length_of(entry) - len(found):,} more octets")
