@@ -1,0 +1,52 @@
+"""The documentation tells the truth: its commands print what it says, its lists are complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from amqpsniff.findings import KINDS
+from amqpsniff.tables.schema import TABLES
+from tests.docs.blocks import REPO, commands, run
+
+PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
+SHOWN = [
+    pytest.param(command, output, id=f"{page.name}:{number}")
+    for page in PAGES
+    for number, (command, output) in enumerate(commands(page.read_text(encoding="utf-8")), 1)
+]
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN)
+def test_command_prints_what_is_shown(command: str, output: str) -> None:
+    """Every console block of README and docs, word for word (`python -m tests.docs.blocks`)."""
+    assert run(command).rstrip("\n") == output
+
+
+def test_every_finding_is_explained() -> None:
+    """docs/findings.md has each row of the catalogue, with its severity and title."""
+    page = (REPO / "docs" / "findings.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| (.*?) \|$", page, re.MULTILINE))
+    assert rows == {
+        kind.code: f"{kind.severity} | {kind.title}" + (f". {kind.advice}" if kind.advice else "")
+        for kind in KINDS.values()
+    }
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_every_column_is_explained(table: str) -> None:
+    """docs/tables.md names every column of every table."""
+    page = (REPO / "docs" / "tables.md").read_text(encoding="utf-8")
+    section = page.split(f"## {table}\n")[1].split("\n## ")[0]
+    first_cells = " ".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))
+    assert set(re.findall(r"`(\w+)`", first_cells)) == set(TABLES[table].names)
+
+
+def test_links_lead_somewhere() -> None:
+    """Relative links of the pages are files of the repository."""
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+            assert Path(target).suffix in {".md", ""}, target
