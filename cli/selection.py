@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.errors import FilterError
+
 from . import times
 
 if TYPE_CHECKING:
@@ -56,13 +58,21 @@ class Selection:
             from amqpsniff.tables.query import filtered
             from amqpsniff.tables.schema import schema_of
 
-            list(filtered((), schema_of(self.table), self.where))
+            schema = schema_of(self.table)
+            try:
+                list(filtered((), schema, self.where))
+            except FilterError as error:
+                known = ", ".join(schema.names)
+                raise FilterError(f"--where: {error}; columns of {self.table}: {known}") from None
 
     def _where(self, batch: Any) -> Any:
         from amqpsniff.tables.query import filtered
 
         assert self.where is not None
-        kept = list(filtered([batch], batch.schema, self.where))
+        try:
+            kept = list(filtered([batch], batch.schema, self.where))
+        except FilterError as error:
+            raise FilterError(f"--where: {error}") from None
         return kept[0] if kept else batch.slice(0, 0)
 
     def _masks(self) -> Iterator[Callable[[Any], Any]]:

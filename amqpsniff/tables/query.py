@@ -25,7 +25,7 @@ def filtered(
     try:
         connection.execute(f"SELECT 1 FROM rows WHERE ({where}\n)")
     except duckdb.Error as error:
-        raise FilterError(str(error).split("\n", 1)[0]) from None
+        raise FilterError(_one_line(error)) from None
     return _filtered(connection, batches, where)
 
 
@@ -34,7 +34,15 @@ def _filtered(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         connection.register("rows", pa.Table.from_batches([batch]))
-        mask = connection.sql(f"SELECT ({where}\n) FROM rows").arrow().read_all().column(0)
+        chosen = f"SELECT CAST(({where}\n) AS BOOLEAN) FROM rows"
+        try:
+            mask = connection.sql(chosen).arrow().read_all().column(0)
+        except duckdb.Error as error:  # what only shows with values: a cast, a division
+            raise FilterError(_one_line(error)) from None
         kept = batch.filter(mask.combine_chunks())
         if kept.num_rows:
             yield kept
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]
