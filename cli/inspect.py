@@ -134,6 +134,7 @@ class _Listing:
             if self._selection.done and timeline.settled:
                 break
         self._output.lines(self._text(timeline.ready(last=True)))
+        self._reading.miss(self._selection)
         return self._reading.exit_code
 
     def _write_hex(self, timeline: Timeline) -> int:

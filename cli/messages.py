@@ -120,6 +120,7 @@ class _Listing:
             self._output.lines(self._text(lines, self._selection.of(_in_order(batch))))
             if self._selection.done:
                 break
+        self._reading.miss(self._selection)
         return self._reading.exit_code
 
     def _text(self, lines: Any, batch: Any) -> Iterator[str]:

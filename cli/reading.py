@@ -5,6 +5,7 @@ Findings about the capture itself go to standard error when the pass is over, on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ from .entry import FAILED, complain
 
 if TYPE_CHECKING:
     from .options import Input
+    from .selection import Selection
 
-OF_THE_CAPTURE = ("capture-", "interface-", "packets-")
-"""How the codes of findings begin that are about the files and not about the traffic."""
+WARNED_OF = ("capture-", "interface-", "packets-", "protocol-")
+"""How the codes of findings begin that say why something is not there: those about the files, and
+about protocols that are not decoded."""
 
 MOST_WARNINGS = 20
 """Warnings written: a directory of a thousand damaged files is one thing to say, not a thousand."""
@@ -79,13 +82,22 @@ class Reading:
             self.exit_code = FAILED
         if self.options.quiet:
             return
-        warnings = [one for one in self.findings if one["code"].startswith(OF_THE_CAPTURE)]
-        for finding in warnings[:MOST_WARNINGS]:
-            complain(f"{finding['severity']}: {_said(finding)}")
+        warnings = Counter(
+            f"{one['severity']}: {_said(one)}"
+            for one in self.findings
+            if one["code"].startswith(WARNED_OF)
+        )
+        for warning, places in warnings.most_common(MOST_WARNINGS):
+            complain(warning + (f" ({places} times)" if places > 1 else ""))
         if len(warnings) > MOST_WARNINGS:
             complain(f"warning: {len(warnings) - MOST_WARNINGS} more such findings")
         if not self.capture.totals.connections:
             complain(f"warning: {self._nothing()}")
+
+    def miss(self, selection: Selection) -> None:
+        """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken."""
+        if self.capture.totals.connections and not selection.kept and not self.options.quiet:
+            complain("warning: no row matches the options")
 
     def _nothing(self) -> str:
         totals = self.capture.totals

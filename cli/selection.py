@@ -17,7 +17,7 @@ class Selection:
     """Chooses rows of one table, batch by batch, until there are enough.
 
     `started` gives the time at which the capture began, null while that is not known; it is asked
-    when the first batch comes.
+    when the first batch comes. `kept` counts the rows chosen, `left` those that `--limit` leaves.
     """
 
     def __init__(self, rows: Scope, table: str, started: Callable[[], int | None]) -> None:
@@ -27,6 +27,7 @@ class Selection:
         self.table = table
         self.where = rows.where if isinstance(rows, Rows) else None
         self.left = rows.limit if isinstance(rows, Rows) else None
+        self.kept = 0
         self._started = started
         self._from = times.parse(rows.from_, "from") if rows.from_ else None
         self._to = times.parse(rows.to, "to") if rows.to else None
@@ -50,6 +51,7 @@ class Selection:
         if self.left is not None:
             batch = batch.slice(0, self.left)
             self.left -= batch.num_rows
+        self.kept += batch.num_rows
         return batch
 
     def check(self) -> None:

@@ -29,6 +29,12 @@ UNSAID = frozenset(
 )
 """Arguments that say nothing in a line: reserved ones, secrets, what a tree shows in full."""
 
+USUAL_ARGUMENTS = (("prefetch_size", 0),)
+"""What arguments say so often that a line leaves it out."""
+
+BASE64 = {"base64"}
+"""Keys of what stands for octets that are no text."""
+
 DECISIONS = frozenset(("requeue", "active"))
 """Bits of which false says as much as true; of others only true is shown, by name."""
 
@@ -67,8 +73,8 @@ class Part(NamedTuple):
 
 
 def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
-    """The arguments of a method, flags last, and whether some of them were not captured."""
-    if arguments.keys() == {"base64"}:
+    """The arguments of a method, flags last, and whether some of them are not known."""
+    if arguments.keys() == BASE64:
         yield Part("name", "", _value(arguments))
         return
     flags = []
@@ -86,10 +92,10 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
             yield Part("name", "", quoted(harmless(str(value))))
         elif name.endswith("_properties") and isinstance(value, dict):
             yield from _identity(value)
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and value.keys() != BASE64:
             if value:
                 yield Part("name", "", table(value))
-        elif value != "" or name in NAMES:
+        elif (value != "" or name in NAMES) and (name, value) not in USUAL_ARGUMENTS:
             yield named(name, value)
     yield from flags
     culprit = _culprit(arguments)
@@ -97,7 +103,7 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         yield Part("key", f"on {culprit}")
     layouts = _LAYOUTS.get(method, ())
     if layouts and not any(layout <= arguments.keys() for layout in layouts):
-        yield Part("warning", "arguments cut")
+        yield Part("warning", "arguments incomplete")
 
 
 def named(name: str, value: Any) -> Part:
@@ -179,7 +185,7 @@ def table(value: dict[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        if value.keys() == {"base64"}:
+        if value.keys() == BASE64:
             return f"base64:{word(str(value['base64']))}"
         return table(value)
     if isinstance(value, list):
