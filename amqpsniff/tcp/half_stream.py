@@ -318,8 +318,9 @@ class HalfStream:
                 self._lose(end - self.next_offset, number, ts_ns)
                 break
             first = self.held.pieces[0]
-            number, ts_ns = self._not_before(first.number, first.ts_ns)
-            self._lose(end - self.next_offset, number, ts_ns)
+            if end > self.next_offset:  # not while a segment that filled the hole is being placed
+                number, ts_ns = self._not_before(first.number, first.ts_ns)
+                self._lose(end - self.next_offset, number, ts_ns)
             for piece in self.held.take_run(self.next_offset):
                 number, ts_ns = self._not_before(piece.number, piece.ts_ns)
                 self._deliver_piece(piece, number, ts_ns, seen)

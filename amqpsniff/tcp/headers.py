@@ -67,7 +67,10 @@ class HeaderParser:
     def __init__(self, ports: frozenset[int] | None, fragments: Fragments) -> None:
         self.layers = Layers(fragments)
         self.filtered = ports is not None
-        self.followed = bytes(port in (ports or ()) for port in range(65536))
+        followed = bytearray(65536)
+        for port in ports or ():
+            followed[port] = 1
+        self.followed = bytes(followed)
         self.capacity = 0
         self.seen = 0
         self.not_ip = self.not_tcp = self.malformed = self.other_ports = 0

@@ -199,6 +199,17 @@ def test_limit_of_octets_held(which: str) -> None:
     ]
 
 
+def test_limit_reached_by_the_segment_that_fills_the_hole() -> None:
+    talk = Talk().hands()
+    talk.client(b"ef", at=4)
+    talk.client(b"ij", at=8)
+    talk.client(b"abcdefghijkl", at=0)
+    exact = 2 * HELD_SEGMENT_OCTETS + 4
+    for limit in (exact, exact + HELD_SEGMENT_OCTETS + 1, 1 << 20):
+        result = alike_in_any_batches(talk.packets, Limits(held_octets=limit))
+        assert result.stream(0) == [b"abcdefghijkl"]
+
+
 def test_octets_held_are_given_back() -> None:
     limits = Limits(held_octets_total=2 * HELD_SEGMENT_OCTETS)
     talk = Talk().hands()

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from amqpsniff.tcp import Limits
 from tests.conftest import SHARED
-from tests.fuzz.fuzz_tcp import LINK_TYPES, one_input
+from tests.fuzz.fuzz_tcp import LIMITS, LINK_TYPES, one_input
+from tests.fuzz.fuzz_tcp import packets as packets_of
 from tests.tcp.test_headers import CASES
 from tests.tcp.wire import START_NS, Packet, Talk, run
 
@@ -58,6 +59,34 @@ def test_wild_talk(seed: int) -> None:
         talk.sent = [sent & 0x1FF for sent in talk.sent]
         packets.append(packet.cut(choose.choice([1000, 1000, 60])))
     assert run(packets, limits=limits) == run(packets, 3, limits)
+
+
+def instructions(choose: random.Random) -> bytes:
+    """Instructions for segments near each other, payload told by the sequence number."""
+    found = bytearray()
+    for _ in range(200):
+        flags = choose.choice([16] * 14 + [2, 17, 4, 0x90, 0])
+        length = 0 if flags == 2 else choose.choice([0, 1, 5, 10, 20, 30])
+        kind = choose.choice([0, 1, 0, 1, 0, 1, 2, 3, 4, 12, 16, 28])
+        place, answered = choose.randrange(95, 200), choose.choice([100, 110, 130, 200])
+        found += bytes((kind, place, length, flags, answered, choose.choice([0] * 9 + [1, 3, 4])))
+    return bytes(found)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_octets_stay_in_their_place(seed: int) -> None:
+    data = instructions(random.Random(seed))
+    one_input(data)
+    shifts: dict[tuple[str, int], set[int]] = {}
+    for event in run(packets_of(data), limits=LIMITS).events:
+        if event.kind == "open":
+            shifts[event.connection_id, 0] = set()
+            shifts[event.connection_id, 1] = set()
+        elif isinstance(event.payload, bytes):
+            shift = shifts[event.connection_id, event.direction]
+            for position, octet in enumerate(event.payload, event.offset):
+                shift.add((octet - position) & 0xFF)
+            assert len(shift) <= 1
 
 
 def test_raw_streams_as_packets() -> None:
