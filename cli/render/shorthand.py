@@ -232,6 +232,9 @@ def _within(parts: list[Part], fixed: list[int], texts: list[int], room: int) ->
     for part, width, text_width in zip(parts, fixed, texts, strict=True):
         if room < 1:
             return
+        if part.text and room <= width:
+            yield Part(part.style, cut(part.fixed + part.text, room))
+            return
         kept = cut(part.fixed, room)
         yield Part(
             part.style, kept, cut(part.text, min(text_width, room - width)) if room > width else ""

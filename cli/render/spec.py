@@ -10,7 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from amqpsniff.spec import properties_for
+from amqpsniff.spec import READINGS, properties_for
+
+from .grid import Grid
 
 TYPES = {
     "o": "octet",
@@ -27,24 +29,16 @@ TYPES = {
 """Names of the one-letter types, as the specification has them."""
 
 _HEADINGS = {
-    "Method": ("id", "method", "sent by", "answered by", "dialects", "of", "note"),
-    "ReplyCode": ("code", "name", "kind", "dialects", "meaning"),
-    "FieldTag": ("tag", "octet", "rabbitmq", "spec091", "py-amqp", "note"),
-    "FrameType": ("type", "name", "dialects", "note"),
-    "ProtocolHeader": ("octets", "protocol", "note"),
+    "Method": "id|method|sent by|*answered by|content|dialects|?of|?~note",
+    "ReplyCode": "code|name|kind|dialects|~meaning",
+    "FieldTag": "tag|octet|rabbitmq|spec091|py-amqp|~note",
+    "FrameType": "type|name|dialects|~note",
+    "ProtocolHeader": "octets|protocol|~note",
 }
 _CLOSES = {"soft": "closes the channel", "hard": "closes the connection", "success": "no error"}
 
 
-def _grid(headings: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="heading", padding=(0, 2, 0, 0))
-    for heading in headings:
-        last = heading == headings[-1]
-        table.add_column(heading, no_wrap=not last, overflow="fold" if last else "ellipsis")
-    return table
-
-
-def listing(rows: Sequence[Any]) -> Iterable[Any]:
+def listing(rows: Sequence[Any], width: int) -> Table:
     """Rows of one kind, one a line; methods by class."""
     kind = type(rows[0]).__name__
     lines = {
@@ -54,10 +48,10 @@ def listing(rows: Sequence[Any]) -> Iterable[Any]:
         "FrameType": _frame_lines,
         "ProtocolHeader": _header_lines,
     }[kind]
-    table = _grid(_HEADINGS[kind])
+    grid = Grid(_HEADINGS[kind])
     for line in lines(rows):
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in line))
-    yield table
+        grid.add(*line)
+    return grid.build(width)
 
 
 def _dialects(row: Any) -> str:
@@ -71,13 +65,14 @@ def _short(name: str) -> str:
 def _method_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
     for index, (_, group) in enumerate(groupby(rows, lambda row: row.class_name)):
         if index:
-            yield ()
+            yield ("",) * len(_HEADINGS["Method"].split("|"))
         for row in group:
             yield (
                 f"{row.class_id}/{row.method_id}",
-                Text(row.name + (" + content" if row.content else ""), style="method"),
+                Text(row.name, style="method"),
                 row.sender,
                 " or ".join(map(_short, row.replies)),
+                "content" if row.content else "",
                 _dialects(row),
                 row.source,
                 row.note,
@@ -94,7 +89,7 @@ def _tag_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
     for row in rows:
         tags.setdefault(row.tag, {})[row.reading] = row
     for tag, by_reading in sorted(tags.items(), key=lambda item: chr(item[0]).lower()):
-        kinds = [by_reading[r].type if r in by_reading else "-" for r in _HEADINGS["FieldTag"][2:5]]
+        kinds = [by_reading[r].type if r in by_reading else "-" for r in READINGS]
         notes = dict.fromkeys(f"{r}: {row.note}" for r, row in by_reading.items() if row.note)
         shown = chr(tag) if tag else "\\0"
         yield Text(shown, "method"), f"0x{tag:02x}", *kinds, "; ".join(notes)
