@@ -11,7 +11,10 @@ FUZZ_SECONDS ?= 120
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Modules that Cython compiles, and what they are compiled against.
-COMPILED := $(shell grep -rl --include='*.py' '^. cython:' amqpsniff) $(shell find amqpsniff -name '*.pxd')
+COMPILED := $(shell grep -rl --include='*.py' '^. cython:' amqpsniff)
+DECLARED := $(shell find amqpsniff -name '*.pxd')
+
+SET_UP := $(VENV)/.compiled $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format compile fuzz bench clean
@@ -19,7 +22,7 @@ COMPILED := $(shell grep -rl --include='*.py' '^. cython:' amqpsniff) $(shell fi
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-demo: $(VENV)/.compiled ## set up, then run the program on the bundled captures
+demo: $(SET_UP) ## set up, then run the program on the bundled captures
 	@bash .ci/system-packages tshark default-jre-headless > $(VENV)/skipped.txt
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash samples/demo.sh
 	@if [ -s $(VENV)/skipped.txt ]; then echo; cat $(VENV)/skipped.txt; fi
@@ -27,20 +30,20 @@ demo: $(VENV)/.compiled ## set up, then run the program on the bundled captures
 test: lint ## set up, then linters, types, import contracts and the test-suite
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
-lint: $(VENV)/.compiled ## linters, types and import contracts
+lint: $(SET_UP) ## linters, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(tree)
 	cd build/tree && $(CURDIR)/$(BIN)/mypy --config-file ../../pyproject.toml -p amqpsniff
 	cd build/tree && $(CURDIR)/$(BIN)/lint-imports --no-logo --config ../../pyproject.toml
 
-format: $(VENV)/.compiled ## put the sources into house format
+format: $(SET_UP) ## put the sources into house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-compile: $(VENV)/.compiled ## compile the hot modules again where they changed
+compile: $(SET_UP) ## compile the hot modules again where they changed
 
-fuzz: $(VENV)/.compiled ## run every fuzz harness for FUZZ_SECONDS
+fuzz: $(SET_UP) ## run every fuzz harness for FUZZ_SECONDS
 	@for harness in tests/fuzz/fuzz_*.py; do \
 		[ -e "$$harness" ] || { echo "no fuzz harness"; exit 0; }; \
 		name=$$(basename "$$harness" .py); mkdir -p build/fuzz/$$name; \
@@ -48,7 +51,7 @@ fuzz: $(VENV)/.compiled ## run every fuzz harness for FUZZ_SECONDS
 		$(BIN)/python "$$harness" -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/$$name || exit 1; \
 	done
 
-bench: $(VENV)/.compiled ## measure against the bars
+bench: $(SET_UP) ## measure against the bars
 	@for script in benchmarks/bench_*.py; do \
 		[ -e "$$script" ] || { echo "no benchmark"; exit 0; }; \
 		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
@@ -70,11 +73,19 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || bash .ci/system-packages python3-venv
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install -qq --upgrade pip
-	$(BIN)/python -m pip install -qq -e '.[dev]'
+$(VENV)/.tools: | $(VENV)/bin/python
+	$(BIN)/python -m pip install -qq --upgrade pip 'setuptools>=77' 'Cython>=3.1' wheel
 	@touch $@
 
-$(VENV)/.compiled: $(VENV)/.installed $(COMPILED)
-	$(BIN)/python -W ignore -c 'from setuptools import setup; setup()' -q build_ext --inplace
+# Both steps take several modules at a time, and only those that changed; without a C compiler
+# the second leaves them as they are.
+$(VENV)/.compiled: $(COMPILED) $(DECLARED) | $(VENV)/.tools
+	@$(BIN)/cythonize -q -3 -j $(JOBS) $(COMPILED)
+	$(BIN)/python -W ignore -c 'from setuptools import setup; setup()' -q build_ext --inplace -j $(JOBS)
+	@touch $@
+
+# The modules are compiled already: a compiler that fails keeps the first step from doing it again.
+$(VENV)/.installed: pyproject.toml | $(VENV)/.compiled
+	CC=false $(BIN)/python -m pip install -qq --no-build-isolation --no-deps -e .
+	$(BIN)/python -m pip install -qq 'amqpsniff[dev]'
 	@touch $@
