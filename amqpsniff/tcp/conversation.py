@@ -128,6 +128,11 @@ class Conversation:
         return self.halves[0].gaps, self.halves[1].gaps
 
     @property
+    def cut_octets(self) -> tuple[int, int]:
+        """Octets that the snap length cut off, by direction."""
+        return self.halves[0].cut_octets, self.halves[1].cut_octets
+
+    @property
     def lost_octets(self) -> tuple[int, int]:
         """Octets in those holes, by direction."""
         return self.halves[0].lost_octets, self.halves[1].lost_octets

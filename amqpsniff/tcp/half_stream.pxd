@@ -11,7 +11,7 @@ cdef class HalfStream:
     cdef bint slow, ack_seen, fin_acked, waiting_acked
     cdef readonly long long isn, next_seq, fin_offset, next_offset, acked
     cdef long long last_row, fin_number, fin_ns
-    cdef readonly long long packets, retransmissions, gaps, lost_octets
+    cdef readonly long long packets, retransmissions, gaps, lost_octets, cut_octets
     cdef readonly long long last_number, last_ns, activity
     cdef long long delivered_number, delivered_ns
     cdef long long waiting_until, deadline_segments, deadline_ns, linger_ns

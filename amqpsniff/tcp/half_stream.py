@@ -44,8 +44,8 @@ HISTORY_CONFLICT = cython.declare(cython.int, 2)
 class HalfStream:
     """State of one direction; `index` is its number in the rows (slot * 2 + direction).
 
-    Counts: `packets`, `retransmissions`, `gaps`, `lost_octets`. `isn`, `next_seq`, `fin_offset` are
-    -1 while not known. `acked` is the highest offset that the other side has acknowledged.
+    Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (of the gaps), and `cut_octets` that
+    the snap length cut off. `isn`, `next_seq`, `fin_offset` are -1 while not known. `acked` is the highest offset that the other side has acknowledged.
     """
 
     def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
@@ -65,6 +65,7 @@ class HalfStream:
         self.ack_seen = self.fin_acked = 0
         self.last_row = -1
         self.packets = self.retransmissions = self.gaps = self.lost_octets = 0
+        self.cut_octets = 0
         self.last_number = self.last_ns = self.activity = 0
         self.delivered_number = self.delivered_ns = 0
         self.waiting_until = -1
@@ -77,7 +78,7 @@ class HalfStream:
     @property
     def octets(self) -> int:
         """Octets of the stream that were captured."""
-        return self.next_offset - self.lost_octets
+        return self.next_offset - self.lost_octets - self.cut_octets
 
     def start_at(self, seq):
         """The octet numbered `seq` is the first one: offset 0."""
@@ -230,6 +231,9 @@ class HalfStream:
             self._advance(captured)
         if captured < length:
             self._lose(length - captured, number, ts_ns)
+            self.gaps -= 1
+            self.lost_octets -= length - captured
+            self.cut_octets += length - captured
         self.delivered_number = number
         self.delivered_ns = ts_ns
         return 0
