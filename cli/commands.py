@@ -28,7 +28,11 @@ def run(arguments: list[str]) -> int:
     if not arguments:
         arguments = ["--help"]
     try:
-        code = command.main(arguments, prog_name="amqpsniff", standalone_mode=False)
+        # not command.main(): it takes a closed pipe for an error
+        with command.make_context("amqpsniff", arguments) as context:
+            code = command.invoke(context)
+    except typer.Exit as leave:
+        return leave.exit_code
     except _usage_errors() as error:
         raise UsageError(_one_line(error)) from None
     except typer.Abort:
