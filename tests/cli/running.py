@@ -1,0 +1,115 @@
+"""The command line as it is run: in this process, in one of its own, on a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from amqpsniff.cli.entry import main
+from tests.capture.build import NANOSECONDS, pcap_header, pcap_record
+from tests.conftest import SAMPLES
+from tests.tcp.wire import Packet
+
+EXPECTED = Path(__file__).parent / "expected"
+UPDATE = "AMQPSNIFF_UPDATE_EXPECTED"
+"""Environment variable that writes what comes out into `expected`, to be read before it is kept."""
+
+PROGRAM = (
+    sys.executable,
+    "-c",
+    "import sys; from amqpsniff.cli.entry import main; sys.exit(main())",
+)
+SECOND_NS = 1_000_000_000
+
+
+class Result(NamedTuple):
+    """What one run gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run in this process, with standard output a pipe; the folder is that of the samples."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(SAMPLES)
+        patch.setattr(sys, "argv", ["amqpsniff", *map(str, arguments)])
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        code = main()
+        for stream in (out, err):
+            stream.flush()
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    return Result(code, *texts)
+
+
+def _environment(**changes: str | None) -> dict[str, str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    environment["TERM"] = "xterm"
+    for name, value in changes.items():
+        if value is not None:
+            environment[name] = value
+    return environment
+
+
+def process(*arguments: str | Path, octets: bytes | None = None, shell: str = "") -> Result:
+    """Run in a process of its own; `shell` goes on after the command, as in `| head -1`."""
+    command: Sequence[str] = (*PROGRAM, *map(str, arguments))
+    if shell:
+        command = ("bash", "-c", f'"$@" {shell}', "bash", *command)
+    done = subprocess.run(
+        command, input=octets, capture_output=True, cwd=SAMPLES, timeout=120,
+        env=_environment(), check=False,
+    )  # fmt: skip
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def on_terminal(*arguments: str | Path, columns: int, no_color: str | None = "1") -> Result:
+    """Run on a pseudo-terminal of this width; what both streams write is in `out`."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    written = bytearray()
+    with subprocess.Popen(
+        (*PROGRAM, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
+        stderr=follower, cwd=SAMPLES, env=_environment(NO_COLOR=no_color),
+    ) as running:  # fmt: skip
+        os.close(follower)
+        try:
+            while piece := os.read(leader, 65536):
+                written += piece
+        except OSError:  # Linux says EIO where others say end of file
+            pass
+        code = running.wait(120)
+    os.close(leader)
+    return Result(code, written.decode().replace("\r\n", "\n"), "")
+
+
+def check(name: str, text: str) -> None:
+    """Compare with the text that is kept under this name."""
+    path = EXPECTED / f"{name}.txt"
+    if os.environ.get(UPDATE):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def write_capture(path: Path, packets: Sequence[Packet]) -> Path:
+    """Packets as a capture file."""
+    octets = pcap_header("<", NANOSECONDS, packets[0].link_type)
+    for packet in packets:
+        seconds, fraction = divmod(packet.ts_ns, SECOND_NS)
+        octets += pcap_record("<", seconds, fraction, packet.octets, packet.original)
+    path.write_bytes(octets)
+    return path

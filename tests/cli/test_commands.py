@@ -1,0 +1,183 @@
+"""What the options of the commands choose, and the files that `export` and `bodies` write."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.running import process, run
+
+CAPTURE = "pika_mix.pcap"
+
+
+def rows(*words: str | Path) -> list[dict[str, Any]]:
+    """The rows that `export` writes."""
+    result = run("export", *words)
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def test_where() -> None:
+    chosen = rows(CAPTURE, "-t", "messages", "--where", "body_size > 800 AND exchange = 'orders'")
+    every = rows(CAPTURE, "-t", "messages")
+    assert chosen == [r for r in every if r["body_size"] > 800 and r["exchange"] == "orders"]
+    assert chosen
+
+
+def test_connection_by_id_and_by_client() -> None:
+    every = rows(CAPTURE, "-t", "frames")
+    one = next(row for row in every if row["client"].endswith(":43716"))
+    wanted = [row for row in every if row["connection_id"] == one["connection_id"]]
+    for name in (one["connection_id"], one["connection_id"][:5].upper(), one["client"], ":43716"):
+        assert rows(CAPTURE, "-t", "frames", "--connection", name) == wanted
+
+
+def test_channel_and_limit() -> None:
+    every = rows(CAPTURE, "-t", "frames")
+    on_two = [row for row in every if row["channel"] == 2]
+    assert rows(CAPTURE, "-t", "frames", "--channel", "2") == on_two
+    assert rows(CAPTURE, "-t", "frames", "--channel", "2", "--limit", "3") == on_two[:3]
+    assert rows(CAPTURE, "-t", "frames", "--limit", "0") == []
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("+1.2s", "+1.22"),
+        ("1795224678.881619", "1795224678.901619"),
+        ("2026-11-21T01:31:18.881619Z", "2026-11-21 02:31:18.901619+01:00"),
+        ("01:31:18.881619", "01:31:18.901619"),
+        ("+1200ms", "+1220ms"),
+    ],
+)
+def test_times(begin: str, end: str) -> None:
+    first_ns = 1795224677681619000
+    wanted = [
+        row["packet_number"]
+        for row in rows(CAPTURE, "-t", "frames")
+        if first_ns + 1_200_000_000 <= row["ts_ns"] < first_ns + 1_220_000_000
+    ]
+    chosen = rows(CAPTURE, "-t", "frames", "--from", begin, "--to", end)
+    assert [row["packet_number"] for row in chosen] == wanted
+    assert wanted
+
+
+def test_summary_of_a_part() -> None:
+    words = ("summary", CAPTURE, "--format", "json")
+    part = json.loads(run(*words, "--connection", ":43706").out)
+    assert [one["client"] for one in part["connections"]] == ["10.77.0.2:43706"]
+    assert part["methods"]["basic.deliver"] == 58
+    assert "basic.deliver" not in json.loads(run(*words, "--to", "+10ms").out)["methods"]
+
+
+def test_ports_and_dialects() -> None:
+    assert rows(CAPTURE, "-t", "frames", "--port", "5672", "--port", "1") == rows(
+        CAPTURE, "-t", "frames"
+    )
+    row = rows(CAPTURE, "-t", "frames", "--dialect", "0-8", "--limit", "1")
+    assert row[0]["frame_type"] == "protocol-header"
+
+
+def test_columns_in_the_order_wanted() -> None:
+    (row, *_) = rows(CAPTURE, "-t", "messages", "--columns", "body_size,exchange, channel")
+    assert list(row) == ["body_size", "exchange", "channel"]
+    words = ("--columns", "body_size", "--where", "exchange = 'orders'", "--connection", ":43700")
+    assert {tuple(row) for row in rows(CAPTURE, "-t", "messages", *words)} == {("body_size",)}
+
+
+@pytest.mark.parametrize("ending", ["ndjson", "jsonl", "csv", "parquet", "arrow"])
+def test_files_by_their_endings(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"messages.{ending}"
+    path.write_text("what was there before")
+    assert run("export", CAPTURE, "-t", "messages", "-o", path) == (0, "", "")
+    keys = [row["routing_key"] for row in rows(CAPTURE, "-t", "messages")]
+    if ending == "parquet":
+        found = pq.read_table(path).column("routing_key").to_pylist()
+    elif ending == "arrow":
+        found = pa.ipc.open_stream(path).read_all().column("routing_key").to_pylist()
+    elif ending == "csv":
+        with path.open(newline="") as file:
+            found = [row["routing_key"] for row in csv.DictReader(file)]
+    else:
+        found = [json.loads(line)["routing_key"] for line in path.read_text().splitlines()]
+    assert found == keys
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_parquet_in_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    shell = f"> '{path}'"
+    assert process("export", CAPTURE, "-t", "frames", "--format", "parquet", shell=shell).code == 0
+    assert pq.read_table(path).num_rows == 563
+
+
+def test_a_failed_export_leaves_what_was_there(samples: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("before")
+    assert run("export", "README.md", "-t", "frames", "-o", path).code == 3
+    words = ("--where", "CAST(method AS INT) = 1")
+    assert run("export", CAPTURE, "-t", "frames", "-o", path, *words).code == 2
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes((samples / CAPTURE).read_bytes())
+    assert run("export", copy, "-t", "frames", "-o", copy).code == 2
+
+
+def test_bodies_and_hashes_in_exports() -> None:
+    (row,) = rows("kombu.pcap.gz", "-t", "messages", "--bodies", "--body-sha256", "-n", "1")
+    assert hashlib.sha256(row["body"].encode()).hexdigest() == row["body_sha256"]
+    (row,) = rows("kombu.pcap.gz", "-t", "messages", "-n", "1")
+    assert row["body"] is row["body_sha256"] is None
+
+
+def test_bodies_with_a_manifest(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "bodies"
+    result = run("bodies", "kombu.pcap.gz", "-o", out)
+    assert (result.code, result.out) == (0, "")
+    assert "63 bodies" in result.err
+    manifest = [json.loads(line) for line in (out / "manifest.ndjson").read_text().splitlines()]
+    wanted = rows("kombu.pcap.gz", "-t", "messages", "--body-sha256")
+    assert [row["sha256"] for row in manifest] == [row["body_sha256"] for row in wanted]
+    for row in manifest:
+        octets = (out / row["file"]).read_bytes()
+        assert hashlib.sha256(octets).hexdigest() == row["sha256"]
+        assert len(octets) == row["size"] == row["body_size"]
+        assert row["file"].endswith((".json", ".json.zz"))
+
+
+def test_bodies_decoded(tmp_path: Path) -> None:
+    assert (
+        run("bodies", "kombu.pcap.gz", "-o", tmp_path, "--decode", "-q", "--format", "csv").err
+        == ""
+    )
+    text = (tmp_path / "manifest.csv").read_text()
+    manifest = list(csv.DictReader(io.StringIO(text)))
+    assert {row["decoded"] for row in manifest} == {"True", "False"}
+    for row in manifest:
+        assert json.loads((tmp_path / row["file"]).read_bytes())["name"][0] == "f"
+
+
+def test_bodies_that_are_not_whole(tmp_path: Path) -> None:
+    assert run("bodies", "lost.pcap", "-o", tmp_path).code == 0
+    manifest = [
+        json.loads(line) for line in (tmp_path / "manifest.ndjson").read_text().splitlines()
+    ]
+    cut = [row for row in manifest if row["status"] == "truncated"]
+    assert cut
+    for row in cut:
+        assert row["file"] is None or row["size"] < row["body_size"]
+
+
+def test_nothing_is_chosen_by_a_time_that_is_over() -> None:
+    result = run("messages", CAPTURE, "--from", "+1h")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "amqpsniff: warning: no row matches the options\n"

@@ -1,0 +1,189 @@
+"""How runs end: exit codes, one line of what went wrong, streams that are closed or full."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from amqpsniff import __version__
+from amqpsniff.cli.commands import COMMANDS
+from tests.cli.running import PROGRAM, on_terminal, process, run
+
+CAPTURE = "bunny.pcapng"
+
+USAGE = {
+    "a command that is not there": "inspct x",
+    "an option that is not there": f"inspect {CAPTURE} --colour",
+    "no capture": "inspect",
+    "no output": f"bodies {CAPTURE}",
+    "no table": f"export {CAPTURE}",
+    "a table that is not there": f"export {CAPTURE} -t connection",
+    "a column that is not there": f"export {CAPTURE} -t frames --columns channel,size,colour",
+    "a format that is not there": f"inspect {CAPTURE} --format xml",
+    "a format of another command": f"messages {CAPTURE} --format json",
+    "an ending that names no format": f"export {CAPTURE} -t frames -o x.xlsx",
+    "a dialect that is not there": f"inspect {CAPTURE} --dialect 1.0",
+    "a reading that is not there": f"inspect {CAPTURE} --table-dialect qpid",
+    "a port that cannot be": f"inspect {CAPTURE} --port 65536",
+    "a port that is no number": f"inspect {CAPTURE} --port amqp",
+    "a time that is none": f"inspect {CAPTURE} --from yesterday",
+    "a form of time that is not there": f"inspect {CAPTURE} --time ago",
+    "an unknown column": f"inspect {CAPTURE} --where colour=1",
+    "no expression": f"messages {CAPTURE} --where method=",
+    "an expression that is no condition": f"inspect {CAPTURE} --where method",
+    "an expression that fails on a value": f"inspect {CAPTURE} --where cast(method\tas\tint)=1",
+    "a method that is not there": "spec basic.pubish",
+    "a dialect without the method": "spec confirm --dialect 0-8",
+    "a directory as file": f"export {CAPTURE} -t frames -o . --format csv",
+    "a directory that is not empty": f"bodies {CAPTURE} -o .",
+}
+
+
+def one_line(text: str) -> str:
+    """The only line of an error."""
+    assert text.startswith("amqpsniff: ")
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    return text
+
+
+@pytest.mark.parametrize("words", USAGE.values(), ids=USAGE)
+def test_usage(words: str) -> None:
+    result = run(*(word.replace("\t", " ") for word in words.split(" ")))
+    assert result.code == 2
+    one_line(result.err)
+    assert result.out == ""
+
+
+def test_errors_say_what_to_do() -> None:
+    assert "basic.publish" in run("spec", "basic.pubish").err
+    assert "--frames" in run("inspect", CAPTURE, "--frame").err
+    assert "routing_key" in run("inspect", CAPTURE, "--where", "rk = 'a'").err
+    assert "amqpsniff inspect --help" in run("inspect").err
+    assert "ndjson, csv" in run("messages", CAPTURE, "--format", "x").err
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "spec"])
+def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
+    more = {"export": ["-t", "frames"], "bodies": ["-o", str(tmp_path / "new")]}.get(command, [])
+    for name in ("README.md", "nowhere.pcap"):
+        result = run(command, name, *more)
+        assert result.code == 3
+        assert name in one_line(result.err)
+        assert result.out == ""
+    assert not (tmp_path / "new").exists()
+
+
+def test_one_of_several_that_is_no_capture() -> None:
+    result = run("inspect", CAPTURE, "README.md")
+    assert result.code == 3
+    assert len(result.out.splitlines()) > 50
+    assert "README.md" in one_line(result.err)
+
+
+def test_a_cut_capture_is_a_warning(samples: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes((samples / CAPTURE).read_bytes()[:9000])
+    result = run("inspect", cut)
+    assert result.code == 0
+    assert "cut.pcapng" in one_line(result.err)
+    assert run("inspect", cut, "--quiet") == (0, result.out, "")
+
+
+def test_nothing_to_show_is_said() -> None:
+    assert "--port" in one_line(run("inspect", CAPTURE, "--port", "1").err)
+    assert "matches" in one_line(run("messages", CAPTURE, "--channel", "77").err)
+    assert run("messages", CAPTURE, "--channel", "77", "-q") == (0, "", "")
+
+
+@pytest.mark.parametrize("words", ["inspect", "messages", "summary", "export -t frames"])
+def test_a_full_disk(words: str) -> None:
+    command, *more = words.split()
+    result = process(command, CAPTURE, *more, shell="> /dev/full")
+    assert result.code == 3
+    assert "No space left" in one_line(result.err)
+
+
+def test_files_that_cannot_be_written(tmp_path: Path) -> None:
+    result = run("export", CAPTURE, "-t", "frames", "-o", tmp_path / "no" / "x.csv")
+    assert result.code == 3
+    assert "x.csv" in one_line(result.err)
+    (tmp_path / "file").write_text("")
+    assert run("bodies", CAPTURE, "-o", tmp_path / "file").code == 2
+    assert run("bodies", CAPTURE, "-o", tmp_path / "file" / "below").code == 3
+
+
+@pytest.mark.parametrize("words", ["inspect", "messages", "export -t frames", "inspect --hex"])
+def test_a_closed_pipe_is_no_error(words: str) -> None:
+    command, *more = words.split()
+    result = process(command, "node.pcap", *more, shell="| head -1; exit ${PIPESTATUS[0]}")
+    assert result.code == 0
+    assert result.err == ""
+    assert len(result.out.splitlines()) == 1
+
+
+def test_streams_that_are_closed() -> None:
+    assert process("inspect", CAPTURE, shell=">&-").code == 0
+    assert process("inspect", "nowhere.pcap", shell="2>&-").code == 3
+
+
+def test_standard_input(samples: Path) -> None:
+    octets = (samples / CAPTURE).read_bytes()
+    assert process("inspect", "-", octets=octets).out == run("inspect", CAPTURE).out
+    assert process("inspect", "-", octets=b"").code == 3
+    assert "terminal" not in process("summary", "-", octets=octets).err
+
+
+def test_control_c_ends_quietly(tmp_path: Path) -> None:
+    command = (*PROGRAM, "inspect", "-")
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        time.sleep(1)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    assert (running.returncode, out, err) == (130, b"", b"")
+
+
+def test_text_in_a_stream_that_is_not_utf8() -> None:
+    result = process("inspect", "bunny.pcapng", "-n", "1", shell="")
+    assert "→" in result.out
+    shell = '; env PYTHONIOENCODING=ascii LC_ALL=C PYTHONUTF8=0 "$@"'
+    assert "\\u2192" in process("inspect", "bunny.pcapng", "-n", "1", shell=shell).out
+
+
+def test_version_and_help() -> None:
+    assert run("--version") == (0, f"amqpsniff {__version__}\n", "")
+    assert run("-V").out == run("--version").out
+    overview = run("--help").out
+    assert run().out == overview
+    for command in COMMANDS:
+        assert command in overview
+        text = run(command, "--help").out
+        assert f"amqpsniff {command} " in text
+        assert "Examples" in text
+
+
+def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    import amqpsniff.reader
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("[red]oops[/red]\nsecond line")
+
+    monkeypatch.setattr(amqpsniff, "open", broken, raising=False)
+    result = run("inspect", CAPTURE)
+    assert result.code == 3
+    assert "[red]oops[/red]\\nsecond line" in one_line(result.err)
+    monkeypatch.setenv("AMQPSNIFF_TRACEBACK", "1")
+    with pytest.raises(RuntimeError, match="oops"):
+        run("inspect", CAPTURE)
+
+
+def test_binary_formats_are_not_for_terminals() -> None:
+    result = on_terminal("export", CAPTURE, "-t", "frames", "--format", "parquet", columns=80)
+    assert result.code == 2
+    assert "-o FILE" in one_line(result.out)

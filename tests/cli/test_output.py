@@ -1,0 +1,150 @@
+"""What the commands print, on captures in the repository: in a pipe and on terminals."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import EXPECTED, check, on_terminal, process, run
+
+PIPED = {
+    "inspect": "inspect pika_mix.pcap --limit 60",
+    "inspect-errors": "inspect pika_mix.pcap --where reply_code>=300 --time absolute",
+    "inspect-frames": "inspect bunny.pcapng --frames --limit 60 --time delta",
+    "inspect-verbose": "inspect pika_mix.pcap --verbose --from +0.0145s --to +0.0188",
+    "inspect-hex": "inspect v08_v09.pcap --hex --limit 12",
+    "inspect-several": "inspect bunny.pcapng blocked.pcap --limit 4",
+    "inspect-cut": "inspect snapped.pcap --limit 40",
+    "inspect-lost": "inspect lost.pcap",
+    "inspect-lost-hex": "inspect lost.pcap --hex --where packet_number=99",
+    "inspect-dialects": "inspect v08_v09.pcap",
+    "messages": "messages aiopika_rpc.pcap --limit 30",
+    "messages-body": "messages kombu.pcap.gz --limit 3 --body --verbose",
+    "messages-returned": "messages aiopika_rpc.pcap --where method='basic.return' --limit 2",
+    "summary": "summary pika_mix.pcap",
+    "summary-lost": "summary lost.pcap",
+    "summary-several": "summary node.pcap kombu.pcap.gz --top 3",
+    "spec-method": "spec basic.publish",
+    "spec-class": "spec queue --dialect 0-9-1",
+    "spec-id": "spec 10/60",
+    "spec-code": "spec 404",
+    "spec-codes": "spec codes",
+    "spec-tags": "spec tags",
+}
+
+ON_TERMINALS = {
+    "inspect": "inspect pika_mix.pcap --limit 45",
+    "inspect-cut": "inspect snapped.pcap --limit 40",
+    "inspect-absolute": "inspect blocked.pcap --limit 20 --time absolute",
+    "messages": "messages pika_mix.pcap --limit 5 --body",
+    "summary": "summary pika_mix.pcap",
+    "summary-midstream": "summary midstream.pcap",
+    "spec-class": "spec basic",
+}
+
+
+@pytest.mark.parametrize("name", PIPED)
+def test_in_a_pipe(name: str) -> None:
+    result = run(*PIPED[name].split())
+    assert result.code == 0
+    check(name, result.out)
+    assert "\x1b" not in result.out
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+@pytest.mark.parametrize("name", ON_TERMINALS)
+def test_on_a_terminal(name: str, columns: int) -> None:
+    result = on_terminal(*ON_TERMINALS[name].split(), columns=columns)
+    assert result.code == 0
+    check(f"{name}-{columns}", result.out)
+    assert max(map(len, result.out.splitlines())) <= columns
+
+
+def test_every_expected_output_is_compared() -> None:
+    names = {*PIPED, *(f"{name}-{columns}" for name in ON_TERMINALS for columns in (80, 160))}
+    assert {path.stem for path in EXPECTED.iterdir()} == names
+
+
+def test_colours_are_for_terminals_that_want_them() -> None:
+    words = ("inspect", "bunny.pcapng", "--limit", "3")
+    assert "\x1b[" in on_terminal(*words, columns=80, no_color=None).out
+    assert "\x1b[" not in on_terminal(*words, columns=80).out
+    assert "\x1b[" not in process(*words).out
+
+
+def test_colours_change_nothing_else() -> None:
+    for words in (("inspect", "pika_mix.pcap", "-n", "30", "-v"), ("summary", "pika_mix.pcap")):
+        coloured = on_terminal(*words, columns=80, no_color=None).out
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+        lines = [line.rstrip() for line in plain.splitlines()]
+        assert lines == on_terminal(*words, columns=80).out.splitlines()
+
+
+def test_lines_in_a_pipe_are_whole() -> None:
+    assert "…" not in run("inspect", "aiopika_rpc.pcap").out
+    assert "…" not in run("summary", "aiopika_rpc.pcap", "--top", "1000").out
+    assert "…" in on_terminal("inspect", "aiopika_rpc.pcap", columns=80).out
+
+
+def test_inspect_as_rows_is_the_frames_table() -> None:
+    rows = run("inspect", "bunny.pcapng", "--format", "ndjson").out
+    assert rows == run("export", "bunny.pcapng", "--table", "frames").out
+    assert json.loads(rows.splitlines()[1])["method"] == "connection.start"
+
+
+def test_messages_as_rows_is_the_messages_table() -> None:
+    for form in ("ndjson", "csv"):
+        rows = run("messages", "bunny.pcapng", "--format", form).out
+        assert rows == run("export", "bunny.pcapng", "-t", "messages", "--format", form).out
+    assert json.loads(run("messages", "bunny.pcapng", "--format", "ndjson", "-n", "1").out)[
+        "method"
+    ]
+
+
+def test_every_frame_is_shown_with_frames() -> None:
+    lines = run("inspect", "aiopika_rpc.pcap", "--frames").out.splitlines()
+    rows = run("export", "aiopika_rpc.pcap", "-t", "frames").out.splitlines()
+    assert len(lines) == len(rows)
+
+
+def test_every_method_and_protocol_header_is_a_line() -> None:
+    lines = run("inspect", "lost.pcap").out.splitlines()
+    rows = run("export", "lost.pcap", "-t", "frames").out.splitlines()
+    kinds = [json.loads(row)["frame_type"] for row in rows]
+    assert len(lines) == len([kind for kind in kinds if kind in ("method", "protocol-header")])
+
+
+def test_messages_with_bodies_in_rows() -> None:
+    row = json.loads(run("messages", "kombu.pcap.gz", "--body", "--format", "ndjson", "-n1").out)
+    assert json.loads(row["body"]) == {"name": "f0", "data": []}
+    row = json.loads(run("messages", "kombu.pcap.gz", "--format", "ndjson", "-n1").out)
+    assert row["body"] is None
+
+
+def test_summary_as_json_has_what_the_text_has(samples: Path) -> None:
+    result = json.loads(run("summary", "pika_mix.pcap", "--format", "json").out)
+    rows = [json.loads(r) for r in run("export", "pika_mix.pcap", "-t", "frames").out.splitlines()]
+    assert sum(result["frames"].values()) == len(rows)
+    assert result["methods"]["basic.publish"] == sum(r["method"] == "basic.publish" for r in rows)
+    first = result["connections"][0]
+    of_client = [
+        r["size"] + (8 if r["frame_type"] != "protocol-header" else 0)
+        for r in rows
+        if r["connection_id"] == first["connection_id"] and r["sender"] == "client"
+    ]
+    assert first["client_octets"] == sum(of_client)
+    assert first["connection_name"] == "order-service-1"
+    assert first["vhost"] == "shop"
+    published = result["routing_keys"]["rows"][0]
+    assert (published["exchange"], published["routing_key"]) == ("orders", "order.new.eu")
+    assert result["errors"][0]["reply_code"] == 404
+
+
+def test_spec_as_json() -> None:
+    (row,) = json.loads(run("spec", "basic.publish", "--format", "json").out)
+    assert row["arguments"][1] == {"name": "exchange", "type": "s", "secret": False}
+    assert row["properties"][0]["name"] == "content_type"
+    assert len(json.loads(run("spec", "headers", "--format", "json").out)) > 3

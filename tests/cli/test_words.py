@@ -1,0 +1,239 @@
+"""Words of lines: escapes, quotes, widths, numbers, times, and what is cut first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.theme import Theme
+
+from amqpsniff.cli import times
+from amqpsniff.cli.render.body import as_text
+from amqpsniff.cli.render.grid import Grid
+from amqpsniff.cli.render.hexdump import hex_lines
+from amqpsniff.cli.render.shorthand import Part, argument_parts, fitted, joined
+from amqpsniff.cli.render.text import cells, count, cut, duration, harmless, octets, word
+from amqpsniff.cli.render.theme import STYLES, Paint
+from amqpsniff.errors import UsageError
+
+PLAIN = Paint(colour=False)
+S = 1_000_000_000
+
+
+@given(st.text())
+def test_harmless_text_is_printable_and_one_line(text: str) -> None:
+    assert harmless(text).isprintable()
+    if text.isprintable():
+        assert harmless(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("orders", "orders"),
+        ("", '""'),
+        ("two words", '"two words"'),
+        ('say "x"', '"say \\"x\\""'),
+        ("a\nb\x1b[0m", "a\\nb\\x1b[0m"),
+        ("\u202egnp", "\\u202egnp"),
+        ("\U000e0041", "\\U000e0041"),
+        ("größe→日本", "größe→日本"),
+    ],
+)
+def test_words(text: str, shown: str) -> None:
+    assert word(text) == shown
+
+
+@given(st.text(st.characters(categories=("L", "N", "P", "So"))), st.integers(0, 40))
+def test_cut_text_fits(text: str, width: int) -> None:
+    text = harmless(text)
+    assert cells(cut(text, width)) <= width
+    if cells(text) <= width:
+        assert cut(text, width) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.00 kB"), (24_137, "24.1 kB"), (999_499, "999 kB"),
+     (999_500, "1.00 MB"), (3_200_000_000, "3.20 GB"), (2**63, "9223 PB")],
+)  # fmt: skip
+def test_octets(number: int, shown: str) -> None:
+    assert octets(number) == shown
+
+
+def test_count() -> None:
+    assert count(1234567) == "1,234,567"
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "shown"),
+    [(0, "0 ns"), (812, "812 ns"), (1500, "1.50 µs"), (8_100_000, "8.10 ms"), (S, "1.00 s"),
+     (99 * S, "99.0 s"), (200 * S, "3 min 20 s"), (3600 * S, "1 h"), (7500 * S, "2 h 5 min"),
+     (273_600 * S, "3 d 4 h")],
+)  # fmt: skip
+def test_durations(time_ns: int, shown: str) -> None:
+    assert duration(time_ns) == shown
+
+
+START = 1_769_860_000 * S  # 2026-01-31T11:46:40Z
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("+10s", START + 10 * S),
+        ("+10", START + 10 * S),
+        ("+1.5m", START + 90 * S),
+        ("+250ms", START + S // 4),
+        ("+1h", START + 3600 * S),
+        ("+1d", START + 86400 * S),
+        ("1769860000", START),
+        ("1769860000.000000001", START + 1),
+        ("2026-01-31T11:46:40Z", START),
+        ("2026-01-31 11:46:40.5", START + S // 2),
+        ("2026-01-31T12:46:40+01:00", START),
+        ("2026-01-31T11:46", START - 40 * S),
+        ("11:46:41", START + S),
+        ("00:00", 1_769_817_600 * S),
+        ("23:59:59.999999999", 1_769_904_000 * S - 1),
+    ],
+)
+def test_times(text: str, moment: int) -> None:
+    assert times.parse(text, "from")(START) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "-10s", "+10x", "25:00", "12:61", "2026-13-01T00:00:00Z", "2026-01-31", "1e9"],
+)
+def test_times_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--to"):
+        times.parse(text, "to")
+
+
+def test_clocks() -> None:
+    clock = times.Clock("relative", START)
+    assert [clock.show(START + n) for n in (0, 1500, 61 * S, -S)] == [
+        "0.000000", "0.000001", "61.000000", "-1.000000",
+    ]  # fmt: skip
+    clock = times.Clock("delta", START)
+    assert [clock.show(START + n * S) for n in (1, 3, 3)] == ["1.000000", "2.000000", "0.000000"]
+    assert times.Clock("absolute", START).show(START + 1000) == "2026-01-31T11:46:40.000001Z"
+    assert times.Clock("absolute", START, short=True).show(START) == "11:46:40.000000"
+    assert times.Clock("relative", None).show(START) == "0.000000"
+    assert times.Clock("relative", START).show(None) == "-"
+    assert times.absolute(2**63 - 1) == "2262-04-11T23:47:16.854775Z"
+    assert times.absolute(-(2**63)) == "1677-09-21T00:12:43.145224Z"
+
+
+def shown(method: str, **arguments: object) -> str:
+    return joined(argument_parts(method, dict(arguments)), PLAIN, None)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "line"),
+    [
+        ("queue.declare",
+         {"ticket": 0, "queue": "", "passive": False, "durable": True, "exclusive": False,
+          "auto_delete": True, "no_wait": False, "arguments": {"x-max-length": 10, "a": ["b", 1]}},
+         'q="" {x-max-length=10 a=[b 1]} durable auto_delete'),
+        ("basic.nack", {"delivery_tag": 7, "multiple": True, "requeue": False},
+         "dt=7 multiple requeue=false"),
+        ("channel.close",
+         {"reply_code": 404, "reply_text": "NOT_FOUND - no queue", "class_id": 50, "method_id": 10},
+         '404 "NOT_FOUND - no queue" on queue.declare'),
+        ("connection.close",
+         {"reply_code": 200, "reply_text": "", "class_id": 0, "method_id": 0}, '200 ""'),
+        ("channel.close",
+         {"reply_code": 503, "reply_text": "", "class_id": 999, "method_id": 1}, '503 "" on 999/1'),
+        ("queue.bind", {"ticket": 0, "queue": "q"}, "q=q arguments incomplete"),
+        ("85.10", {"base64": "AA=="}, "base64:AA=="),
+        ("basic.qos", {"prefetch_size": 0, "prefetch_count": 10, "global": False},
+         "prefetch_count=10"),
+        ("connection.start-ok",
+         {"client_properties": {"product": "Pika", "version": "1", "capabilities": {}},
+          "mechanism": "PLAIN", "response": "[redacted]", "locale": "en_US"},
+         '"Pika 1" mechanism=PLAIN'),
+        ("queue.delete", {"ticket": 0, "queue": {"base64": "//4="}, "if_unused": False,
+                          "if_empty": False, "no_wait": False}, "q=base64://4="),
+    ],
+)  # fmt: skip
+def test_shorthand(method: str, arguments: dict[str, object], line: str) -> None:
+    assert shown(method, **arguments) == line
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab=", max_size=12), st.text("xyz日", max_size=60)).filter(any),
+        min_size=1, max_size=8,
+    ),
+    st.integers(1, 120),
+)  # fmt: skip
+def test_lines_fit(pairs: list[tuple[str, str]], room: int) -> None:
+    parts = [Part("name", fixed, text) for fixed, text in pairs]
+    line = joined(parts, PLAIN, room)
+    assert cells(line) <= room
+    whole = joined(parts, PLAIN, None)
+    if cells(whole) <= room:
+        assert line == whole
+
+
+def test_the_longest_names_are_cut_first() -> None:
+    parts = [Part("name", "x=", "orders"), Part("name", "rk=", "k" * 60), Part("size", "12 B")]
+    assert joined(parts, PLAIN, 40) == "x=orders rk=" + "k" * 22 + "… 12 B"
+    assert fitted(parts, 1000) == parts
+
+
+def _text(grid: Grid, width: int) -> list[str]:
+    theme = Theme(STYLES)
+    console = Console(width=width, color_system=None, markup=False, highlight=False, theme=theme)
+    with console.capture() as capture:
+        console.print(grid.build(width))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_grids() -> None:
+    grid = Grid("id|*name|?>frames|>octets|~what")
+    grid.add("7f29", "a very long name of a client", "12", "3.4 kB", "one two three four")
+    assert _text(grid, 100) == [
+        "id    name                          frames  octets  what",
+        "7f29  a very long name of a client      12  3.4 kB  one two three four",
+    ]
+    assert _text(grid, 48) == [
+        "id    name                        octets  what",
+        "7f29  a very long name of a cli…  3.4 kB  one",
+        "                                          two",
+        "                                          three",
+        "                                          four",
+    ]
+    assert max(map(len, _text(grid, 30))) <= 30
+
+
+def test_hex_dumps() -> None:
+    octets_ = bytes(range(48)) + b"abc"
+    lines = list(
+        hex_lines(octets_, hidden=frozenset((1,)), missing=frozenset(range(16, 48)), first=8)
+    )
+    assert lines == [
+        "00000008  00 ** 02 03 04 05 06 07  08 09 0a 0b 0c 0d 0e 0f  .*..............",
+        "00000018  -- -- -- -- -- -- -- --  -- -- -- -- -- -- -- --  ----------------",
+        "00000038  61 62 63                                          abc",
+    ]
+
+
+def test_bodies_that_are_text() -> None:
+    assert as_text("größe\n".encode(), whole=True) == "größe\n"
+    assert as_text("größe".encode()[:3], whole=False) == "gr"
+    assert as_text("größe".encode()[:3], whole=True) is None
+    assert as_text(b"\x00\x01", whole=True) is None
+    assert as_text(b"\x1b[2J", whole=True) is None
+    assert as_text(b"", whole=True) == ""
+
+
+def test_every_style_is_one_of_rich() -> None:
+    paint = Paint(colour=True)
+    for style in STYLES:
+        assert "text" in paint(style, "text")
+    assert paint("error", "x").startswith("\x1b[")
+    assert PLAIN("error", "x") == "x"
