@@ -110,7 +110,8 @@ def main() -> int:
             missed += not good
             print(
                 f"{name:20} {wall:7.2f} s  tshark {other:8.2f} s  ratio {other / wall:6.1f} "
-                f"(bar {bar})  {memory:4.0f} MB (bar {MEGABYTES_BAR})  {'ok' if good else 'MISSED'}",
+                f"(bar {bar})  {memory:4.0f} MB (bar {MEGABYTES_BAR})  "
+                f"{'ok' if good else 'MISSED'}",
                 flush=True,
             )
     return 1 if missed else 0

@@ -1,8 +1,8 @@
 """Console blocks of the documentation: found, run, and written again.
 
 A block is fenced as `console`. Lines that begin with `$ ` are commands, run by bash in the root of
-the repository; the lines after one are all that it printed. `python -m tests.docs.blocks FILE…` runs
-the commands of those files and puts what they print in the blocks.
+the repository; the lines after one are all that it printed. `python -m tests.docs.blocks FILE…`
+runs the commands of those files and puts what they print in the blocks.
 """
 
 from __future__ import annotations
