@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # as in `typing`, whose import takes as long as all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from amqpsniff.engine import Engine
     from amqpsniff.errors import (
         AmqpsniffError,
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from amqpsniff.objects import Finding, Frame, Message
-    from amqpsniff.reader import Capture, open  # noqa: A004
+    from amqpsniff.reader import Capture, open
 
 # Where the public names live: they are imported when they are first used, so that the program's
 # start does not wait for Arrow.

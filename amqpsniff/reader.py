@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 
-def open(  # noqa: A001
+def open(
     *paths: str | os.PathLike[str],
     ports: Iterable[int] = (),
     dialect: str | None = None,
@@ -144,7 +144,10 @@ class Capture:
         if self._passes and self._once:
             raise UsageError(f"{self._once[0]} can be read only once; save it to a file first")
         self._passes += 1
-        pipeline = Pipeline(self.options)
+        tables = {maker.table for maker in makers}
+        if "findings" in tables:
+            tables.add("messages")  # some findings are made together with a message's row
+        pipeline = Pipeline(self.options, tables)
         self.totals = pipeline.totals
         with CaptureSet(self.names) as packets:
             for batch in packets:

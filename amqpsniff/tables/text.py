@@ -1,0 +1,53 @@
+"""Batches in types that a line of text can hold: what CSV is written from.
+
+Octets become text, or `{"base64": …}` where they are not UTF-8; lists and structures become JSON.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from amqpsniff.tables.values import json_text
+
+
+def text_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of what `as_text` gives for batches of this schema."""
+    return pa.schema([pa.field(field.name, _text_type(field.type)) for field in schema])
+
+
+def as_text(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, dictionaries decoded, with text in place of octets and nested values."""
+    columns = [_text_column(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _text_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _text_type(kind.value_type)
+    return pa.string() if _needs_text(kind) else kind
+
+
+def _needs_text(kind: pa.DataType) -> bool:
+    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return is_binary or pa.types.is_nested(kind) or pa.types.is_interval(kind)
+
+
+def _text_column(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return _text_column(column.dictionary_decode())
+    if not _needs_text(column.type):
+        return column
+    if column.null_count == len(column):
+        return pa.nulls(len(column), pa.string())
+    return pa.array([_text(value) for value in column.to_pylist()], pa.string())
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            pass
+    return json_text(value)
