@@ -44,9 +44,9 @@ HISTORY_CONFLICT = cython.declare(cython.int, 2)
 class HalfStream:
     """State of one direction; `index` is its number in the rows (slot * 2 + direction).
 
-    Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (of the gaps), and `cut_octets`, which
-    the snap length cut off. `isn`, `next_seq`, `fin_offset` are -1 while not known. `acked` is the
-    highest offset that the other side has acknowledged.
+    Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (those of the gaps), `cut_octets`
+    (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
+    `acked` is the highest offset that the other side has acknowledged.
     """
 
     def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
