@@ -28,7 +28,7 @@ demo: $(SET_UP) ## set up, then run the program on the bundled captures
 	@if [ -s $(VENV)/skipped.txt ]; then echo; cat $(VENV)/skipped.txt; fi
 
 test: lint ## set up, then linters, types, import contracts and the test-suite
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 lint: $(SET_UP) ## linters, types and import contracts
 	$(BIN)/ruff check .

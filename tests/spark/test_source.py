@@ -9,7 +9,7 @@ import pytest
 import amqpsniff
 from amqpsniff.tables.schema import schema_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 NAMES = [
     "pika_mix.pcap",

@@ -9,7 +9,7 @@ import pytest
 import amqpsniff
 from amqpsniff.spark_jobs.traffic import Config, build
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 def test_counts_are_those_of_the_rows(spark: Any, samples: Path) -> None:
