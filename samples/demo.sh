@@ -11,6 +11,7 @@ run() {
 }
 
 run amqpsniff --version
+run amqpsniff summary pika_mix.pcap
 run amqpsniff inspect blocked.pcap --limit 12
 run amqpsniff messages aiopika_rpc.pcap --limit 8
 run amqpsniff export pika_mix.pcap --table messages --format parquet -o "$out/messages.parquet"

@@ -15,11 +15,14 @@ memory is not the JVM's."""
 def session(master: str = "local[*]", name: str = "amqpsniff") -> SparkSession:
     """The active session, or a new one on `master` with `format("amqp")` registered.
 
-    Workers run this Python, so that they find the same packages.
+    Workers run this Python, so that they find the same packages. An embedded session listens on the
+    loopback interface only.
     """
     from . import register
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     spark = (
         SparkSession.builder.master(master)
         .appName(name)
