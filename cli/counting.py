@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 
@@ -36,7 +37,7 @@ def is_one_of(column: Any, names: frozenset[str]) -> Any:
     if known is None:
         return pc.is_in(column, value_set=pa.array(sorted(names)))
     wanted = [code for code, text in enumerate(known) if text in names]
-    return pc.is_in(column.indices, value_set=pa.array(wanted, column.indices.type))
+    return pc.is_in(column.indices.cast(pa.int32()), value_set=_integers("i", wanted))
 
 
 def grouped(
@@ -51,7 +52,7 @@ def grouped(
     columns = {name: codes(batch.column(name)) for name in names}
     for name, _ in sums:
         if name == "row":
-            columns["row"] = _row_numbers(batch.num_rows)
+            columns["row"] = row_numbers(batch.num_rows)
         elif name:
             columns[name] = batch.column(name)
     made = pa.table(columns).group_by(list(names), use_threads=False).aggregate(list(sums))
@@ -66,8 +67,20 @@ def grouped(
     yield from zip(*cells, strict=True)
 
 
-def _row_numbers(rows: int) -> Any:
+def row_numbers(rows: int) -> Any:
     """The numbers from 0 up."""
+    return _numbers(1 << max(16, rows.bit_length())).slice(0, rows)
+
+
+@lru_cache(maxsize=2)
+def _numbers(rows: int) -> Any:
+    return _integers("q", range(rows))
+
+
+def _integers(code: str, numbers: Iterable[int]) -> Any:
+    """Integers as an Arrow array, 64 bits for `q` and 32 for `i`; quicker than pa.array."""
     import pyarrow as pa
 
-    return pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(array("q", range(rows)))])
+    stored = array(code, numbers)
+    kind = pa.int64() if code == "q" else pa.int32()
+    return pa.Array.from_buffers(kind, len(stored), [None, pa.py_buffer(stored)])

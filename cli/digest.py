@@ -1,23 +1,18 @@
 """What is in a capture, gathered batch by batch in bounded memory.
 
-Arrow counts what every row has; only the rows that open and close connections are looked at one by
-one.
+Arrow counts what every row has; only what is distinct of it is looked at in Python.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import lru_cache
 from typing import Any
 
+from .connections import Connections
 from .counting import counted, grouped, is_one_of
-from .facts import FACTS, LESSONS
-from .reading import values
+from .facts import LESSONS
 from .tally import Rate, Sizes, Tally
-
-MOST_CONNECTIONS = 10_000
-"""Connections whose names and volume are kept; more of them are only counted."""
 
 MOST_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
@@ -45,10 +40,11 @@ ALWAYS_ERRORS = frozenset(("basic.nack", "channel.alert"))
 """Methods of a broker that are trouble without a reply code."""
 
 BLOCKED = "connection.blocked"
-TELLING = frozenset((*LESSONS, BLOCKED))
-"""Methods whose rows are looked at one by one."""
+BLOCKED_COLUMNS = ("capture", "packet_number", "connection_id", "sender", "arguments")
 
-FRAME_OVERHEAD_OCTETS = 8
+CLIENT = ("product", "version", "platform")
+"""What a kind of client is told by."""
+
 FIRST_ERROR_CODE = 300
 
 
@@ -57,7 +53,8 @@ class Digest:
 
     Attributes:
         methods, frames, statuses: How often each method, frame type, status of a message was seen.
-        connections: By id, what is known of a connection; at most `MOST_CONNECTIONS`.
+        connections: Volume and facts of the connections.
+        clients: Logins by product, version and platform of the client.
         errors: By what they say, the errors and how often; at most `MOST_ERRORS`.
         routes, exchanges, queues: Messages by (exchange, routing key), exchange, queue.
         sizes, rates: Of messages, by method.
@@ -67,7 +64,8 @@ class Digest:
         self.methods: Counter[str] = Counter()
         self.frames: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
-        self.connections: dict[str, dict[str, Any]] = {}
+        self.connections = Connections()
+        self.clients: Counter[tuple[Any, ...]] = Counter()
         self.errors: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.routes = Tally()
         self.exchanges = Tally()
@@ -79,9 +77,8 @@ class Digest:
         """Count a batch of the frames table."""
         self.frames.update(dict(counted(batch.column("frame_type"))))
         self.methods.update(dict(counted(batch.column("method"))))
-        self._add_volume(batch)
-        self._add_channels(batch)
-        self._learn(batch)
+        self.connections.add(batch)
+        self._add_clients(batch)
         self._add_errors(batch)
 
     def add_messages(self, batch: Any) -> None:
@@ -106,43 +103,12 @@ class Digest:
                 if queue is not None:
                     self.queues.add(queue, way, messages, octets or 0)
 
-    def _add_volume(self, batch: Any) -> None:
-        """Count frames and octets of connections, by sender; every connection becomes known."""
-        sums = [([], "count_all"), ("size", "sum"), ("row", "min")]
-        for id_, sender, frames, octets, row in grouped(batch, ("connection_id", "sender"), sums):
-            known = self.connections.get(id_)
-            if known is None:
-                known = self._connection(batch, row)
-            if known is not None:
-                known["frames"] += frames
-                known[f"{sender or 'client'}_octets"] += octets + FRAME_OVERHEAD_OCTETS * frames
-
-    def _add_channels(self, batch: Any) -> None:
-        opened = is_one_of(batch.column("method"), frozenset(("channel.open",)))
-        for id_, number in counted(batch.column("connection_id").filter(opened)):
-            if id_ in self.connections:
-                self.connections[id_]["channels"] += number
-
-    def _learn(self, batch: Any) -> None:
-        """Learn from the rows that open and close connections."""
-        import pyarrow.compute as pc
-
-        headers = is_one_of(batch.column("frame_type"), frozenset(("protocol-header",)))
-        telling = batch.filter(pc.or_kleene(is_one_of(batch.column("method"), TELLING), headers))
-        names = ("connection_id", "sender", "method", "arguments", "capture", "packet_number")
-        columns = (values(telling, name) for name in names)
-        for id_, sender, method, text, capture, number in zip(*columns, strict=True):
-            arguments = _parsed(text) if text else {}
-            if method == BLOCKED:
-                first = {"capture": capture, "packet_number": number, "connection_id": id_}
-                self._add_error((BLOCKED, sender, None, arguments.get("reason")), 1, first)
-            connection = self.connections.get(id_)
-            if connection is None:
-                continue
-            if method is None:  # a protocol header has no frame around it
-                connection[f"{sender or 'client'}_octets"] -= FRAME_OVERHEAD_OCTETS
-            elif method in LESSONS:
-                LESSONS[method](connection, arguments, sender)
+    def _add_clients(self, batch: Any) -> None:
+        """Count the kinds of clients that log in."""
+        for text, number in counted(_arguments_of(batch, "connection.start-ok")):
+            facts: dict[str, Any] = {}
+            LESSONS["connection.start-ok"](facts, json.loads(text), None)
+            self.clients[tuple(facts[f"client_{name}"] for name in CLIENT)] += number
 
     def _add_errors(self, batch: Any) -> None:
         """Count closes and returns by what they say, and what a broker refused."""
@@ -162,22 +128,15 @@ class Digest:
                 where = ("capture", "packet_number", "connection_id")
                 first = {name: rows.column(name)[row].as_py() for name in where}
                 self._add_error(tuple(key), number, first)
-
-    def _connection(self, batch: Any, row: int) -> dict[str, Any] | None:
-        """A connection that is new, from one of its rows; null when there are too many."""
-        if len(self.connections) >= MOST_CONNECTIONS:
-            return None
-        known: dict[str, Any] = dict.fromkeys(FACTS)
-        for name in ("connection_id", "client", "server"):
-            known[name] = batch.column(name)[row].as_py()
-        known |= dict.fromkeys(("frames", "client_octets", "server_octets", "channels"), 0)
-        self.connections[known["connection_id"]] = known
-        return known
+        blocked = batch.filter(is_one_of(batch.column("method"), frozenset((BLOCKED,))))
+        for row in blocked.select(BLOCKED_COLUMNS).to_pylist():
+            reason = json.loads(row["arguments"] or "{}").get("reason")
+            self._add_error((BLOCKED, row["sender"], None, reason), 1, row)
 
     def _add_error(self, key: tuple[Any, ...], number: int, first: dict[str, Any]) -> None:
         """Count errors of one method, sender, code and text; `first` is the row of the first."""
         if key not in self.errors and len(self.errors) >= MOST_ERRORS:
-            key = (*key[:3], None)
+            key = (*key[:2], None, None)
         error = self.errors.get(key)
         if error is None:
             names = ("method", "sender", "reply_code", "reply_text")
@@ -187,8 +146,6 @@ class Digest:
         error["count"] += number
 
 
-@lru_cache(maxsize=1024)
-def _parsed(arguments: str) -> dict[str, Any]:
-    """Arguments as JSON; clients of one kind open their connections with the same ones."""
-    parsed: dict[str, Any] = json.loads(arguments)
-    return parsed
+def _arguments_of(batch: Any, method: str) -> Any:
+    """The arguments of the frames of one method, as JSON."""
+    return batch.column("arguments").filter(is_one_of(batch.column("method"), frozenset((method,))))

@@ -98,9 +98,6 @@ def report(reading: Reading, digest: Digest, top: int) -> dict[str, Any]:
     span_ns = None
     if totals.first_ns is not None and totals.last_ns is not None:
         span_ns = totals.last_ns - totals.first_ns
-    connections = sorted(
-        digest.connections.values(), key=lambda one: -(one["client_octets"] + one["server_octets"])
-    )
     return {
         "captures": reading.capture.names,
         "packets": totals.packets,
@@ -117,7 +114,7 @@ def report(reading: Reading, digest: Digest, top: int) -> dict[str, Any]:
             "messages": dict(digest.statuses.most_common()),
         },
         "connection_count": totals.connections,
-        "connections": connections[:top],
+        "connections": digest.connections.top(top),
         "clients": _clients(digest),
         "frames": dict(digest.frames.most_common()),
         "methods": dict(digest.methods.most_common()),
@@ -134,13 +131,15 @@ def report(reading: Reading, digest: Digest, top: int) -> dict[str, Any]:
 
 def _clients(digest: Digest) -> list[dict[str, Any]]:
     """Kinds of clients and how many connections each has, the most first."""
-    names = ("client_product", "client_version", "client_platform")
-    counts: dict[tuple[Any, ...], int] = {}
-    for connection in digest.connections.values():
-        kind = tuple(connection[name] for name in names)
-        counts[kind] = counts.get(kind, 0) + 1
-    ranked = sorted(counts.items(), key=lambda item: -item[1])
-    return [{**dict(zip(names, kind, strict=True)), "connections": count} for kind, count in ranked]
+    from .digest import CLIENT
+
+    return [
+        {
+            **{f"client_{name}": value for name, value in zip(CLIENT, kind, strict=True)},
+            "connections": count,
+        }
+        for kind, count in digest.clients.most_common()
+    ]
 
 
 def _messages(digest: Digest, method: str, span_ns: int | None) -> dict[str, Any]:

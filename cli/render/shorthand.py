@@ -53,8 +53,9 @@ USUAL = ("", 0, "utf-8", "UTF-8")
 PERSISTENT = 2
 """The delivery mode of a message that is written to disk."""
 
-LEAST_CELLS = 10
-"""Columns that are left of a name that is cut, before the end of the line is."""
+LEAST_CELLS = (24, 10)
+"""Columns that are left of a name that is cut: the second where that makes the whole line fit, else
+the first, and the end of the line is cut."""
 
 _METHOD_NAMES = {
     (row.class_id, row.method_id): row.name for row in reversed(METHODS) if "0-9-1" in row.dialects
@@ -212,20 +213,26 @@ def fitted(parts: list[Part], room: int) -> list[Part]:
     """Parts that fit: the longest names are cut first, then the end of the line."""
     fixed = [cells(part.fixed) for part in parts]
     texts = [cells(part.text) for part in parts]
-    excess = sum(fixed) + sum(texts) + len(parts) - 1 - room
-    if excess <= 0:
-        return parts
-    while excess > 0:
-        longest = max(texts)
-        if longest <= LEAST_CELLS:
-            break
-        second = max((one for one in texts if one < longest), default=0)
-        at = texts.index(longest)
-        same = texts.count(longest)
-        target = max(LEAST_CELLS, second, longest - max(1, -(-excess // same)))
-        texts[at] = target
-        excess -= longest - target
-    return list(_within(parts, fixed, texts, room))
+    most = room - sum(fixed) - len(parts) + 1
+    for least in LEAST_CELLS:
+        cut_texts = _shortened(texts, most, least)
+        if sum(cut_texts) <= most:
+            return list(_within(parts, fixed, cut_texts, room))
+    return list(_within(parts, fixed, _shortened(texts, most, LEAST_CELLS[0]), room))
+
+
+def _shortened(widths: list[int], most: int, least: int) -> list[int]:
+    """The widths, the largest made smaller but not below `least`, until they are `most` in all."""
+    widths = list(widths)
+    excess = sum(widths) - most
+    while excess > 0 and max(widths) > least:
+        longest = max(widths)
+        at = widths.index(longest)
+        second = max((one for one in widths if one < longest), default=0)
+        even = -(-excess // widths.count(longest))
+        widths[at] = max(least, second, longest - even)
+        excess -= longest - widths[at]
+    return widths
 
 
 def _within(parts: list[Part], fixed: list[int], texts: list[int], room: int) -> Iterator[Part]:

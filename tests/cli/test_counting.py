@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import zlib
 from collections import Counter
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpsniff.cli import codec, digest, tally
+from amqpsniff.cli import codec, connections, digest, tally
 from amqpsniff.cli.counting import counted, grouped, is_one_of
 from tests.cli.running import run
 
@@ -91,12 +92,17 @@ def test_encoded_columns_count_as_plain_ones() -> None:
 
 
 def test_connections_and_errors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digest, "MOST_CONNECTIONS", 2)
+    whole = json.loads(run("summary", "pika_mix.pcap", "--format", "json").out)
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "MOST_TELLING_OCTETS", 1)
     monkeypatch.setattr(digest, "MOST_ERRORS", 3)
-    out = run("summary", "pika_mix.pcap").out
-    assert "connections to 10.77.0.1:5672, RabbitMQ 3.10.8 (2 of 4)" in out
-    errors = out[out.index("\nerrors") :].splitlines()[3:]
-    assert sum(int(line.split()[0]) for line in errors if line.strip()[:1].isdigit()) == 7
+    part = json.loads(run("summary", "pika_mix.pcap", "--format", "json").out)
+    names = {one["client"]: one["client_octets"] for one in whole["connections"]}
+    assert len(part["connections"]) < len(names)
+    assert part["connections"][0]["client"] == whole["connections"][0]["client"]
+    assert part["connection_count"] == 4
+    assert [one["count"] for one in part["errors"] if one["reply_code"] is None] == [2, 2]
+    assert sum(one["count"] for one in part["errors"]) == part["error_count"] == 7
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "zlib", "application/x-gzip", "zstd"])

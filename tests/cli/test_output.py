@@ -19,7 +19,7 @@ PIPED = {
     "inspect-several": "inspect bunny.pcapng blocked.pcap --limit 4",
     "inspect-cut": "inspect snapped.pcap --limit 40",
     "inspect-lost": "inspect lost.pcap",
-    "inspect-lost-hex": "inspect lost.pcap --hex --where packet_number=99",
+    "inspect-cut-hex": "inspect snapped.pcap --hex --limit 6",
     "inspect-dialects": "inspect v08_v09.pcap",
     "messages": "messages aiopika_rpc.pcap --limit 30",
     "messages-body": "messages kombu.pcap.gz --limit 3 --body --verbose",
