@@ -133,8 +133,8 @@ class _Listing:
         paint = self._output.paint
         for row in zip(*(values(batch, name) for name in names), strict=True):
             message = dict(zip(names, row, strict=True))
-            parts = [*message_parts(message), *property_parts(message)]
-            yield lines.message(SimpleNamespace(**message), parts)
+            place = SimpleNamespace(**message)
+            yield lines.message(place, message_parts(message), property_parts(message))
             if self._verbose:
                 yield from message_tree(message, paint)
             if self._body_limit is not None and message["body"] is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -57,11 +58,11 @@ class Lines:
                 parts.append(Part("warning", "unfinished"))
         return self._line(entry, parts)
 
-    def message(self, row: Any, parts: list[Part]) -> str:
+    def message(self, row: Any, parts: Iterable[Part], more: Iterable[Part]) -> str:
         """The line of a message, with what is said of it; `row` has the columns of an entry."""
-        return self._line(row, [Part(_style(row.method, {}), row.method), *parts])
+        return self._line(row, [Part(_style(row.method, {}), row.method), *parts], more)
 
-    def _line(self, entry: Any, parts: list[Part]) -> str:
+    def _line(self, entry: Any, parts: list[Part], more: Iterable[Part] = ()) -> str:
         """The beginning that all lines share, and the parts cut to what is left of the width."""
         time = f"{self._clock.show(entry.ts_ns):>{self._clock.width}}"
         packet = f"{self._packet(entry):>5}"
@@ -70,7 +71,7 @@ class Lines:
         channel = f"{entry.channel if entry.channel is not None else '-':>2}"
         used = len(time) + len(packet) + len(client) + len(arrow) + len(channel) + 5
         room = None if self._width is None else max(self._width - used, 0)
-        what = joined(parts, self._paint, room)
+        what = joined(parts, self._paint, room, more)
         paint = self._paint
         return (
             f"{paint('time', time)} {paint('packet', packet)} {paint('connection', client)} "

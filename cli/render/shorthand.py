@@ -53,9 +53,9 @@ USUAL = ("", 0, "utf-8", "UTF-8")
 PERSISTENT = 2
 """The delivery mode of a message that is written to disk."""
 
-LEAST_CELLS = (24, 10)
-"""Columns that are left of a name that is cut: the second where that makes the whole line fit, else
-the first, and the end of the line is cut."""
+LEAST_CELLS = (24, 10, 7)
+"""Columns that are left of a name that is cut: the first of these that makes the whole line fit.
+Where none does it is the first, and the end of the line is cut."""
 
 _METHOD_NAMES = {
     (row.class_id, row.method_id): row.name for row in reversed(METHODS) if "0-9-1" in row.dialects
@@ -196,11 +196,19 @@ def _value(value: Any) -> str:
     return word(value) if isinstance(value, str) else str(value)
 
 
-def joined(parts: Iterable[Part], paint: Paint, room: int | None) -> str:
-    """The parts as one text of at most `room` columns; null does not cut."""
-    parts = list(parts)
-    if room is not None:
+def joined(parts: Iterable[Part], paint: Paint, room: int | None, more: Iterable[Part] = ()) -> str:
+    """The parts as one text of at most `room` columns; null does not cut.
+
+    Of `more` there is as much as has room behind the parts.
+    """
+    parts, more = list(parts), list(more)
+    if room is None:
+        parts += more
+    else:
         parts = fitted(parts, room)
+        left = room - sum(cells(part.fixed + part.text) + 1 for part in parts)
+        if more and left > 1:
+            parts += _within(more, *_widths(more), left)
     if not paint.colour:
         return " ".join([fixed + text for _, fixed, text in parts])
     words = []
@@ -211,14 +219,18 @@ def joined(parts: Iterable[Part], paint: Paint, room: int | None) -> str:
 
 def fitted(parts: list[Part], room: int) -> list[Part]:
     """Parts that fit: the longest names are cut first, then the end of the line."""
-    fixed = [cells(part.fixed) for part in parts]
-    texts = [cells(part.text) for part in parts]
+    fixed, texts = _widths(parts)
     most = room - sum(fixed) - len(parts) + 1
     for least in LEAST_CELLS:
         cut_texts = _shortened(texts, most, least)
         if sum(cut_texts) <= most:
             return list(_within(parts, fixed, cut_texts, room))
     return list(_within(parts, fixed, _shortened(texts, most, LEAST_CELLS[0]), room))
+
+
+def _widths(parts: list[Part]) -> tuple[list[int], list[int]]:
+    """Columns of the fixed texts and of the others."""
+    return [cells(part.fixed) for part in parts], [cells(part.text) for part in parts]
 
 
 def _shortened(widths: list[int], most: int, least: int) -> list[int]:
