@@ -7,12 +7,14 @@ are decoded, so memory does not grow with the capture.
 from __future__ import annotations
 
 import os
+import select
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
+from amqpsniff.findings import Finding as Found
 from amqpsniff.pipeline import Options, Pipeline, Totals
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class Capture:
         names: The captures, as they were found.
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
+        found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
+            `messages` or `findings` were among its tables.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Capture:
         self.names = expand(paths)
         self.options = options or Options()
         self.totals = Totals()
+        self.found: list[Found] = []
         self._once = [name for name in self.names if _read_once(name)]
         self._passes = 0
 
@@ -149,17 +154,18 @@ class Capture:
             tables.add("messages")  # some findings are made together with a message's row
         pipeline = Pipeline(self.options, tables)
         self.totals = pipeline.totals
+        waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names) as packets:
             for batch in packets:
                 pipeline.feed(batch)
-                if pipeline.ready:
+                if pipeline.ready or (waits and _at_rest()):
                     yield from _made(makers, pipeline)
             pipeline.finish()
             yield from _made(makers, pipeline)
-            findings = [*packets.findings, *pipeline.findings()]
+            self.found = [*packets.findings, *pipeline.findings()]
         for maker in makers:
             if maker.table == "findings":
-                yield maker.table, maker.make(findings)
+                yield maker.table, maker.make(self.found)
 
 
 def _made(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
@@ -169,6 +175,11 @@ def _made(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
             batch = maker.make(taken)
             if batch.num_rows:
                 yield maker.table, batch
+
+
+def _at_rest() -> bool:
+    """Whether standard input has nothing more for now: time to show what came so far."""
+    return not select.select([0], [], [], 0)[0]
 
 
 def _read_once(name: str) -> bool:

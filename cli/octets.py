@@ -171,4 +171,4 @@ def batches(reading: Reading) -> Iterator[tuple[Any, Octets]]:
         pipeline.finish()
         yield maker.make(pipeline.take()), octets
         found = [*packets.findings, *pipeline.findings()]
-    reading.judge(Maker("findings").make(found).to_pylist())
+    reading.judge(found)

@@ -44,12 +44,11 @@ class Output:
         return self.width or UNCUT
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Write lines at once; on a terminal they are seen at once."""
+        """Write lines at once: the next ones may be long in coming."""
         text = "\n".join(lines)
         if text:
             sys.stdout.write(f"{text}\n")
-        if self.terminal:
-            sys.stdout.flush()
+        sys.stdout.flush()
 
     def show(self, *renderables: Any) -> None:
         """Write what rich lays out, without the blanks at the end of its lines."""

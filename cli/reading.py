@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from .entry import FAILED, complain
 
 if TYPE_CHECKING:
+    from amqpsniff.findings import Finding
+
     from .options import Input
     from .selection import Selection
 
@@ -28,7 +30,7 @@ class Reading:
 
     Attributes:
         capture: The `amqpsniff.reader.Capture`.
-        findings: All findings as dictionaries, once the pass is over.
+        findings: All findings, once the pass is over.
         exit_code: 3 when a capture could not be read, else 0, once the pass is over.
     """
 
@@ -36,7 +38,7 @@ class Reading:
         import amqpsniff
 
         self.options = options
-        self.findings: list[dict[str, Any]] = []
+        self.findings: list[Finding] = []
         self.exit_code = 0
         self.capture = amqpsniff.open(
             *options.captures,
@@ -65,27 +67,24 @@ class Reading:
         from .progress import Progress
 
         with Progress(progress and not self.options.quiet) as bar:
-            named = dict.fromkeys((*tables, "findings"))
             wanted = dict(columns) if columns is not None else None
-            for table, batch in self.capture.tables(*named, encoded=True, columns=wanted):
+            for table, batch in self.capture.tables(*tables, encoded=True, columns=wanted):
                 bar.at(self.capture.totals.packets)
-                if table in tables:
-                    yield table, batch
-                if table == "findings":
-                    self.judge(batch.to_pylist())
+                yield table, batch
+        self.judge(self.capture.found)
 
-    def judge(self, findings: list[dict[str, Any]]) -> None:
+    def judge(self, findings: list[Finding]) -> None:
         """Warn of what is wrong with the files, and say when there was no AMQP in them."""
         self.findings = findings
-        codes = {finding["code"] for finding in self.findings}
+        codes = {finding.code for finding in self.findings}
         if "capture-unreadable" in codes:
             self.exit_code = FAILED
         if self.options.quiet:
             return
         warnings = Counter(
-            f"{one['severity']}: {_said(one)}"
+            f"{one.kind.severity}: {_said(one)}"
             for one in self.findings
-            if one["code"].startswith(WARNED_OF)
+            if one.code.startswith(WARNED_OF)
         )
         for warning, places in warnings.most_common(MOST_WARNINGS):
             complain(warning + (f" ({places} times)" if places > 1 else ""))
@@ -111,10 +110,10 @@ class Reading:
         return text
 
 
-def _said(finding: dict[str, Any]) -> str:
-    name, detail = finding["capture"], finding["detail"]
-    if not detail or not finding["code"].startswith("capture-"):
-        detail = ": ".join(filter(None, (finding["title"], detail)))
+def _said(finding: Finding) -> str:
+    name, detail = finding.capture, finding.detail
+    if not detail or not finding.code.startswith("capture-"):
+        detail = ": ".join(filter(None, (finding.kind.title, detail)))
     return detail if not name or detail.startswith(name) else f"{name}: {detail}"
 
 

@@ -185,14 +185,21 @@ def _findings(reading: Reading, top: int) -> list[dict[str, Any]]:
 
     by_code: dict[str, dict[str, Any]] = {}
     for finding in reading.findings:
-        known = by_code.get(finding["code"])
+        known = by_code.get(finding.code)
         if known is None:
-            names = ("code", "severity", "title", "detail", "capture", "packet_number")
-            known = {name: finding[name] for name in names}
-            known |= {"connection_id": finding["connection_id"], "places": 0, "count": 0}
-            by_code[finding["code"]] = known
+            known = by_code[finding.code] = {
+                "code": finding.code,
+                "severity": finding.kind.severity,
+                "title": finding.kind.title,
+                "detail": finding.detail,
+                "capture": finding.capture,
+                "packet_number": finding.packet_number,
+                "connection_id": finding.connection_id,
+                "places": 0,
+                "count": 0,
+            }
         known["places"] += 1
-        known["count"] += finding["count"]
+        known["count"] += finding.count
     ranked = sorted(
         by_code.values(), key=lambda one: (-SEVERITIES.index(one["severity"]), -one["count"])
     )
