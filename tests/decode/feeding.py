@@ -105,13 +105,13 @@ class Runs:
     def __init__(self, **options: Any) -> None:
         self.log = FindingLog()
         self.decoder = Decoder(self.log, **options)
-        self.decoder.use_capture("octets")
         self.count = 0
 
     def add(self, pieces: Iterable[tuple[int, bytes | int]], syn_seen: bool = False) -> None:
         """One run: (direction, octets), or (direction, number of octets missing)."""
         talk = Talk(syn_seen, connection_id=f"{self.count:016x}")
         self.count += 1
+        self.decoder.use_capture("octets")
         self.decoder.open(0, talk)
         for direction, piece in pieces:
             if isinstance(piece, int):
