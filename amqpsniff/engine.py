@@ -38,7 +38,8 @@ class _Stream:
 
     def __init__(self, key: Key) -> None:
         self.connection_id = connection_id_of(key)
-        self.a, self.b = (None, None) if isinstance(key, str) else key
+        ends: tuple[str | None, str | None] = (None, None) if isinstance(key, str) else key
+        self.a, self.b = ends
         self.ports = (0, 0)
         self.syn_seen = True
         self.first_packet_number: int | None = None

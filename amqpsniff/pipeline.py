@@ -117,7 +117,8 @@ class Pipeline:
     @property
     def ready(self) -> bool:
         """Whether there are enough rows for a batch."""
-        return self.decoder.rows >= ROWS_PER_BATCH or self.decoder.octets >= OCTETS_PER_BATCH
+        decoder = self.decoder
+        return bool(decoder.rows >= ROWS_PER_BATCH or decoder.octets >= OCTETS_PER_BATCH)
 
     def feed(self, packets: PacketBatch) -> None:
         """Decode a batch of packets."""

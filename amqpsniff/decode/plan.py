@@ -96,7 +96,7 @@ for _code, _dialect in enumerate(DIALECT_NAMES):
         if _id[0] < CLASS_LIMIT and _id[1] < METHOD_LIMIT:
             lookup[(_code * CLASS_LIMIT + _id[0]) * METHOD_LIMIT + _id[1]] = len(choices)
         else:
-            far[(_code, *_id)] = len(choices)
+            far[(_code, _id[0], _id[1])] = len(choices)
         choices.extend(m.index for m in _candidates)
         choices.append(-1)
 

@@ -228,9 +228,9 @@ class Maker:
         """A batch from what `Pipeline.take` gave, or for `findings` from a list of them."""
         if self.table == "findings":
             return finding_batch(taken, self.schema)
-        frames, messages, *places, method_names = taken
+        frames, messages, connections, captures, method_names = taken
         if self.table == "frames":
-            batch = frame_batch(frames, *places, method_names, self.schema)
+            batch = frame_batch(frames, connections, captures, method_names, self.schema)
         else:
-            batch = message_batch(messages, *places, self.schema)
+            batch = message_batch(messages, connections, captures, self.schema)
         return batch if self.encoded else plain(batch)

@@ -119,7 +119,7 @@ def _parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[byte
 
 
 def _counts(kind: pa.DataType) -> bool:
-    return kind == pa.int64() or pa.types.is_timestamp(kind)
+    return bool(kind == pa.int64() or pa.types.is_timestamp(kind))
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -29,7 +29,7 @@ def _text_type(kind: pa.DataType) -> pa.DataType:
 
 def _needs_text(kind: pa.DataType) -> bool:
     is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return is_binary or pa.types.is_nested(kind) or pa.types.is_interval(kind)
+    return bool(is_binary or pa.types.is_nested(kind) or pa.types.is_interval(kind))
 
 
 def _text_column(column: pa.Array) -> pa.Array:
