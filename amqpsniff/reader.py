@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import select
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from amqpsniff.pipeline import Options, Pipeline, Totals
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message
+    from amqpsniff.tables.query import Result
 
 STANDARD_INPUT = "-"
 
@@ -139,6 +140,20 @@ class Capture:
         from amqpsniff.objects import Finding, rows
 
         return rows(Finding, self.batches("findings", encoded=True))
+
+    def sql(self, statement: str) -> Result:
+        """Run one SELECT over the tables; gives an iterator of record batches with a `schema`.
+
+        The input is read once for every time that a table is scanned. Raises FilterError for a
+        statement that does not run.
+        """
+        from amqpsniff.tables.query import sql
+        from amqpsniff.tables.schema import TABLES
+
+        def opened(table: str) -> Callable[[Collection[str]], Iterator[Any]]:
+            return lambda columns: self.batches(table, columns=columns)
+
+        return sql(statement, {name: (schema, opened(name)) for name, schema in TABLES.items()})
 
     def _pass(self, makers: list[Any]) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""

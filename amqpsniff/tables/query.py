@@ -1,48 +1,292 @@
 """Rows chosen and joined by SQL: the only module that knows DuckDB.
 
-A filter is one boolean expression over the columns of the table shown. DuckDB evaluates it on each
-batch to a mask, and Arrow filters the batch by the mask: order, types and encoding of the rows stay
-as they were, and one batch is in memory at a time.
+A filter is one boolean expression over the columns of the table shown. DuckDB evaluates it batch
+by batch, on the columns that it names, to a mask; Arrow filters the batch by the mask. So rows keep
+their order, types and encoding, and one batch is in memory at a time. An expression looks at one
+row only: subqueries, aggregates and windows are for `sql`.
+
+`sql` runs one SELECT over tables that are read as often as DuckDB scans them, and only the columns
+that the statement names. DuckDB may not touch files, the network or extensions; what does not fit
+its memory limit goes to a temporary directory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from amqpsniff.errors import FilterError
+from amqpsniff.errors import AmqpsniffError, FilterError
+from amqpsniff.tables.schema import JSON_COLUMNS
+from amqpsniff.tables.statements import column_names, kind_text, needs_all, nodes_of, said, shown
+
+FILTER_MEMORY = "64MB"
+"""DuckDB's memory for a filter, which sees one batch at a time."""
+
+SQL_MEMORY = "160MB"
+"""DuckDB's memory for a statement; sorts, groups and joins that need more go to disk. With one
+thread 1.75 M whole frames are sorted in 128 MB; with two they are not."""
+
+SQL_THREADS = 1
+
+BATCH_ROWS = 32_768
+
+TABLE_NAME = "rows"
+"""What a filter's table is called in messages and in qualified names."""
+
+Opened = Callable[[Collection[str]], Iterable[pa.RecordBatch]]
+"""Reads a table anew: given the names of columns, batches of those in the table's order."""
+
+
+class Filter:
+    """One boolean SQL expression over the columns of a schema.
+
+    Raises FilterError, in one line, for an expression that cannot be evaluated.
+
+    Attributes:
+        columns: Names of the columns that the expression needs.
+    """
+
+    def __init__(self, schema: pa.Schema, where: str) -> None:
+        self._schema = pa.schema([(field.name, _decoded(field.type)) for field in schema])
+        self._where = where
+        self._connection = _connect(FILTER_MEMORY, threads=1)
+        try:
+            self.columns = self._check()
+        except FilterError:
+            self._connection.close()
+            raise
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch for which the expression is true."""
+        if not batch.num_rows:
+            return batch
+        names = [name for name in batch.schema.names if name in self.columns]
+        needed = batch.select(names or batch.schema.names[:1])
+        mask = self._evaluate(pa.Table.from_batches([needed]))
+        if mask.true_count == batch.num_rows:
+            return batch
+        return batch.filter(mask) if mask.true_count else batch.slice(0, 0)
+
+    def close(self) -> None:
+        """Let DuckDB go."""
+        self._connection.close()
+
+    def _evaluate(self, rows: pa.Table) -> pa.BooleanArray:
+        connection = self._connection
+        try:
+            connection.register(TABLE_NAME, rows)
+            relation = connection.sql(f"SELECT ({self._where}\n) AS wanted FROM {TABLE_NAME}")
+            mask = relation.to_arrow_table().column(0).combine_chunks()
+        except duckdb.Error as error:
+            raise FilterError(said(error, self._where, self._schema.names)) from None
+        finally:
+            connection.unregister(TABLE_NAME)
+        return mask.chunk(0) if isinstance(mask, pa.ChunkedArray) else mask
+
+    def _check(self) -> frozenset[str]:
+        """Whether it is one boolean expression over one row; the columns it needs."""
+        if not self._where.strip():
+            raise FilterError("the expression is empty; compare a column with something")
+        tree = self._parsed(self._where)
+        (statement,) = tree["statements"]
+        (model,) = self._parsed("true")["statements"]
+        condition = statement["node"].get("where_clause")
+        if {**statement["node"], "where_clause": None} != {**model["node"], "where_clause": None}:
+            raise FilterError(f"`{shown(self._where)}` is not one expression")
+        nodes = list(nodes_of(condition))
+        if any(node.get("class") == "STAR" for node in nodes):
+            raise FilterError(f"`{shown(self._where)}` has a star; name the columns that it means")
+        if any(node.get("class") == "SUBQUERY" for node in nodes):
+            raise FilterError(
+                f"`{shown(self._where)}` has a subquery; an expression looks at one row at a "
+                "time: use sql for more"
+            )
+        try:
+            self._bind()
+        except duckdb.Error as error:
+            raise FilterError(said(error, self._where, self._schema.names)) from None
+        return frozenset(column_names(nodes, self._schema.names))
+
+    def _parsed(self, where: str) -> dict[str, Any]:
+        return _tree(self._connection, f"SELECT 1 FROM {TABLE_NAME} WHERE ({where}\n)", where)
+
+    def _bind(self) -> None:
+        connection = self._connection
+        connection.register(TABLE_NAME, self._schema.empty_table())
+        connection.sql(f"SELECT 1 FROM {TABLE_NAME} WHERE ({self._where}\n)")
+        (kind,) = connection.sql(f"SELECT ({self._where}\n) FROM {TABLE_NAME}").types
+        if str(kind) != "BOOLEAN":
+            raise FilterError(
+                f"`{shown(self._where)}` is {kind_text(kind)}, not true or false; compare it with "
+                "something"
+            )
+        connection.unregister(TABLE_NAME)
 
 
 def filtered(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, where: str
 ) -> Iterator[pa.RecordBatch]:
-    """The rows for which the expression `where` is true, in their order."""
-    connection = duckdb.connect(config={"enable_external_access": False, "threads": 1})
-    connection.register("rows", schema.empty_table())
+    """The rows for which the expression `where` is true, in their order; no empty batches.
+
+    Raises FilterError at once for an expression that cannot be evaluated, and while rows are taken
+    for one that fails on a row.
+    """
+    chosen = Filter(schema, where)
+    return _filtered(chosen, batches)
+
+
+def _filtered(chosen: Filter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     try:
-        connection.execute(f"SELECT 1 FROM rows WHERE ({where}\n)")
-    except duckdb.Error as error:
-        raise FilterError(_one_line(error)) from None
-    return _filtered(connection, batches, where)
+        for batch in batches:
+            kept = chosen.of(batch)
+            if kept.num_rows:
+                yield kept
+    finally:
+        chosen.close()
 
 
-def _filtered(
-    connection: Any, batches: Iterable[pa.RecordBatch], where: str
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        connection.register("rows", pa.Table.from_batches([batch]))
-        chosen = f"SELECT CAST(({where}\n) AS BOOLEAN) FROM rows"
+class Result:
+    """The rows that a statement gives: an iterator of record batches, of this `schema`.
+
+    A field whose strings are JSON has metadata that says so, for `amqpsniff.tables.ndjson`.
+    """
+
+    def __init__(self, statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> None:
+        self._statement = statement
+        self._folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
+        self._connection = _connect(SQL_MEMORY, SQL_THREADS, self._folder.name)
+        self._sources: dict[str, _Source] = {}
         try:
-            mask = connection.sql(chosen).arrow().read_all().column(0)
-        except duckdb.Error as error:  # what only shows with values: a cast, a division
-            raise FilterError(_one_line(error)) from None
-        kept = batch.filter(mask.combine_chunks())
-        if kept.num_rows:
-            yield kept
+            columns = self._needed(tables)
+            for name, (schema, opened) in tables.items():
+                source = self._sources[name] = _Source(schema, opened, columns)
+                self._connection.register(name, source)
+            relation = self._run(lambda: self._connection.sql(statement))
+            if relation is None:
+                raise FilterError("not a statement that gives rows; begin it with SELECT")
+            self._reader = self._run(lambda: relation.to_arrow_reader(BATCH_ROWS))
+            self.schema = _marked(self._reader.schema, relation.types)
+        except BaseException:
+            self.close()
+            raise
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            while True:
+                batch = self._run(self._next)
+                if batch is None:
+                    return
+                if batch.num_rows:
+                    yield batch
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let DuckDB go, and its files."""
+        self._reader = None
+        self._connection.close()
+        self._folder.cleanup()
+
+    def _next(self) -> pa.RecordBatch | None:
+        return next(self._reader, None)
+
+    def _needed(self, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> frozenset[str] | None:
+        """Names of the columns that the statement uses, over all tables; None for all."""
+        tree = _tree(self._connection, self._statement, self._statement)
+        if len(tree["statements"]) != 1:
+            many = "several statements" if tree["statements"] else "no statement"
+            raise FilterError(f"{many}; give one SELECT")
+        nodes = list(nodes_of(tree))
+        used = [name for name in tables if any(node.get("table_name") == name for node in nodes)]
+        self._names = [name for table in used for name in tables[table][0].names]
+        known = {name for schema, _ in tables.values() for name in schema.names}
+        return None if needs_all(nodes, tables) else frozenset(column_names(nodes, known))
+
+    def _run(self, step: Callable[[], Any]) -> Any:
+        """Take a step; what went wrong in a source comes out as it was raised there."""
+        try:
+            return step()
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            for source in self._sources.values():
+                if source.error is not None:
+                    raise source.error from None
+            raise FilterError(said(error, self._statement, self._names, self._sources)) from None
 
 
-def _one_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]
+def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Result:
+    """Run one SELECT over tables, each given as its schema and a function that reads it anew.
+
+    Raises FilterError, in one line, for a statement that does not run, and what reading raises.
+    """
+    return Result(statement, tables)
+
+
+class _Source:
+    """A table that DuckDB scans: a new stream of it at every scan."""
+
+    def __init__(self, schema: pa.Schema, opened: Opened, columns: frozenset[str] | None) -> None:
+        fields = [field for field in schema if columns is None or field.name in columns]
+        self.schema = pa.schema(fields or [schema.field(0)])
+        self.error: BaseException | None = None
+        self._opened = opened
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._opened(self.schema.names)
+        except AmqpsniffError as error:
+            self.error = error
+            raise
+
+
+def _connect(memory: str, threads: int, folder: str = "") -> Any:
+    """A DuckDB of its own that sees nothing but what is registered with it."""
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "enable_external_access": False,
+            "memory_limit": memory,
+            "temp_directory": folder,
+            "threads": threads,
+        }
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _marked(schema: pa.Schema, types: Iterable[object]) -> pa.Schema:
+    """The schema, with a mark on the strings that are JSON, or may be by their name."""
+    fields = []
+    for field, kind in zip(schema, types, strict=True):
+        mark = None
+        if str(kind) == "JSON":
+            mark = {"json": "any"}
+        elif field.name in JSON_COLUMNS and field.type == pa.string():
+            mark = {"json": "object"}
+        fields.append(field.with_metadata(mark))
+    return pa.schema(fields)
+
+
+def _tree(connection: Any, statement: str, given: str) -> dict[str, Any]:
+    """A statement as DuckDB's parser sees it."""
+    try:
+        ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()
+        tree: dict[str, Any] = json.loads(text)
+    except (duckdb.Error, RecursionError) as error:
+        raise FilterError(said(error, given, ())) from None
+    if tree.get("error"):
+        raise FilterError(said(str(tree.get("error_message", "")), given, ()))
+    return tree

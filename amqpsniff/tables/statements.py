@@ -1,0 +1,106 @@
+"""What an SQL expression says, by DuckDB's tree of it, and what is wrong with it, in one line.
+
+The tree is that of `json_serialize_sql`: objects with a `class` (of an expression) or a `type`.
+Nothing here knows more of it than that names of columns and tables are strings in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
+from typing import Any
+
+SHOWN_CHARACTERS = 60
+"""How much of an expression a message repeats."""
+
+_KINDS = {"VARCHAR": "text", "BLOB": "octets", '"NULL"': "null"}
+_NUMBERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"))
+
+_LEAD = re.compile(r"^(?:[A-Z][A-Za-z]*(?: [A-Z][A-Za-z]*)* Error|INTERNAL Error): ")
+_NO_COLUMN = re.compile(r'Referenced column "([^"]*)" not found')
+_UNKNOWN_TABLE = re.compile(r"Table with name (.*) does not exist")
+_NOT_SELECT = "Only SELECT statements can be serialized"
+_NO_TABLE = re.compile(r'Referenced table "([^"]*)" not found')
+_NO_FUNCTION = re.compile(r"No function matches the given name and argument types '([^']*)'")
+
+
+def nodes_of(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a tree of JSON."""
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+
+
+def column_names(nodes: Iterable[dict[str, Any]], names: Collection[str]) -> Iterator[str]:
+    """Names of columns that occur anywhere; all of them where there is a star."""
+    exact = {name.lower(): name for name in names}
+    for node in nodes:
+        if node.get("class") == "STAR":
+            yield from names
+        for value in node.values():
+            for text in value if isinstance(value, list) else (value,):
+                if isinstance(text, str) and text.lower() in exact:
+                    yield exact[text.lower()]
+
+
+def needs_all(nodes: list[dict[str, Any]], tables: Collection[str]) -> bool:
+    """Whether a statement may use columns that it does not name."""
+    wholes = {name.lower() for name in tables}
+    wholes |= {str(node["alias"]).lower() for node in nodes if node.get("alias")}
+    for node in nodes:
+        if node.get("type") in ("SHOW_REF", "PIVOT") or node.get("ref_type") == "NATURAL":
+            return True
+        names = node.get("column_names")
+        if isinstance(names, list) and len(names) == 1 and str(names[0]).lower() in wholes:
+            return True
+    return False
+
+
+def said(error: object, given: str, names: Collection[str], tables: Collection[str] = ()) -> str:
+    """One line for a person from what DuckDB says of `given`, where there are such columns."""
+    text = str(error).strip()
+    found = _UNKNOWN_TABLE.search(text)
+    if found and tables:
+        return f"no table `{found.group(1)}`; there are {', '.join(tables)}"
+    if _NOT_SELECT in text:
+        return f"`{shown(given)}`: only SELECT statements can be run"
+    found = _NO_COLUMN.search(text)
+    if found and names:
+        return _no_column(found.group(1), names)
+    found = _NO_TABLE.search(text)
+    if found and names:
+        return f"`{shown(given)}`: there is no `{found.group(1)}` to have columns"
+    found = _NO_FUNCTION.search(text)
+    if found:
+        return f"`{shown(given)}`: there is no {found.group(1)}"
+    line = _LEAD.sub("", text.split("\n", 1)[0]).strip()
+    if line == 'syntax error at or near ")"' and given.count(")") <= given.count("("):
+        line = "syntax error at its end"
+    hint = re.search(r"\n(Did you mean .*)", text)
+    return f"`{shown(given)}`: {line}" + (f" {hint.group(1)}" if hint else "")
+
+
+def _no_column(name: str, names: Collection[str]) -> str:
+    known = list(dict.fromkeys(names))
+    near = get_close_matches(name.lower(), known, n=3, cutoff=0.6)
+    if near:
+        return f"no column `{name}`; did you mean {' or '.join(f'`{one}`' for one in near)}?"
+    return f"no column `{name}`; there are {', '.join(known)}"
+
+
+def kind_text(kind: object) -> str:
+    """A DuckDB type in words."""
+    name = str(kind)
+    return _KINDS.get(name, "a number" if name in _NUMBERS else f"of type {name}")
+
+
+def shown(text: str) -> str:
+    """An expression on one line of bearable length."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_CHARACTERS else f"{line[: SHOWN_CHARACTERS - 3]}..."
