@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from ..timeline import Entry
     from ..times import Clock
 
+SPACING = 6
+"""Columns of an arrow and of the blanks around it and between words, and one to spare: arrows are two
+columns wide in some fonts."""
+
+MOST_CLIENTS = 10_000
+"""Names of clients kept at once."""
+
 ARROWS = {"client": "→", "server": "←"}
 """Towards the server, and from it."""
 
@@ -40,6 +47,8 @@ class Lines:
         self._clock = clock
         self._several = several
         self._wide = not output.narrow
+        self._time_width = clock.width
+        self._clients: dict[str | None, str] = {}
 
     def frame(self, entry: Entry, *, bare: bool = False) -> str:
         """The line of a frame; of a message, its method's. `bare` leaves out the message."""
@@ -64,15 +73,18 @@ class Lines:
 
     def _line(self, entry: Any, parts: list[Part], more: Iterable[Part] = ()) -> str:
         """The beginning that all lines share, and the parts cut to what is left of the width."""
-        time = f"{self._clock.show(entry.ts_ns):>{self._clock.width}}"
-        packet = f"{self._packet(entry):>5}"
-        client = f"{self._client(entry):<{21 if self._wide else 6}}"
+        time = self._clock.show(entry.ts_ns).rjust(self._time_width)
+        packet = self._packet(entry).rjust(5)
+        client = self._clients.get(entry.client) or self._client(entry)
         arrow = ARROWS.get(entry.sender, "?")
-        channel = f"{entry.channel if entry.channel is not None else '-':>2}"
-        used = len(time) + len(packet) + len(client) + len(arrow) + len(channel) + 5
-        room = None if self._width is None else max(self._width - used, 0)
-        what = joined(parts, self._paint, room, more)
-        paint = self._paint
+        channel = str(entry.channel if entry.channel is not None else "-").rjust(2)
+        paint, room = self._paint, None
+        if self._width is not None:
+            used = len(time) + len(packet) + len(client) + len(channel) + SPACING
+            room = max(self._width - used, 0)
+        what = joined(parts, paint, room, more)
+        if not paint.colour:
+            return f"{time} {packet} {client} {arrow}{channel} {what}"
         return (
             f"{paint('time', time)} {paint('packet', packet)} {paint('connection', client)} "
             f"{arrow}{paint('channel', channel)} {what}"
@@ -84,10 +96,15 @@ class Lines:
         return str(entry.packet_number)
 
     def _client(self, entry: Any) -> str:
+        """What a connection is called; names are kept, for many lines have the same."""
         client: str | None = entry.client
         if client is None:
-            return (entry.connection_id or "")[:6]
-        return client if self._wide else f":{client.rpartition(':')[2]}"
+            return str(entry.connection_id or "")[:6].ljust(6)
+        if len(self._clients) >= MOST_CLIENTS:
+            self._clients.clear()
+        name = client if self._wide else f":{client.rpartition(':')[2]}"
+        name = self._clients[client] = name.ljust(21 if self._wide else 6)
+        return name
 
 
 def _style(method: str, arguments: dict[str, Any]) -> str:
