@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..times import Clock
 
 SPACING = 6
-"""Columns of an arrow and of the blanks around it and between words, and one to spare: arrows are two
-columns wide in some fonts."""
+"""Columns of an arrow and of the blanks around it and between words, and one to spare: in some
+fonts arrows are two columns wide."""
 
 MOST_CLIENTS = 10_000
 """Names of clients kept at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 from rich.table import Table
@@ -15,6 +16,14 @@ UNKNOWN = "?"
 NONE = "-"
 
 METHOD_COLUMNS = 3
+
+_ENDED_EARLY = {
+    "capture-damaged": "a file is damaged",
+    "capture-truncated": "a file is cut short",
+    "capture-unreadable": "a file could not be read",
+    "interface-dropped": "packets were dropped while capturing",
+}
+"""What is said of a capture's quality for a finding."""
 
 _QUALITY = (
     ("lost_octets", "{gaps} with {lost_octets} lost", "gap"),
@@ -90,7 +99,8 @@ def _traffic(result: dict[str, Any]) -> str:
 
 def _quality(result: dict[str, Any]) -> Text:
     quality = result["quality"]
-    parts = []
+    ended = {one["code"] for one in result["findings"]} & set(_ENDED_EARLY)
+    parts = [_ENDED_EARLY[code] for code in sorted(ended)]
     for name, text, noun in _QUALITY:
         if not quality[name]:
             continue
@@ -243,10 +253,19 @@ def _errors(result: dict[str, Any]) -> Grid:
             Text(one["method"], "method.error"),
             one["sender"] or UNKNOWN,
             one["reply_code"] if one["reply_code"] is not None else NONE,
-            one["packet_number"],
+            _packet(one, result),
             quoted(harmless(text)) if text else "",
         )
     return table
+
+
+def _packet(row: dict[str, Any], result: dict[str, Any]) -> str:
+    """A packet's number, with its file where there are several."""
+    if row["packet_number"] is None:
+        return NONE
+    several = len(result["captures"]) > 1 and row["capture"]
+    name = f"{harmless(PurePath(row['capture']).name)}#" if several else ""
+    return f"{name}{row['packet_number']}"
 
 
 def _findings(result: dict[str, Any]) -> Grid:
@@ -255,11 +274,10 @@ def _findings(result: dict[str, Any]) -> Grid:
         what = one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else "")
         if one["places"] > 1:
             what += f" (first of {count(one['places'])})"
-        number = one["packet_number"]
         table.add(
             Text(one["severity"], one["severity"]),
             count(one["count"]),
-            number if number is not None else NONE,
+            _packet(one, result),
             what,
         )
     return table
