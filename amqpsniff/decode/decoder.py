@@ -38,7 +38,6 @@ from amqpsniff.decode import plan
 from amqpsniff.decode.foreign import name_protocol
 
 _START = cython.declare(cython.int, 0)
-_SEARCH = cython.declare(cython.int, 1)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
@@ -199,8 +198,7 @@ class Decoder:
             half: Half = self.halves[2 * slot + direction]
             if half is None:
                 continue
-            if half.mode == _SEARCH:
-                self.framer.accept(half, half.search.finish(), number, ts_ns)
+            self.framer.finish(half)
             self.handler.refresh(half.connection)
             self.handler.contents.finish(half)
         self._say_foreign(slot, number, ts_ns)

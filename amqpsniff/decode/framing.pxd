@@ -1,14 +1,16 @@
 from amqpsniff.decode.contents cimport ContentAssembler
 from amqpsniff.decode.frames cimport FrameHandler
+from amqpsniff.decode.probe cimport FrameProbe
 from amqpsniff.decode.state cimport Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Framer:
     cdef public FrameHandler handler
     cdef public ContentAssembler contents
+    cdef public FrameProbe probe
     cdef public object report
     cpdef int lose(self, Half half, bint forced) except? -1
-    cpdef int search(self, Half half, bytes octets, long long number, long long ts_ns) except? -1
+    cpdef long long search(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
     cpdef int octets(self, Half half, bytes octets, long long start, long long length, long long number, long long ts_ns) except? -1
     cdef int data(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
     cdef long long _boundary(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1

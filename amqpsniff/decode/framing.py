@@ -12,7 +12,8 @@ beside the `Half` it is called with.
 import cython
 
 from amqpsniff.decode import plan
-from amqpsniff.decode.synchronize import MAX_KEPT_FRAME_OCTETS, Search
+from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
+from amqpsniff.decode.synchronize import Search
 from amqpsniff.spec import protocol_of
 
 if cython.compiled:
@@ -47,14 +48,17 @@ class Framer:
         self.handler = handler
         self.contents = handler.contents
         self.report = handler.report
+        self.probe = FrameProbe(handler)
 
     def lose(self, half, forced):
-        """Framing is lost at `half.offset`; see `recovery`."""
-        raise NotImplementedError
+        """Framing is lost at `half.offset`: give the half-stream up; `recovery` does better."""
+        half.mode = _FOREIGN
+        return 0
 
-    def search(self, half, octets, number, ts_ns):
-        """Octets of a half-stream whose framing is lost; see `recovery`."""
-        raise NotImplementedError
+    def search(self, half, reader, at, end, number, ts_ns):
+        """Octets of a half-stream whose framing is lost; position gone on to."""
+        half.offset += end - at
+        return end
 
     def octets(self, half, octets, start, length, number, ts_ns):
         """Octets that are not in the block at hand."""
@@ -82,8 +86,7 @@ class Framer:
             elif half.mode == _START:
                 at = self._start(half, reader, at, end, number, ts_ns)
             elif half.mode == _SEARCH:
-                self.search(half, bytes(reader.data[at:end]), number, ts_ns)
-                return 0
+                at = self.search(half, reader, at, end, number, ts_ns)
             else:
                 half.offset += end - at
                 return 0
@@ -238,7 +241,7 @@ class Framer:
             half.offset -= 7
             half.kept = 0
             self.lose(half, True)
-            return self.search(half, octets, number, ts_ns)
+            return self.octets(half, octets, 0, 7, number, ts_ns)
         if kind == _BODY:
             half.kept = 0
             half.frame_type = kind
@@ -258,13 +261,19 @@ class Framer:
         half.offset += wanted
         at += wanted
         octets: bytes = bytes(half.store.octets[0 : half.kept])
-        if octets[:4] != b"AMQP"[: len(octets)]:
+        if octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
             self._headless(half, octets, number, ts_ns)
         elif len(octets) == 8:
             half.kept = 0
             half.frame_offset = half.offset - 8
             self._protocol_header(half, octets, number, ts_ns)
         return at
+
+    def _is_text(self, half, octets):
+        """Whether AMQP is but a part of something, such as the mechanism AMQPLAIN."""
+        if len(octets) < 8 or half.connection.conversation.syn_seen:
+            return False
+        return protocol_of(octets[4:]) is None
 
     def _protocol_header(self, half, octets, number, ts_ns):
         """Eight octets that begin with AMQP, at the begin of a half-stream."""
@@ -292,7 +301,6 @@ class Framer:
     def _headless(self, half, octets, number, ts_ns):
         """The first octets of a half-stream are no protocol header."""
         connection: Connection = half.connection
-        half.first_octets = octets
         half.kept = 0
         half.offset -= len(octets)
         known_start = connection.conversation.syn_seen
@@ -309,5 +317,5 @@ class Framer:
             half.lossy = True
             half.opened_since = set()
         half.mode = _SEARCH
-        half.search = Search(self.handler, half, half.offset)
-        self.search(half, octets, number, ts_ns)
+        half.search = Search(self.probe, half, half.offset)
+        self.octets(half, octets, 0, len(octets), number, ts_ns)

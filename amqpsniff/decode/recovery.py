@@ -25,7 +25,9 @@ _START = cython.declare(cython.int, 0)
 _SEARCH = cython.declare(cython.int, 1)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
+_SILENT = cython.declare(cython.int, 4)
 _BODY = cython.declare(cython.int, 3)
+_AWAIT_BODY = cython.declare(cython.int, 2)
 
 FIRST_OCTETS = 16
 """Octets kept of a half-stream that is not AMQP, to say what it is."""
@@ -36,15 +38,18 @@ class RecoveringFramer(Framer):
 
     def gap(self, half, missing, number, ts_ns):
         """`missing` octets of a half-stream are not in the capture."""
-        if half.mode == _SEARCH:
-            self.accept(half, half.search.gap(missing), number, ts_ns)
-            if half.mode == _SEARCH:
-                half.offset = half.search.end
+        while half.mode == _SEARCH:
+            search = half.search
+            chain = search.gap(missing)
+            if chain is None:
+                half.offset = search.end
                 return 0
-        elif half.mode == _START:
-            if half.kept:
-                half.offset -= half.kept
-                half.kept = 0
+            self._take_up(half, search, chain, search.end)
+        if half.mode == _FOREIGN or half.mode == _SILENT:
+            half.offset += missing
+            return 0
+        if half.mode == _START:
+            half.kept = 0
             half.mode = _FRAMES
         if half.left > 0:
             missing = self._gap_in_counted(half, missing, number, ts_ns)
@@ -53,6 +58,16 @@ class RecoveringFramer(Framer):
         half.offset += missing
         if missing:
             self.lose(half, False)
+        return 0
+
+    def finish(self, half):
+        """No more octets of a half-stream: take what the search believes after all."""
+        while half.mode == _SEARCH:
+            search = half.search
+            chain = search.finish()
+            if chain is None:
+                return 0
+            self._take_up(half, search, chain, search.end)
         return 0
 
     def _gap_in_counted(self, half, missing, number, ts_ns):
@@ -89,50 +104,44 @@ class RecoveringFramer(Framer):
         self.contents.lose(half)
         half.forget_frame()
         half.mode = _SEARCH
-        half.search = Search(self.handler, half, half.offset, forced)
+        half.search = Search(self.probe, half, half.offset, forced)
         return 0
 
-    def search(self, half, octets, number, ts_ns):
-        """Search on with these octets."""
-        half.offset += len(octets)
+    def search(self, half, reader, at, end, number, ts_ns):
+        """Search on with these octets, or some of them; position gone on to."""
+        search = half.search
+        count: cython.longlong = min(end - at, search.room)
+        octets: bytes = bytes(reader.data[at : at + count])
         if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
             half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
-        believed = half.search.feed(octets, number, ts_ns)
-        if believed is not None:
-            self.accept(half, believed, number, ts_ns)
-        elif half.search.hopeless:
+        begin: cython.longlong = search.end
+        chain = search.feed(octets, number, ts_ns)
+        if chain is not None:
+            self._take_up(half, search, chain, begin)
+            return at + max(0, chain.next - begin)
+        half.offset += count
+        if search.hopeless:
             half.mode = _FOREIGN
             half.search = None
-        return 0
+        return at + count
 
-    def accept(self, half, chain, number, ts_ns):
-        """Take the frames of a chain that is believed; go on behind it."""
-        if chain is None:
-            return
-        search = half.search
+    def _take_up(self, half, search, chain, until):
+        """Take the frames of a chain that is believed and the octets between it and `until`."""
         half.search = None
         half.mode = _FRAMES
         half.connection.is_amqp = True
         self._prove_role(half, chain.frames)
-        for offset, kind, channel, size, payload, frame_number, frame_ts_ns in chain.frames:
-            half.frame_offset = offset
-            self._chain_frame(half, kind, channel, size, payload, frame_number, frame_ts_ns)
+        for frame in chain.frames:
+            self._chain_frame(half, *frame)
         half.offset = chain.next
-        rest = search.rest(chain)
-        if rest is None:
-            kind, half.frame_channel, half.frame_size = chain.pending
-            half.frame_type = kind
-            half.frame_offset = chain.next
-            half.left = chain.next + half.frame_size + 8 - search.end
-            half.offset = search.end
-        elif rest:
-            self.octets(half, rest, 0, len(rest), number, ts_ns)
+        for octets, number, ts_ns in search.rest(chain.next, until):
+            self.octets(half, octets, 0, len(octets), number, ts_ns)
 
     def _prove_role(self, half, frames):
         """Let the methods of a chain tell who is the client before any row is written."""
         if half.connection.role_proved:
             return
-        for _, kind, _, _, payload, _, _ in frames:
+        for _, kind, _, _, payload, *_ in frames:
             if kind == 1 and len(payload) >= 4:
                 class_id = payload[0] << 8 | payload[1]
                 method_id = payload[2] << 8 | payload[3]
@@ -143,17 +152,32 @@ class RecoveringFramer(Framer):
                     self.handler.set_client(half.connection, half.direction ^ (sender - 1))
                     return
 
-    def _chain_frame(self, half, kind, channel, size, payload, number, ts_ns):
+    def _chain_frame(self, half, offset, kind, channel, size, payload, missing, number, ts_ns):
         """Hand on one frame of a chain that is believed."""
-        if kind == 65:
-            self._protocol_header(half, payload, number, ts_ns)
-            return
+        half.frame_offset = offset
         if kind == _BODY:
             half.frame_channel = channel
             half.frame_size = size
-            self.contents.body_missing(half, channel, size)
+            self._chain_body(half, channel, size, payload, missing)
             self.handler.body_end(half, number, ts_ns)
+        elif len(payload) > size:
+            self._protocol_header(half, payload, number, ts_ns)
+        else:
+            reader: ValueReader = self.handler.scratch
+            reader.read_from(payload)
+            self.handler.frame(half, reader, kind, channel, size, 0, size, True, number, ts_ns)
+
+    def _chain_body(self, half, channel, size, payload, missing):
+        """Hand on a body of a chain; of one that was not kept the octets are only counted."""
+        if payload is not None:
+            reader: ValueReader = self.handler.scratch
+            reader.read_from(payload)
+            self.contents.body_octets(half, channel, reader, 0, size)
             return
-        reader: ValueReader = self.handler.scratch
-        reader.read_from(payload)
-        self.handler.frame(half, reader, kind, channel, size, 0, size, True, number, ts_ns)
+        content = self.contents._find(half, channel)
+        if content is not None and content.state == _AWAIT_BODY:
+            content.hash = None
+            if content.chunks is not None:
+                self.contents._drop_chunks(content)
+            self.contents.body_octets(half, channel, self.handler.scratch, 0, size - missing)
+            self.contents.body_missing(half, channel, missing)

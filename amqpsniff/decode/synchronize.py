@@ -2,54 +2,45 @@
 """Finding the next frame boundary in octets whose beginning was not seen.
 
 A capture that starts in the middle of a connection, or that lost packets, gives octets that begin
-anywhere in a frame. Every octet that could begin a frame starts a *candidate*: a chain of frames,
-each of which must end in the frame-end octet where its size says. A candidate dies at the first
-frame that cannot be one. Candidates that meet at a boundary are the same chain; the earlier stays.
+anywhere in a frame. Every octet where a plausible header stands (`probe`) starts a *candidate*: a
+chain of frames, each of which must end in the frame-end octet where its size says and be followed
+by a plausible header. A candidate dies at the first frame that is none. Candidates that meet at a
+boundary are one chain from there on: one with a strong frame stays, else the earlier.
 
-A chain is believed when one of its frames is *strong* (a method whose arguments fit exactly, a
-content header whose properties do, a heartbeat, a protocol header) and it goes on plausibly: a
-third frame, a plausible next header, or the end of the octets exactly at its boundary. A frame that
-is only a size and an end octet (a body) proves little alone; several in a row, or one that ends
-exactly where the octets end, are believed at the end of the half-stream or before a hole.
+A chain is believed when it has a strong frame and a plausible header behind it, when it has three
+frames of which one is strong, or when it has four that are only sizes and end octets (bodies). At
+the end of the half-stream or before a hole, where nothing more can confirm it, a strong frame is
+enough, or a frame that ends exactly there; before a hole also the beginning of a method or content
+header. The first chain to be believed wins, at the ends the earliest.
 
-Nothing is decoded before a chain is believed, so a frame that was not there makes no row. Memory is
-bounded: bodies are not kept while they are stepped over, and candidates are few.
+What is found must not depend on the packets that the octets came in. So everything is decided in
+the order of the stream: each position, and each boundary that a candidate waits for, has its turn
+as soon as `HEADER_OCTETS` are there behind it, or a frame's end is; the search stops at belief, and
+what lies behind the chain goes the way of all other octets.
+
+Nothing is decoded before a chain is believed; payloads are kept for that moment, within bounds.
 """
 
 import cython
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.decode.frames import (  # type: ignore[import-not-found]
-        FrameHandler,
+    from cython.cimports.amqpsniff.decode.probe import (  # type: ignore[import-not-found]
+        FrameProbe,
     )
-    from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
-        PropertyDecoder,
-    )
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-        Half,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
+    from cython.cimports.amqpsniff.decode.state import Half  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.window import Window  # type: ignore[import-not-found]
 else:
-    from amqpsniff.decode.frames import FrameHandler
-    from amqpsniff.decode.properties import PropertyDecoder
-    from amqpsniff.decode.state import Connection, Half
-    from amqpsniff.decode.values import ValueReader
+    from amqpsniff.decode.probe import FrameProbe
+    from amqpsniff.decode.state import Half
+    from amqpsniff.decode.window import Window
 
-from amqpsniff.columns import Texts as TextColumn
-from amqpsniff.decode import plan
-from amqpsniff.spec import protocol_of
+from amqpsniff.decode.probe import HEADER_OCTETS, MAX_KEPT_FRAME_OCTETS
 
 MAX_CANDIDATES = 64
 """Chains followed at once; octets made to look like frame headers could start one each."""
 
-MAX_BODY_FRAME_OCTETS = 256 * 1024 * 1024
-"""Largest body frame believed while frame-max is unknown; brokers default to 131072."""
-
-MAX_KEPT_FRAME_OCTETS = 1024 * 1024
-"""Largest method or content header believed while searching: field tables seldom pass 10 kB."""
+MAX_HELD_OCTETS = 4 * 1024 * 1024
+"""Octets of payloads that all candidates of a search keep: four of the largest frames kept."""
 
 FOREIGN_AFTER_OCTETS = 16 * 1024 * 1024
 """Octets searched in vain before a conversation is taken for another protocol."""
@@ -57,23 +48,50 @@ FOREIGN_AFTER_OCTETS = 16 * 1024 * 1024
 CHAIN_FRAMES = 3
 """Frames that make a chain with one strong frame believable without what follows."""
 
+FIRST_FEED_OCTETS = 1024
+"""Octets searched at first; then as many as were searched. A half-stream that breaks again and
+again would otherwise have all of a large piece copied for each frame of it."""
+
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
+_MAX_HELD = cython.declare(cython.longlong, MAX_HELD_OCTETS)
+_HEADER = cython.declare(cython.longlong, HEADER_OCTETS)
+_NEVER = cython.declare(cython.longlong, 1 << 62)
 _END = cython.declare(cython.int, 0xCE)
+_BODY = cython.declare(cython.int, 3)
+_PROTOCOL_HEADER = cython.declare(cython.int, 65)
 
 
+@cython.cclass
 class Candidate:
-    """A chain of frames that begins at `start`; `next` is the boundary it expects.
+    """A chain of frames that begins at `start`; `next` is the boundary it is at.
 
-    `frames` holds (offset, type, channel, size, payload or None, packet number, ts_ns).
+    `frames` holds (offset, type, channel, size, payload or None, octets missing, packet number,
+    ts_ns). Of the frame under way `kind` is -1 while its header is awaited. `wake` is the position
+    whose turn decides what comes next.
     """
 
-    __slots__ = ("frames", "next", "pending", "start", "strong")
+    start = cython.declare(cython.longlong, visibility="readonly")
+    next = cython.declare(cython.longlong, visibility="readonly")
+    frames = cython.declare(list, visibility="readonly")
+    wake: cython.longlong
+    kind: cython.int
+    channel: cython.int
+    size: cython.longlong
+    missing: cython.longlong
+    strong: cython.int
+    held: cython.longlong
 
     def __init__(self, start):
         self.start = start
         self.next = start
         self.frames = []
+        self.wake = start
+        self.kind = -1
+        self.channel = 0
+        self.size = 0
+        self.missing = 0
         self.strong = 0
-        self.pending = None  # (type, channel, size) of the frame under way
+        self.held = 0
 
 
 @cython.cclass
@@ -81,332 +99,302 @@ class Search:
     """The search in one half-stream, from stream offset `offset` on.
 
     Args:
-        handler: Its decoder and plan are used to test methods; no row is written.
+        probe: Tests the octets; may serve other searches in turn.
         half: The half-stream.
         offset: Stream offset of the first octet that will be fed.
         forced: Take the frame header there for granted (framing was known up to it).
     """
 
-    handler: FrameHandler
+    probe: FrameProbe
     half: Half
-    probe: ValueReader
-    properties: PropertyDecoder
-    octets: bytearray
-    base: cython.longlong
+    window: Window
     scanned: cython.longlong
     searched: cython.longlong
-    number: cython.longlong
-    ts_ns: cython.longlong
+    held: cython.longlong
     forced_at: cython.longlong
     candidates: list
 
-    def __init__(self, handler, half, offset, forced=False):
-        self.handler = handler
+    def __init__(self, probe, half, offset, forced=False):
+        self.probe = probe
         self.half = half
-        self.probe = ValueReader(TextColumn())
-        self.properties = PropertyDecoder()
-        self.octets = bytearray()
-        self.base = offset
+        self.window = Window(offset)
         self.scanned = offset
         self.searched = 0
+        self.held = 0
         self.candidates = []
         self.forced_at = -1
         if forced:
             self.candidates.append(Candidate(offset))
             self.forced_at = offset
-            self.scanned = offset + 1
 
     @property
     def end(self):
         """Stream offset after the last octet fed."""
-        return self.base + len(self.octets)
+        return self.window.end()
+
+    @property
+    def room(self):
+        """How many octets to feed next at most."""
+        room: cython.longlong = max(FIRST_FEED_OCTETS, self.searched)
+        if self.searched < FOREIGN_AFTER_OCTETS:
+            return min(room, FOREIGN_AFTER_OCTETS - self.searched)
+        return room
 
     @property
     def hopeless(self):
         """Whether so much was searched in vain that this is another protocol."""
-        return self.searched > FOREIGN_AFTER_OCTETS and not self.half.connection.is_amqp
+        return self.searched >= FOREIGN_AFTER_OCTETS and not self.half.connection.is_amqp
 
     def feed(self, octets, number, ts_ns):
-        """Search on with these octets; the chain that is believed, or None."""
-        self.octets += octets
+        """Search on with these octets of a packet; the chain that is believed, or None."""
+        self.window.append(octets, number, ts_ns)
         self.searched += len(octets)
-        self.number = number
-        self.ts_ns = ts_ns
-        self.probe.read_from(bytes(self.octets))
-        self._scan()
-        self._advance_all()
-        for candidate in self.candidates:
-            if self._believed(candidate):
-                return candidate
-        self._trim()
-        return None
+        believed = self._run(self.window.end() - _HEADER, False)
+        if believed is None:
+            self._trim()
+        return believed
 
     def gap(self, missing):
         """`missing` octets are not in the capture: the chain believed before them, or None."""
-        for candidate in self.candidates:
-            if self._believed_at_end(candidate, True):
-                return candidate
-        end: cython.longlong = self.end + missing
-        self.candidates = [c for c in self.candidates if self._survives(c, end)]
-        self.octets = bytearray()
-        self.base = end
+        believed = self._conclude(True)
+        if believed is not None:
+            return believed
+        begin: cython.longlong = self.window.end()
+        end: cython.longlong = begin + missing
+        candidate: Candidate
+        for candidate in list(self.candidates):
+            self._survive(candidate, begin, end)
+        self.window.jump(end)
         self.scanned = end
         return None
 
     def finish(self):
         """No more octets: the chain that is believed after all, or None."""
-        for candidate in self.candidates:
-            if self._believed_at_end(candidate, False):
-                return candidate
-        return None
+        return self._conclude(False)
 
-    def rest(self, candidate):
-        """Octets after the last whole frame of a chain; None when they were not kept."""
-        start: cython.longlong = candidate.next - self.base
-        if start < 0:
-            return None
-        return bytes(memoryview(self.octets)[start:])
-
-    # candidates
-
-    @cython.cfunc
-    def _scan(self) -> cython.int:
-        """Start a candidate at every octet that could begin a frame."""
-        end: cython.longlong = self.base + len(self.octets)
-        at: cython.longlong
-        octet: cython.int
-        while self.scanned + 7 <= end:
-            at = self.scanned - self.base
-            octet = self.probe.data[at]
-            if octet == 1 or octet == 2 or octet == 3 or octet == 8 or octet == 65:
-                header = self._header(self.scanned)
-                if header is None:
-                    break
-                if header and not self._expected(self.scanned):
-                    self._start(self.scanned, header)
-            self.scanned += 1
-        return 0
-
-    @cython.cfunc
-    def _start(self, offset: cython.longlong, header: object) -> cython.int:
-        if len(self.candidates) >= MAX_CANDIDATES:
-            weakest = min(self.candidates, key=_worth)
-            self.candidates.remove(weakest)
-        candidate = Candidate(offset)
-        candidate.pending = header
-        self.candidates.append(candidate)
-        return self._advance(candidate)
-
-    @cython.cfunc
-    def _expected(self, offset: cython.longlong) -> cython.bint:
-        """Whether a chain already has a boundary here."""
-        for candidate in self.candidates:  # noqa: SIM110 (no closures in a C function)
-            if candidate.next == offset:
-                return True
-        return False
-
-    @cython.cfunc
-    def _header(self, offset: cython.longlong) -> object:
-        """(type, channel, size) of a frame that may begin here, False, or None for too few octets.
-
-        A protocol header is given as type 65 with its eight octets as size 0.
-        """
-        at: cython.longlong = offset - self.base
-        have: cython.longlong = len(self.octets) - at
-        if have < 7:
-            return None
-        kind: cython.int = self.probe.data[at]
-        channel: cython.int = self.probe.u16(at + 1)
-        size: cython.longlong = self.probe.u32(at + 3)
-        if offset == self.forced_at:
-            return (kind == 3 or size <= MAX_KEPT_FRAME_OCTETS) and (kind, channel, size)
-        if kind == 65:
-            if have < 8:
-                return None
-            return self._is_protocol_header(at) and (65, 0, 0)
-        if size > self._limit(kind):
-            return False
-        if kind == 8:
-            return size == 0 and channel == 0 and (8, 0, 0)
-        if kind == 3:
-            return size > 0 and (3, channel, size)
-        if kind != 1 and kind != 2:
-            return False
-        if have < 11:
-            return None
-        first: cython.int = self.probe.u16(at + 7)
-        second: cython.int = self.probe.u16(at + 9)
-        if kind == 1:
-            return size >= 4 and self._is_method(first, second) and (1, channel, size)
-        dialect: cython.int = self.half.connection.dialect
-        known: cython.bint = first in plan.content_classes[dialect]
-        return size >= 14 and known and second == 0 and channel > 0 and (2, channel, size)
-
-    @cython.cfunc
-    def _limit(self, kind: cython.int) -> cython.longlong:
-        limit: cython.longlong = self.half.connection.frame_max
-        if limit <= 0:
-            limit = MAX_BODY_FRAME_OCTETS
-        if kind != 3 and limit > MAX_KEPT_FRAME_OCTETS:
-            limit = MAX_KEPT_FRAME_OCTETS
-        return limit
-
-    @cython.cfunc
-    def _is_protocol_header(self, at: cython.longlong) -> cython.bint:
-        octets: bytes = bytes(self.octets[at : at + 8])
-        return octets[:4] == b"AMQP" and protocol_of(octets[4:]) is not None
-
-    @cython.cfunc
-    def _is_method(self, class_id: cython.int, method_id: cython.int) -> cython.bint:
-        """Whether the numbers name a method that this side may send."""
-        connection: Connection = self.half.connection
-        choice: cython.int = self.handler.decoder.find(connection.dialect, class_id, method_id)
-        if choice < 0:
-            return False
-        if not connection.role_proved:
-            return True
-        side: cython.int = 1 if self.half.direction == connection.client_direction else 2
-        while plan.choices[choice] >= 0:
-            if self.handler.senders[plan.choices[choice]] & side:
-                return True
-            choice += 1
-        return False
-
-    @cython.cfunc
-    def _advance_all(self) -> cython.int:
-        for candidate in list(self.candidates):
-            self._advance(candidate)
-        return 0
-
-    @cython.cfunc
-    def _advance(self, candidate: object) -> cython.int:
-        """Step over every whole frame of a chain; drop the chain when one cannot be a frame."""
-        end: cython.longlong = self.end
-        kind: cython.int
-        size: cython.longlong
-        total: cython.longlong
-        while candidate.next < end:
-            if candidate.pending is None:
-                header = self._header(candidate.next)
-                if header is None:
-                    return 0
-                if not header:
-                    return self._drop(candidate)
-                candidate.pending = header
-            kind, channel, size = candidate.pending
-            total = size + 8
-            if candidate.next + total > end:
-                return 0
-            if not self._whole(candidate, kind, channel, size):
-                return self._drop(candidate)
-            candidate.next += total
-            candidate.pending = None
-            self._merge(candidate)
-        return 0
-
-    @cython.cfunc
-    def _drop(self, candidate: object) -> cython.int:
-        if candidate in self.candidates:
-            self.candidates.remove(candidate)
-        return 0
-
-    @cython.cfunc
-    def _merge(self, candidate: object) -> cython.int:
-        """Drop later chains that expect the same boundary."""
-        for other in list(self.candidates):
-            if other is not candidate and other.next == candidate.next:
-                if other.start > candidate.start and not other.frames:
-                    self.candidates.remove(other)
-        return 0
-
-    @cython.cfunc
-    def _whole(
-        self, candidate: object, kind: cython.int, channel: cython.int, size: cython.longlong
-    ) -> cython.bint:
-        """Take one whole frame into a chain; False when it is none."""
-        at: cython.longlong = candidate.next - self.base
-        payload: object = None
-        if kind == 65:
-            payload = bytes(self.octets[at : at + 8])
-            candidate.strong += 1
-        else:
-            if self.probe.data[at + 7 + size] != _END:
-                return False
-            if kind != 3:
-                payload = bytes(self.octets[at + 7 : at + 7 + size])
-            if candidate.next == self.forced_at or self._strong(kind, channel, at + 7, size):
-                candidate.strong += 1
-        candidate.frames.append(
-            (candidate.next, kind, channel, size, payload, self.number, self.ts_ns)
-        )
-        return True
-
-    @cython.cfunc
-    def _strong(
-        self, kind: cython.int, channel: cython.int, at: cython.longlong, size: cython.longlong
-    ) -> cython.bint:
-        """Whether a frame proves by itself that it is one."""
-        probe: ValueReader = self.probe
-        if kind == 1:
-            probe.out.used = 0
-            dialect: cython.int = self.half.connection.dialect
-            return self.handler.decoder.decode(probe, dialect, at, at + size, True) == 0
-        if kind == 2:
-            return self.properties.locate(probe, probe.u16(at), at + 12, at + size) == 0
-        if kind == 3:
-            content = self.handler.contents._find(self.half, channel)
-            return (
-                content is not None
-                and content.state == 2
-                and content.body_size - content.body_seen >= size
-            )
-        return True
-
-    # belief
-
-    @cython.cfunc
-    def _believed(self, candidate: object) -> cython.bint:
-        count: cython.int = len(candidate.frames)
-        if candidate.start == self.forced_at and count:
-            return True
-        if candidate.strong:
-            return (
-                count >= CHAIN_FRAMES or candidate.next == self.end or candidate.pending is not None
-            )
-        return count > CHAIN_FRAMES
-
-    @cython.cfunc
-    def _believed_at_end(self, candidate: object, hole: cython.bint) -> cython.bint:
-        """Whether a chain is believed when nothing more can confirm it."""
-        if candidate.strong or (candidate.frames and candidate.next == self.end):
-            return True
-        if not hole or candidate.pending is None:
-            return False
-        return candidate.pending[0] in (1, 2)
-
-    @cython.cfunc
-    def _survives(self, candidate: object, end: cython.longlong) -> cython.bint:
-        """Whether a hole up to `end` lies inside the body frame that a chain is in."""
-        if candidate.pending is None or candidate.pending[0] != 3:
-            return False
-        return candidate.next + 7 + candidate.pending[2] >= end
+    def rest(self, start, end):
+        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns)."""
+        return self.window.pieces(start, end)
 
     @cython.cfunc
     def _trim(self) -> cython.int:
         """Forget octets that no chain needs any more."""
         keep: cython.longlong = self.scanned
+        candidate: Candidate
         for candidate in self.candidates:
-            if candidate.pending is None or candidate.pending[0] != 3:
+            if candidate.kind != _BODY or _kept(candidate):
                 keep = min(keep, candidate.next)
             else:
-                keep = min(keep, candidate.next + 7 + candidate.pending[2])
-        keep = min(keep, self.end)
-        if keep > self.base:
-            del self.octets[: keep - self.base]
-            self.base = keep
+                keep = min(keep, candidate.next + 7 + candidate.size)
+        return self.window.trim(keep)
+
+    # turns
+
+    @cython.cfunc
+    def _run(self, last: cython.longlong, ending: cython.bint) -> object:
+        """Give every position up to `last` its turn; the chain that is believed, or None."""
+        self.probe.reader.read_from(self.window.buffer)
+        candidate: Candidate
+        first: Candidate
+        wake: cython.longlong
+        while True:
+            wake = _NEVER
+            first = None
+            for candidate in self.candidates:
+                if candidate.wake < wake:
+                    wake = candidate.wake
+                    first = candidate
+            if self.scanned <= last and self.scanned < wake:
+                if self._scan(min(wake, last + 1)):
+                    continue
+            if wake > last:
+                return None
+            if first.kind < 0:
+                self._await_header(first)
+            else:
+                self._await_end(first, ending)
+            if self._believed(first):
+                return first
+
+    @cython.cfunc
+    def _scan(self, stop: cython.longlong) -> cython.bint:
+        """Go on to `stop`, or to the first octet that could begin a frame, and start there."""
+        data: cython.const[cython.uchar][::1] = self.window.buffer
+        shift: cython.longlong = self.window.first - self.window.base
+        at: cython.longlong = self.scanned + shift
+        octet: cython.int
+        stop += shift
+        while at < stop:
+            octet = data[at]
+            at += 1
+            if octet == 1 or octet == 2 or octet == 3 or octet == 8 or octet == _PROTOCOL_HEADER:
+                if self.probe.header(self.half, at - 1, self.window.used - at + 1, False) == 1:
+                    self.scanned = at - shift
+                    if self._start(at - 1 - shift):
+                        return True
+        self.scanned = max(self.scanned, at - shift)
+        return False
+
+    @cython.cfunc
+    def _start(self, offset: cython.longlong) -> cython.bint:
+        """Start a candidate, unless a chain has its boundary there or those there are better."""
+        worst: Candidate = None
+        other: Candidate
+        for other in self.candidates:
+            if other.next == offset:
+                return False
+            if other.start != self.forced_at and (worst is None or _worse(other, worst)):
+                worst = other
+        candidate: Candidate = Candidate(offset)
+        self._enter(candidate)
+        if len(self.candidates) >= MAX_CANDIDATES:
+            if not _worse(worst, candidate):
+                return False
+            self._drop(worst)
+        self.candidates.append(candidate)
+        return True
+
+    @cython.cfunc
+    def _enter(self, candidate: Candidate) -> cython.int:
+        """The header that the probe has just read is that of the candidate's next frame."""
+        candidate.kind = self.probe.kind
+        candidate.channel = self.probe.channel
+        candidate.size = self.probe.size
+        candidate.missing = 0
+        candidate.wake = _end_of(candidate)
+        return 0
+
+    @cython.cfunc
+    def _drop(self, candidate: Candidate) -> cython.int:
+        self.held -= candidate.held
+        candidate.held = 0
+        candidate.frames = []
+        candidate.strong = 0
+        candidate.kind = -1
+        self.candidates.remove(candidate)
+        return 0
+
+    @cython.cfunc
+    def _await_header(self, candidate: Candidate) -> cython.int:
+        """The header after a candidate's last frame is there, or will never be whole."""
+        other: Candidate
+        for other in list(self.candidates):
+            if other is not candidate and other.next == candidate.next:
+                if other.strong and not candidate.strong and candidate.start != self.forced_at:
+                    return self._drop(candidate)
+                self._drop(other)
+        at: cython.longlong = candidate.next - self.window.base + self.window.first
+        forced: cython.bint = candidate.next == self.forced_at
+        answer: cython.int = self.probe.header(self.half, at, self.window.used - at, forced)
+        if answer == 1:
+            return self._enter(candidate)
+        if answer == 0:
+            return self._drop(candidate)
+        candidate.wake = _NEVER
+        return 0
+
+    @cython.cfunc
+    def _await_end(self, candidate: Candidate, ending: cython.bint) -> cython.int:
+        """A candidate's frame is whole, or will never be."""
+        size: cython.longlong = candidate.size
+        at: cython.longlong = candidate.next - self.window.base + self.window.first
+        payload: object = None
+        forced: cython.bint = candidate.next == self.forced_at
+        if ending and at + size + 8 > self.window.used:
+            candidate.wake = _NEVER
+            return 0
+        if candidate.kind == _PROTOCOL_HEADER and not forced:
+            payload = bytes(self.window.buffer[at : at + 8])
+            candidate.strong += 1
+        else:
+            if self.window.buffer[at + 7 + size] != _END:
+                return self._drop(candidate)
+            if _kept(candidate):
+                if self.held + size <= _MAX_HELD:
+                    payload = bytes(self.window.buffer[at + 7 : at + 7 + size])
+                elif candidate.kind != _BODY:
+                    return self._drop(candidate)
+            if forced or self.probe.strong(
+                self.half, candidate.kind, candidate.channel, at + 7, size
+            ):
+                candidate.strong += 1
+        if payload is not None:
+            candidate.held += len(payload)
+            self.held += len(payload)
+        return self._add(candidate, payload)
+
+    @cython.cfunc
+    def _add(self, candidate: Candidate, payload: object) -> cython.int:
+        """Add the frame under way to its chain."""
+        offset: cython.longlong = candidate.next
+        candidate.next += candidate.size + 8
+        number, ts_ns = self.window.packet_of(candidate.next)
+        frame = (offset, candidate.kind, candidate.channel, candidate.size)
+        candidate.frames.append((*frame, payload, candidate.missing, number, ts_ns))
+        candidate.kind = -1
+        candidate.wake = candidate.next
+        return 0
+
+    # belief
+
+    @cython.cfunc
+    def _believed(self, candidate: Candidate) -> cython.bint:
+        count: cython.int = len(candidate.frames)
+        if count and candidate.start == self.forced_at:
+            return True
+        if candidate.strong:
+            return count >= CHAIN_FRAMES or candidate.kind >= 0
+        return count > CHAIN_FRAMES
+
+    @cython.cfunc
+    def _conclude(self, hole: cython.bint) -> object:
+        """The chain that is believed when nothing more can confirm it, or None."""
+        end: cython.longlong = self.window.end()
+        believed = self._run(end, True)
+        if believed is not None:
+            return believed
+        candidate: Candidate
+        for candidate in self.candidates:
+            if candidate.strong:
+                return candidate
+        for candidate in self.candidates:
+            if candidate.frames and candidate.next == end:
+                return candidate
+            if hole and (candidate.kind == 1 or candidate.kind == 2):
+                if candidate.next != self.forced_at:
+                    return candidate
+        return None
+
+    @cython.cfunc
+    def _survive(
+        self, candidate: Candidate, begin: cython.longlong, end: cython.longlong
+    ) -> cython.int:
+        """Go on behind a hole that lies inside the body which a candidate is in, or drop it."""
+        if candidate.kind != _BODY or candidate.next + 7 + candidate.size < end:
+            return self._drop(candidate)
+        # of a hole in the frame header (7 octets) none is the body's; there is none, see `probe`
+        candidate.missing += end - begin
+        candidate.wake = _end_of(candidate)
         return 0
 
 
-def _worth(candidate):
-    """Which of too many chains to give up: the weakest, of those the earliest."""
-    return candidate.strong, len(candidate.frames), candidate.start
+@cython.cfunc
+def _kept(candidate: Candidate) -> cython.bint:
+    """Whether the octets of the frame under way are kept until it is whole."""
+    return candidate.size <= _MAX_KEPT and candidate.missing == 0
+
+
+@cython.cfunc
+def _end_of(candidate: Candidate) -> cython.longlong:
+    """The position whose turn comes when the frame under way is whole."""
+    return max(candidate.next, candidate.next + candidate.size + 8 - _HEADER)
+
+
+@cython.cfunc
+def _worse(one: Candidate, other: Candidate) -> cython.bint:
+    """Which of two to give up: that with less proof, else that which takes longer to get some."""
+    if one.strong != other.strong:
+        return one.strong < other.strong
+    if len(one.frames) != len(other.frames):
+        return len(one.frames) < len(other.frames)
+    return one.wake > other.wake

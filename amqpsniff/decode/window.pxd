@@ -1,0 +1,10 @@
+cdef class Window:
+    cdef public bytearray buffer
+    cdef public long long first, used, base
+    cdef object marks
+    cdef long long end(self) except? -1
+    cdef int append(self, bytes octets, object number, object ts_ns) except? -1
+    cdef object packet_of(self, long long end)
+    cdef int trim(self, long long keep) except? -1
+    cdef int jump(self, long long offset) except? -1
+    cdef list pieces(self, long long start, long long end)
