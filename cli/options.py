@@ -28,7 +28,7 @@ class Input:
     captures: Annotated[
         list[str],
         typer.Argument(
-            metavar="CAPTURE...",
+            metavar="CAPTURE",
             help="Capture files, directories, patterns, or - for standard input.",
             show_default=False,
         ),
@@ -132,8 +132,9 @@ class Rows(Scope):
         str | None,
         typer.Option(
             metavar="SQL",
-            help="Only rows for which this expression over the table's columns is true, such as "
-            "\"method = 'basic.publish' AND exchange = 'orders'\".",
+            help="Only rows for which this expression over the columns of the table is true, such "
+            "as \"method = 'basic.publish' AND exchange = 'orders'\". The table of inspect is "
+            "frames, of bodies messages.",
             rich_help_panel=ROWS,
             show_default=False,
         ),

@@ -33,7 +33,7 @@ def spec(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             help="A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code "
             "(404), or one of: codes, tags, frames, headers. Without it: all methods.",
             show_default=False,
