@@ -1,0 +1,244 @@
+"""Content: methods, headers and bodies become messages, and what breaks the order is found."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import random
+from typing import Any
+
+import pytest
+
+from amqpsniff.decode.contents import MAX_OPEN_CONTENTS
+from tests import encoder
+from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk
+from tests.decode.script import OPENING, findings, method, publish, sent
+from tests.encoder import HEARTBEAT_FRAME, Field, body, header
+
+OPTIONS: dict[str, Any] = {"keep_bodies": True, "new_hash": hashlib.sha256}
+FLAGS = b"\0\x3c\0\0" + bytes(8)
+
+
+def one(done: Decoded) -> Row:
+    """The only message."""
+    (row,) = done.messages()
+    return row
+
+
+@pytest.mark.parametrize(
+    "sizes", [(3,), (1, 2), (1, 1, 1), (0, 3), (3, 0), (1, 0, 2), (0, 0, 0, 3)]
+)
+def test_bodies_in_pieces(sizes: tuple[int, ...]) -> None:
+    """An empty frame inside a body changes nothing; after its end it is one too many."""
+    octets, at, pieces = b"abc", 0, []
+    for size in sizes:
+        pieces.append(body(1, octets[at : at + size]))
+        at += size
+    done = sent(publish() + header(1, 60, 3) + b"".join(pieces), **OPTIONS)
+    assert done.codes == (["content-unexpected-frame"] if sizes[-1] == 0 else [])
+    row = one(done)
+    assert (row["status"], row["body"], row["body_captured"]) == ("complete", b"abc", 3)
+    assert row["body_sha256"] == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_empty_body() -> None:
+    done = sent(publish() + header(1, 60, 0), **OPTIONS)
+    assert done.findings == []
+    row = one(done)
+    assert (row["status"], row["body"], row["body_size"]) == ("complete", b"", 0)
+    assert row["body_sha256"] == hashlib.sha256(b"").hexdigest()
+
+
+def test_octet_by_octet() -> None:
+    octets = publish() + header(1, 60, 300) + body(1, b"y" * 200) + body(1, b"z" * 100)
+    whole = sent(octets, **OPTIONS)
+    single = sent(*(bytes([octet]) for octet in octets), **OPTIONS)
+    assert single.messages() == whole.messages()
+    assert single.findings == whole.findings == []
+
+
+def test_heartbeats_between() -> None:
+    pieces = (publish(), header(1, 60, 3), body(1, b"abc"))
+    done = sent(HEARTBEAT_FRAME.join(pieces), **OPTIONS)
+    assert done.findings == []
+    assert one(done)["body"] == b"abc"
+
+
+def test_many_channels_at_once() -> None:
+    """Contents of 64 channels in both directions, their frames in any order between channels."""
+    choose = random.Random(7)
+    feeder = Feeder(Talk(), **OPTIONS).data(CLIENT, OPENING)
+    wanted: dict[tuple[str, int], bytes] = {}
+    waiting: list[tuple[int, list[bytes]]] = []
+    for direction, sender, name in (
+        (CLIENT, "client", "basic.publish"),
+        (SERVER, "server", "basic.deliver"),
+    ):
+        for channel in range(1, 65):
+            octets = choose.randbytes(choose.randrange(0, 400))
+            wanted[sender, channel] = octets
+            cut = [octets[at : at + 97] for at in range(0, len(octets), 97)]
+            pieces = [method(name, channel), header(channel, 60, len(octets))]
+            waiting.append((direction, pieces + [body(channel, piece) for piece in cut]))
+    while waiting:
+        direction, pieces = choose.choice(waiting)
+        feeder.data(direction, pieces.pop(0))
+        waiting = [each for each in waiting if each[1]]
+    done = feeder.finish()
+    assert done.findings == []
+    rows = done.messages()
+    assert {(row["sender"], row["channel"]): row["body"] for row in rows} == wanted
+    assert {row["status"] for row in rows} == {"complete"}
+
+
+def test_longer_than_declared() -> None:
+    """What is past the end is not counted; the next frame is read."""
+    done = sent(publish() + header(1, 60, 4) + body(1, b"abc") + body(1, b"def") + publish())
+    assert findings(done) == [("content-body-longer", "6 octets, 4 declared")]
+    first, second = done.messages()
+    assert (first["status"], first["body_size"], first["body_captured"]) == ("complete", 4, 4)
+    assert second["status"] == "incomplete"
+
+
+def test_shorter_than_declared() -> None:
+    done = sent(publish() + header(1, 60, 9) + body(1, b"abc") + publish() + header(1, 60, 0))
+    assert findings(done) == [("content-body-shorter", "3 of 9 octets before the next method")]
+    first, second = done.messages()
+    assert (first["status"], first["body_size"], first["body_captured"]) == ("incomplete", 9, 3)
+    assert second["status"] == "complete"
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_the_capture_ends_inside(pieces: int) -> None:
+    """Nothing is wrong with traffic that goes on after the capture."""
+    octets = [publish(), header(1, 60, 9), body(1, b"abc")][:pieces]
+    done = sent(b"".join(octets), **OPTIONS)
+    assert done.findings == []
+    row = one(done)
+    assert row["status"] == "incomplete"
+    assert row["body_size"] == (9 if pieces > 1 else None)
+    assert row["body_captured"] == (3 if pieces > 2 else 0)
+    assert row["body_sha256"] is None
+
+
+@pytest.mark.parametrize(
+    ("octets", "codes", "messages"),
+    [
+        (header(1, 60, 3) + body(1, b"abc"), ["content-unexpected-frame"], 0),
+        (body(1, b"abc"), ["content-unexpected-frame"], 0),
+        (
+            publish() + body(1, b"abc") + header(1, 60, 3),
+            ["content-interrupted", "content-unexpected-frame"],
+            1,
+        ),
+        (publish() + method("basic.qos"), ["content-interrupted"], 1),
+        (publish() + publish(), ["content-interrupted"], 2),
+        (publish() + header(1, 60, 3) + method("channel.close"), ["content-interrupted"], 1),
+        (publish(1) + publish(2), [], 2),
+    ],
+)
+def test_out_of_order(octets: bytes, codes: list[str], messages: int) -> None:
+    done = sent(octets + HEARTBEAT_FRAME)
+    assert done.codes == codes
+    rows = done.messages()
+    assert len(rows) == messages
+    assert {row["status"] for row in rows} <= {"incomplete"}
+
+
+def test_class_and_weight() -> None:
+    done = sent(publish() + header(1, 50, 3) + body(1, b"abc"), **OPTIONS)
+    assert findings(done) == [("content-class-wrong", "class 50, method of class 60")]
+    assert one(done)["body"] == b"abc"
+    weighted = encoder.frame(2, 1, encoder.header_payload(60, 3, weight=7))
+    done = sent(publish() + weighted + body(1, b"abc"), **OPTIONS)
+    assert findings(done) == [("content-weight", "weight 7")]
+    assert one(done)["body"] == b"abc"
+
+
+def test_size_that_nobody_sends() -> None:
+    """A declared size costs no memory."""
+    done = sent(publish() + header(1, 60, 2**40) + body(1, b"abc"), **OPTIONS)
+    assert done.findings == []
+    row = one(done)
+    assert (row["body_size"], row["body_captured"], row["body"]) == (2**40, 3, b"abc")
+    done = sent(publish() + header(1, 60, 2**64 - 1) + body(1, b"abc"), **OPTIONS)
+    assert done.codes == ["number-out-of-range"]
+    assert one(done)["body_captured"] == 3
+
+
+PROPERTIES: dict[str, Any] = {
+    "content_type": b"a/b", "content_encoding": b"gzip", "headers": [(b"h", Field("I", 1))],
+    "delivery_mode": 2, "priority": 9, "correlation_id": b"c", "reply_to": b"r",
+    "expiration": b"60", "message_id": b"m", "timestamp": 1700000000, "type": b"t",
+    "user_id": b"u", "app_id": b"a", "cluster_id": b"z",
+}  # fmt: skip
+SHOWN: dict[str, Any] = {
+    name: value.decode() if isinstance(value, bytes) else value
+    for name, value in PROPERTIES.items()
+    if name != "timestamp"
+} | {
+    "headers": '{"h":1}',
+    "message_timestamp": datetime.datetime.fromtimestamp(1700000000, datetime.timezone.utc),
+}
+
+
+def test_every_set_of_few_properties() -> None:
+    """None, each alone, each missing, all: the others are null."""
+    names = list(PROPERTIES)
+    sets = [set(), set(names), *({name} for name in names), *(set(names) - {n} for n in names)]
+    for given in sets:
+        done = sent(publish() + header(1, 60, 0, properties={n: PROPERTIES[n] for n in given}))
+        assert done.findings == []
+        row = one(done)
+        shown = {"message_timestamp" if name == "timestamp" else name for name in given}
+        assert {name: row[name] for name in SHOWN} == {
+            name: value if name in shown else None for name, value in SHOWN.items()
+        }
+
+
+def test_message_timestamps() -> None:
+    done = sent(publish() + header(1, 60, 0, properties={"timestamp": 1700000000123}))
+    assert done.codes == ["timestamp-milliseconds"]
+    found = one(done)["message_timestamp"]
+    assert found == SHOWN["message_timestamp"] + datetime.timedelta(milliseconds=123)
+    done = sent(publish() + header(1, 60, 0, properties={"timestamp": 2**64 - 1}))
+    assert one(done)["message_timestamp"] is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "found"),
+    [
+        (FLAGS + b"\0\2", [("property-flags-undefined", "flags 0x0002")]),
+        (FLAGS + b"\0\1\0\0", []),
+        (FLAGS + b"\0\1", [("properties-malformed", "octets missing")]),
+        (FLAGS + b"\x80\0\x09ab", [("properties-malformed", "octets missing")]),
+        (FLAGS + b"\0\0xyz", [("properties-malformed", "octets left over")]),
+        (b"\0\x3c\0\0" + bytes(5), [("properties-malformed", "content header of 9 octets")]),
+        (b"", [("properties-malformed", "content header of 0 octets")]),
+    ],
+)
+def test_flags_and_properties_that_do_not_fit(payload: bytes, found: list[tuple[str, str]]) -> None:
+    done = sent(publish() + encoder.frame(2, 1, payload) + HEARTBEAT_FRAME)
+    assert findings(done) == found
+    assert len(done.messages()) == 1
+
+
+def test_more_contents_than_are_kept_open() -> None:
+    """A method on each of very many channels: bounded, and found."""
+    count = MAX_OPEN_CONTENTS + 500
+    done = sent(b"".join(publish(channel) for channel in range(1, count + 1)))
+    assert done.codes == ["channel-limit"]
+    assert len(done.messages()) == count
+
+
+def test_method_of_the_other_side_does_not_interrupt() -> None:
+    """Each direction has its contents."""
+    feeder = Feeder(Talk(), **OPTIONS).data(CLIENT, OPENING).data(CLIENT, publish())
+    feeder.data(SERVER, method("basic.deliver")).data(CLIENT, header(1, 60, 1))
+    feeder.data(SERVER, header(1, 60, 2)).data(SERVER, body(1, b"ss")).data(CLIENT, body(1, b"c"))
+    done = feeder.finish()
+    assert done.findings == []
+    assert [(row["sender"], row["body"]) for row in done.messages()] == [
+        ("server", b"ss"),
+        ("client", b"c"),
+    ]
