@@ -1,0 +1,283 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Cells: columns of a batch laid out so that a row of JSON is written quickly.
+
+A cell writes its key and the value of one row. What is the same in all rows is prepared text; what
+differs is written from the column's own buffers. `amqpsniff.tables.ndjson` makes the cells,
+`write_rows` uses them.
+"""
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.tables.values import octets_text
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.columns import Octets  # type: ignore[import-not-found]
+    from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
+else:
+    from amqpsniff.columns import Octets
+
+WRITE_OCTETS = 1 << 18
+"""Octets after which lines are handed to the sink: a core's cache still holds them then."""
+
+PIECES, TRUTHS, LONG, INT, TIME, TEXT, OCTETS, RAW = range(8)
+"""What a cell writes. PIECES, TRUTHS: the text of the row's code or bit. LONG, INT: a number. TIME:
+microseconds as a timestamp. TEXT: a string. OCTETS: a string or base64. RAW: JSON as it is."""
+
+_WRITE_OCTETS = cython.declare(cython.longlong, WRITE_OCTETS)
+_PIECES = cython.declare(cython.int, PIECES)
+_TRUTHS = cython.declare(cython.int, TRUTHS)
+_LONG = cython.declare(cython.int, LONG)
+_INT = cython.declare(cython.int, INT)
+_TIME = cython.declare(cython.int, TIME)
+_TEXT = cython.declare(cython.int, TEXT)
+_RAW = cython.declare(cython.int, RAW)
+_MILLION = cython.declare(cython.longlong, 1_000_000)
+_DAY = cython.declare(cython.longlong, 86_400)
+_LOWEST = cython.declare(cython.longlong, NULL)
+_NO_SECOND = cython.declare(cython.longlong, 2**62)
+_SHORT = cython.declare(cython.longlong, 16)  # octets up to which a loop is quicker than memcpy
+_HEX = b"0123456789abcdef"
+
+
+@cython.cclass
+class Cell:
+    """A column of a batch, ready to be written.
+
+    Args:
+        kind: What it writes.
+        texts: For PIECES and TRUTHS the texts of the codes or bits, each with the key before it,
+            and last the one for null; otherwise the key, and `null`.
+        offset: Row n of the batch is at `offset + n` of the buffers.
+        valid: Bitmap of the rows that are not null; None when none is.
+        longs: 64-bit numbers.
+        ints: 32-bit numbers, codes, or offsets into `octets`.
+        octets: Text of the rows, or bits.
+        zone: Whether times are of UTC, rather than of no known zone.
+    """
+
+    kind: cython.int
+    offset: cython.Py_ssize_t
+    nullable: cython.bint
+    zone: cython.bint
+    valid: cython.const[cython.uchar][::1]
+    longs: cython.const[cython.longlong][::1]
+    ints: cython.const[cython.int][::1]
+    octets: cython.const[cython.uchar][::1]
+    pieces: Octets
+    ends: cython.const[cython.longlong][::1]
+    key: cython.longlong
+    second: cython.longlong
+    second_text: Octets
+
+    def __init__(
+        self, kind, texts, offset=0, valid=None, longs=None, ints=None, octets=b"", zone=False
+    ):
+        self.kind = kind
+        self.offset = offset
+        self.nullable = valid is not None
+        self.valid = valid if valid is not None else b""
+        self.longs = longs if longs is not None else memoryview(b"").cast("q")
+        self.ints = ints if ints is not None else memoryview(b"").cast("i")
+        self.octets = octets
+        self.zone = zone
+        self.second = _NO_SECOND
+        self.second_text = Octets(32)
+        self.pieces = Octets()
+        ends = memoryview(bytearray(8 * (len(texts) + 1))).cast("q")
+        for place, text in enumerate(texts):
+            self.pieces.put_bytes(text)
+            ends[place + 1] = self.pieces.used
+        self.ends = ends
+        self.key = ends[1]
+
+
+def write_rows(cells: list, tail: bytes, rows: cython.Py_ssize_t, out: Octets, sink: object):
+    """Write rows 0 to `rows - 1` to a sink, each by all cells and `tail`; `out` is overwritten."""
+    row: cython.Py_ssize_t
+    cell: Cell
+    out.used = 0
+    for row in range(rows):
+        for cell in cells:
+            _write_cell(cell, row + cell.offset, out)
+        out.put_bytes(tail)
+        if out.used >= _WRITE_OCTETS:
+            sink.write(memoryview(out.storage)[: out.used])
+            out.used = 0
+    if out.used:
+        sink.write(memoryview(out.storage)[: out.used])
+
+
+@cython.cfunc
+def _write_cell(cell: Cell, at: cython.Py_ssize_t, out: Octets) -> cython.int:
+    null: cython.bint = cell.nullable and not (cell.valid[at >> 3] >> (at & 7)) & 1
+    kind: cython.int = cell.kind
+    if kind == _PIECES or kind == _TRUTHS:
+        place: cython.Py_ssize_t
+        if null:
+            place = len(cell.ends) - 2
+        elif kind == _PIECES:
+            place = cell.ints[at]
+        else:
+            place = (cell.octets[at >> 3] >> (at & 7)) & 1
+        begin: cython.longlong = cell.ends[place]
+        return out.put_from(cell.pieces, begin, cell.ends[place + 1] - begin)
+    if null:
+        return out.put_from(cell.pieces, 0, cell.pieces.used)
+    out.put_from(cell.pieces, 0, cell.key)
+    if kind == _LONG:
+        return _put_number(out, cell.longs[at])
+    if kind == _INT:
+        return _put_number(out, cell.ints[at])
+    if kind == _TIME:
+        return _put_time(out, cell, cell.longs[at])
+    start: cython.longlong = cell.ints[at]
+    end: cython.longlong = cell.ints[at + 1]
+    if kind == _TEXT:
+        return _put_text(out, cell, start, end)
+    if kind == _RAW:
+        return _put_plain(out, cell, start, end - start)
+    octets: bytes = bytes(cell.octets[start:end])
+    return out.put_bytes(octets_text(octets).encode())
+
+
+@cython.cfunc
+def _put_number(out: Octets, number: cython.longlong) -> cython.int:
+    if number < 0:
+        if number == _LOWEST:
+            return out.put_bytes(b"-9223372036854775808")
+        out.put_octet(45)
+        number = -number
+    digits: cython.int = 1
+    limit: cython.longlong = 10
+    while digits < 19 and number >= limit:
+        digits += 1
+        if digits < 19:
+            limit *= 10
+    return _put_digits(out, number, digits)
+
+
+@cython.cfunc
+def _put_digits(out: Octets, number: cython.longlong, digits: cython.int) -> cython.int:
+    """The last `digits` decimal digits of a number that is not negative, with zeros before it."""
+    out.room(digits)
+    at: cython.longlong = out.used + digits
+    out.used = at
+    while digits > 0:
+        at -= 1
+        out.octets[at] = 48 + number % 10
+        number //= 10
+        digits -= 1
+    return 0
+
+
+@cython.cfunc
+def _put_time(out: Octets, cell: Cell, micros: cython.longlong) -> cython.int:
+    """Microseconds since the epoch as `"2026-11-21T04:20:39.000001Z"`."""
+    fraction: cython.longlong = micros % _MILLION
+    if cython.compiled and fraction < 0:
+        fraction += _MILLION
+    second: cython.longlong = (micros - fraction) // _MILLION
+    if second != cell.second:
+        cell.second = second
+        _set_second(cell.second_text, second)
+    out.put_from(cell.second_text, 0, cell.second_text.used)
+    _put_digits(out, fraction, 6)
+    if cell.zone:
+        out.put_octet(90)
+    return out.put_octet(34)
+
+
+@cython.cfunc
+def _set_second(text: Octets, second: cython.longlong) -> cython.int:
+    """Date and time up to the point before the fraction, with the quote before it."""
+    text.used = 0
+    of_day: cython.longlong = second % _DAY
+    if cython.compiled and of_day < 0:
+        of_day += _DAY
+    # Civil date from days, counted in years that begin in March (eras of 400 years).
+    days: cython.longlong = (second - of_day) // _DAY + 719_468
+    of_era: cython.longlong = days % 146_097
+    if cython.compiled and of_era < 0:
+        of_era += 146_097
+    era: cython.longlong = (days - of_era) // 146_097
+    year: cython.longlong = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year: cython.longlong = of_era - (365 * year + year // 4 - year // 100)
+    month: cython.longlong = (5 * of_year + 2) // 153
+    day: cython.longlong = of_year - (153 * month + 2) // 5 + 1
+    month = month + 3 if month < 10 else month - 9
+    year += era * 400 + (1 if month <= 2 else 0)
+    text.put_octet(34)
+    if year < 0 or year > 9999:  # as ISO 8601 writes them: RFC 3339 cannot
+        text.put_octet(45 if year < 0 else 43)
+        _put_digits(text, -year if year < 0 else year, 6)
+    else:
+        _put_digits(text, year, 4)
+    text.put_octet(45)
+    _put_digits(text, month, 2)
+    text.put_octet(45)
+    _put_digits(text, day, 2)
+    text.put_octet(84)
+    _put_digits(text, of_day // 3600, 2)
+    text.put_octet(58)
+    _put_digits(text, of_day // 60 % 60, 2)
+    text.put_octet(58)
+    _put_digits(text, of_day % 60, 2)
+    return text.put_octet(46)
+
+
+@cython.cfunc
+def _put_plain(
+    out: Octets, cell: Cell, start: cython.longlong, count: cython.longlong
+) -> cython.int:
+    """Octets of the cell's column as they are."""
+    out.room(count)
+    if start < 0 or start + count > len(cell.octets):
+        raise IndexError("copy outside a buffer")
+    at: cython.longlong = out.used
+    if cython.compiled and count > _SHORT:
+        memcpy(
+            cython.address(out.octets[at]),
+            cython.address(cell.octets[start]),
+            cython.cast(cython.size_t, count),
+        )
+    else:
+        i: cython.longlong
+        for i in range(count):
+            out.octets[at + i] = cell.octets[start + i]
+    out.used = at + count
+    return 0
+
+
+@cython.cfunc
+def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longlong) -> cython.int:
+    """Text between quotes, what JSON does not allow in strings escaped."""
+    out.put_octet(34)
+    octet: cython.uchar
+    clean: cython.longlong = start
+    at: cython.longlong
+    for at in range(start, end):
+        octet = cell.octets[at]
+        if octet >= 32 and octet != 34 and octet != 92:
+            continue
+        _put_plain(out, cell, clean, at - clean)
+        _put_escape(out, octet)
+        clean = at + 1
+    _put_plain(out, cell, clean, end - clean)
+    return out.put_octet(34)
+
+
+@cython.cfunc
+def _put_escape(out: Octets, octet: cython.int) -> cython.int:
+    out.put_octet(92)
+    if octet == 34 or octet == 92:
+        return out.put_octet(octet)
+    if octet == 10:
+        return out.put_octet(110)
+    if octet == 9:
+        return out.put_octet(116)
+    if octet == 13:
+        return out.put_octet(114)
+    out.put_bytes(b"u00")
+    out.put_octet(_HEX[octet >> 4])
+    return out.put_octet(_HEX[octet & 15])
