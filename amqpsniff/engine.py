@@ -323,7 +323,8 @@ class _Stream:
 
     def __init__(self, key: Key, began: bool) -> None:
         self.connection_id = connection_id_of(key)
-        self.a, self.b = (None, None) if isinstance(key, str) else key
+        ends: tuple[str | None, str | None] = (None, None) if isinstance(key, str) else key
+        self.a, self.b = ends
         self.ports = (0, AMQP_PORT)  # the caller says that direction 1 is the server's
         self.syn_seen = began
         self.first_packet_number: int | None = None
