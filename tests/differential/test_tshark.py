@@ -148,7 +148,7 @@ NAMED: dict[str, Counter[tuple[str, str]]] = {
 }
 """How often we call a method one name and tshark another; `?` where it has none."""
 
-MALFORMED = {
+MALFORMED: dict[str, dict[int, str]] = {
     # channel.open-ok of 0-8 has no argument, basic.consume of 0-8 no table.
     "amqplib08": {15: "channel.open-ok", 131: "basic.consume"},
     "pika_mix": {},
