@@ -141,7 +141,12 @@ def test_standard_input(samples: Path) -> None:
 def test_control_c_ends_quietly(tmp_path: Path) -> None:
     command = (*PROGRAM, "inspect", "-")
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # whoever runs the tests in the background may have it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     ) as running:
         time.sleep(1)
         running.send_signal(signal.SIGINT)
