@@ -1,4 +1,14 @@
-"""Wire-level analysis of AMQP traffic: captures in, rows of frames and messages out."""
+"""Wire-level analysis of AMQP traffic: captures in, rows of frames and messages out.
+
+    import amqpsniff
+
+    capture = amqpsniff.open("traffic.pcap")
+    for message in capture.messages():
+        print(message.timestamp, message.exchange, message.routing_key, message.body_size)
+
+`open` reads captures (`Capture`), `Engine` decodes packets or octets that one has already. Both
+give rows as Arrow batches or as objects (`Frame`, `Message`, `Finding`).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The engine without files: packets or octets in, rows out.
 
 For those who have packets already (a capture library, a test, another program's buffers) or the
-octets of connections (a proxy, a decrypting tap). Rows gather until `take`.
+octets of connections (a proxy, a tap behind TLS). Rows gather until `take`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,30 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import Finding as FindingRow
+from amqpsniff.findings import Finding as FoundRow
 from amqpsniff.pipeline import Options, Pipeline, Totals
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message
 
-LINKTYPE_ETHERNET = 1
-"""Ethernet, in https://www.tcpdump.org/linktypes.html."""
+ETHERNET = 1
+"""LINKTYPE_ETHERNET (https://www.tcpdump.org/linktypes.html)."""
+
+HELD_PACKETS = 512
+"""Packets that wait to be decoded together: one by one a packet costs ten times as much."""
+
+HELD_OCTETS = 1 << 18
+"""Octets of packets that wait at most."""
+
+AMQP_PORT = 5672
 
 _DIRECTIONS = {"client": 0, "server": 1}
 
-Key = str | tuple[str, str]
+Key: TypeAlias = str | tuple[str, str]
 
 
 def connection_id_of(key: Key) -> str:
@@ -33,26 +41,27 @@ def connection_id_of(key: Key) -> str:
     return blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-class _Stream:
-    """What the decoder wants to know of a conversation, for octets that came without packets."""
-
-    def __init__(self, key: Key) -> None:
-        self.connection_id = connection_id_of(key)
-        ends: tuple[str | None, str | None] = (None, None) if isinstance(key, str) else key
-        self.a, self.b = ends
-        self.ports = (0, 0)
-        self.syn_seen = True
-        self.first_packet_number: int | None = None
-        self.start_ns = NO_TIME
-        self.gaps = self.lost_octets = self.retransmissions = (0, 0)
-
-
 class Engine:
     """Decodes packets, or octets of connections, that the caller has.
 
-    The options are those of `amqpsniff.open`. `capture` is what the rows say they come from. An
-    engine takes packets or octets, not both. Raises UsageError for a call that makes no sense;
-    what is wrong with the octets is a finding.
+    Packets are numbered from 1, and so are calls of `feed_octets` and `gap`, which count as
+    packets. An engine takes packets or octets, not both. Raises UsageError for a call that makes no
+    sense; what is wrong with the octets is a finding.
+
+    >>> engine = Engine()
+    >>> engine.feed_octets("a", "client", b"AMQP\\x00\\x00\\x09\\x01")
+    >>> engine.feed_octets("a", "client", bytes.fromhex("08 0000 00000000 ce"))
+    >>> [frame.frame_type for frame in engine.frames()]
+    ['protocol-header', 'heartbeat']
+
+    Args:
+        capture: What the rows say they come from.
+        ports: Follow only packets of these ports; empty for any port, by content.
+        dialect: Decode as `0-8`, `0-9` or `0-9-1`; None to find out.
+        table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
+        bodies: Keep message bodies.
+        body_sha256: Compute the SHA-256 of whole bodies.
+        show_secrets: Write credentials as they are instead of `[redacted]`.
     """
 
     def __init__(
@@ -76,38 +85,40 @@ class Engine:
             show_secrets=show_secrets,
         )
         self._pipeline = Pipeline(self.options)
+        self._held = _HeldPackets(capture)
+        self._streams: _Streams | None = None
         self._number = 0
-        self._slots: dict[Key, int] = {}
-        self._octets: bool | None = None
         self._finished = False
-        self._taken: dict[str, list[Any]] = {}
-        self._findings: list[FindingRow] = []
+        self._batches: dict[str, list[Any]] = {}
+        self._findings: list[FoundRow] = []
 
     @property
     def totals(self) -> Totals:
-        """Counts so far."""
+        """Counts so far; those of connections come when they end."""
+        self._decode_held()
         return self._pipeline.totals
 
     def feed_packet(
-        self, octets: bytes, ts_ns: int | None = None, link_type: int = LINKTYPE_ETHERNET
+        self,
+        octets: bytes,
+        ts_ns: int | None = None,
+        link_type: int = ETHERNET,
+        original_octets: int | None = None,
     ) -> None:
-        """Decode the next packet; packets are numbered from 1.
+        """Decode the next packet.
 
         `octets` begin with the header that `link_type` (a LINKTYPE_ value) says, `ts_ns` is
-        nanoseconds since the epoch, null when it is not known.
+        nanoseconds since the epoch, None when it is not known, and `original_octets` the length
+        on the wire, where a snap length cut the packet.
         """
-        self._begin(octets=False)
-        columns = (
-            self._number,
-            NO_TIME if ts_ns is None else ts_ns,
-            0,
-            len(octets),
-            len(octets),
-            link_type,
-        )
-        rows = (array("q", [value]) for value in columns)
-        self._pipeline.feed(PacketBatch(self.capture, bytes(octets), 0, 1, *rows))
-        self._gather()
+        if self._streams is not None:
+            raise UsageError("this engine was given octets of connections; make one for packets")
+        self._count()
+        original = len(octets) if original_octets is None else original_octets
+        time = NO_TIME if ts_ns is None else ts_ns
+        self._held.add(self._number, time, octets, original, link_type)
+        if self._held.full:
+            self._decode_held()
 
     def feed_octets(
         self, connection_key: Key, direction: str, octets: bytes, ts_ns: int | None = None
@@ -115,44 +126,70 @@ class Engine:
         """Decode the next octets that the `client` or the `server` of a connection sent.
 
         The key is any string, or a pair of the client's and the server's `address:port`, which
-        then stand in the rows; `connection_id_of` gives its `connection_id`. A call counts as a
-        packet: `packet_number` is the number of the call.
+        then stand in the rows. `connection_id_of` gives its `connection_id`. A connection that
+        begins with the client's protocol header is taken to be whole; another may have begun at
+        any octet.
         """
-        slot, way, time = self._place(connection_key, direction, ts_ns)
-        self._pipeline.decoder.data(slot, way, bytes(octets), self._number, time)
+        way = self._way(direction)
+        self._count()
+        if octets:
+            slot = self._stream().place(connection_key, began=way == 0 and _is_header(octets))
+            self._pipeline.decoder.data(slot, way, bytes(octets), self._number, _time(ts_ns))
         self._gather()
 
     def gap(
         self, connection_key: Key, direction: str, missing: int, ts_ns: int | None = None
     ) -> None:
         """Say that the next `missing` octets of one direction are lost."""
+        way = self._way(direction)
         if missing < 0:
-            raise UsageError(f"a gap of {missing} octets; it must not be negative")
-        slot, way, time = self._place(connection_key, direction, ts_ns)
-        self._pipeline.decoder.gap(slot, way, missing, self._number, time)
+            raise UsageError(f"a gap of {missing} octets; it cannot be negative")
+        self._count()
+        if missing:
+            slot = self._stream().place(connection_key, began=False)
+            self._pipeline.decoder.gap(slot, way, missing, self._number, _time(ts_ns))
         self._gather()
 
+    def close(self, connection_key: Key) -> None:
+        """Say that a connection is over; its key may be used for another one afterwards."""
+        if self._streams is not None:
+            self._use_capture()
+            self._streams.close(connection_key, self._number)
+            self._pipeline.account()
+
     def finish(self) -> None:
-        """There is no more: end every connection. `take` once more afterwards."""
-        if not self._finished:
-            self._finished = True
-            self._pipeline.finish()
-            self._gather(always=True)
+        """There is no more: end every connection. What is left can be taken then."""
+        if self._finished:
+            return
+        self._decode_held()
+        if self._streams is not None:
+            self._use_capture()
+            self._streams.close_all(self._number)
+        self._pipeline.finish()
+        self._finished = True
+        self._gather(always=True)
 
     def take(self, table: str) -> Any:
-        """The rows of one table since its last `take`, as a `pyarrow.RecordBatch`."""
+        """The rows of one table since it was last taken, as a `pyarrow.RecordBatch`.
+
+        Raises UsageError for a table that is not there.
+        """
         import pyarrow as pa
 
         from amqpsniff.tables.batches import Maker
 
         maker = Maker(table)
+        self._decode_held()
         self._gather(always=True)
         if table == "findings":
             findings, self._findings = self._findings, []
             return maker.make(findings)
-        batches = self._taken.pop(table, [])
-        whole = pa.Table.from_batches(batches, maker.schema).combine_chunks().to_batches()
-        return whole[0] if whole else pa.RecordBatch.from_pylist([], maker.schema)
+        batches = self._batches.pop(table, [])
+        if len(batches) == 1:
+            return batches[0]
+        rows = pa.Table.from_batches(batches, maker.schema)
+        columns = [column.combine_chunks() for column in rows.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=maker.schema)
 
     def frames(self) -> Iterator[Frame]:
         """Frames since they were last taken, as objects."""
@@ -161,7 +198,7 @@ class Engine:
         return rows(Frame, [self.take("frames")])
 
     def messages(self) -> Iterator[Message]:
-        """Messages since they were last taken, as objects."""
+        """Messages that ended since they were last taken, as objects."""
         from amqpsniff.objects import Message, rows
 
         return rows(Message, [self.take("messages")])
@@ -172,27 +209,34 @@ class Engine:
 
         return rows(Finding, [self.take("findings")])
 
-    def _begin(self, *, octets: bool) -> None:
+    def _count(self) -> None:
         if self._finished:
             raise UsageError("this engine is finished; make a new one")
-        if self._octets not in (None, octets):
-            raise UsageError("an engine takes packets or octets of connections, not both")
-        self._octets = octets
         self._number += 1
 
-    def _place(self, key: Key, direction: str, ts_ns: int | None) -> tuple[int, int, int]:
-        """Slot, direction and time for the decoder."""
+    def _way(self, direction: str) -> int:
         way = _DIRECTIONS.get(direction)
         if way is None:
             raise UsageError(f"no direction `{direction}`; it is client or server")
-        self._begin(octets=True)
-        decoder = self._pipeline.decoder
-        decoder.use_capture(self.capture)
-        slot = self._slots.get(key)
-        if slot is None:
-            slot = self._slots[key] = len(self._slots)
-            decoder.open(slot, _Stream(key))
-        return slot, way, NO_TIME if ts_ns is None else ts_ns
+        return way
+
+    def _stream(self) -> _Streams:
+        if self._streams is None:
+            if self.totals.packets:
+                raise UsageError("this engine was given packets; make one for octets")
+            self._streams = _Streams(self._pipeline.decoder)
+            self._pipeline.capture = self.capture
+        self._use_capture()
+        return self._streams
+
+    def _use_capture(self) -> None:
+        """Rows since the last `take` are of our capture."""
+        self._pipeline.decoder.use_capture(self.capture)
+
+    def _decode_held(self) -> None:
+        if len(self._held):
+            self._pipeline.feed(self._held.take())
+            self._gather()
 
     def _gather(self, *, always: bool = False) -> None:
         """Turn rows into batches, when there are enough of them or they are asked for."""
@@ -204,5 +248,94 @@ class Engine:
         for table in ("frames", "messages"):
             batch = Maker(table).make(taken)
             if batch.num_rows:
-                self._taken.setdefault(table, []).append(batch)
+                self._batches.setdefault(table, []).append(batch)
         self._findings += self._pipeline.findings()
+
+
+class _HeldPackets:
+    """Packets that wait to be decoded together."""
+
+    def __init__(self, capture: str) -> None:
+        self._capture = capture
+        self._clear()
+
+    def _clear(self) -> None:
+        self._pieces: list[bytes] = []
+        self._octets = 0
+        self._columns = [array("q") for _ in range(6)]
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @property
+    def full(self) -> bool:
+        return len(self._pieces) >= HELD_PACKETS or self._octets >= HELD_OCTETS
+
+    def add(self, number: int, time: int, octets: bytes, original: int, link_type: int) -> None:
+        row = (number, time, self._octets, len(octets), original, link_type)
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+        self._pieces.append(octets)
+        self._octets += len(octets)
+
+    def take(self) -> PacketBatch:
+        block = b"".join(self._pieces)
+        batch = PacketBatch(self._capture, block, 0, len(self._pieces), *self._columns)
+        self._clear()
+        return batch
+
+
+class _Streams:
+    """Connections whose octets come without packets: their places in the decoder, by key."""
+
+    def __init__(self, decoder: Any) -> None:
+        self._decoder = decoder
+        self._slots: dict[Key, int] = {}
+        self._free: list[int] = []
+        self._opened = 0
+
+    def place(self, key: Key, *, began: bool) -> int:
+        """The slot of a connection, which is opened when it is new."""
+        slot = self._slots.get(key)
+        if slot is None:
+            if self._free:
+                slot = self._free.pop()
+            else:
+                slot = self._opened
+                self._opened += 1
+            self._slots[key] = slot
+            self._decoder.open(slot, _Stream(key, began))
+        return slot
+
+    def close(self, key: Key, number: int) -> None:
+        slot = self._slots.pop(key, None)
+        if slot is not None:
+            self._decoder.close(slot, number)
+            self._free.append(slot)
+
+    def close_all(self, number: int) -> None:
+        for key in list(self._slots):
+            self.close(key, number)
+
+
+class _Stream:
+    """What the decoder wants to know of a conversation (`amqpsniff.tcp.Conversation`)."""
+
+    def __init__(self, key: Key, began: bool) -> None:
+        self.connection_id = connection_id_of(key)
+        ends: tuple[str | None, str | None] = (None, None) if isinstance(key, str) else key
+        self.a, self.b = ends
+        self.ports = (0, AMQP_PORT)  # the caller says that direction 1 is the server's
+        self.syn_seen = began
+        self.first_packet_number: int | None = None
+        self.start_ns = NO_TIME
+        self.gaps = self.lost_octets = self.retransmissions = (0, 0)
+
+
+def _is_header(octets: bytes) -> bool:
+    """Whether these may be the first octets of a connection."""
+    return octets[:4] == b"AMQP"[: len(octets)]
+
+
+def _time(ts_ns: int | None) -> int:
+    return NO_TIME if ts_ns is None else ts_ns

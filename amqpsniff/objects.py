@@ -62,7 +62,16 @@ class Row:
 
 
 class Frame(Row):
-    """One AMQP frame, or a protocol header: a row of the `frames` table."""
+    """One AMQP frame, or a protocol header: a row of the `frames` table.
+
+    >>> import amqpsniff
+    >>> frames = amqpsniff.open("samples/pika_mix.pcap").frames()
+    >>> declared = next(frame for frame in frames if frame.method == "exchange.declare")
+    >>> declared
+    <Frame exchange.declare #16 channel 1 from client>
+    >>> declared.arguments["type"]
+    'topic'
+    """
 
     __slots__ = ()
     JSON = frozenset(("arguments",))
@@ -99,7 +108,15 @@ class Frame(Row):
 
 
 class Message(Row):
-    """One message as it was published, delivered, got or returned: a row of `messages`."""
+    """One message as it was published, delivered, got or returned: a row of `messages`.
+
+    >>> import amqpsniff
+    >>> message = next(amqpsniff.open("samples/pika_mix.pcap").messages())
+    >>> message
+    <Message basic.publish #42 x=orders rk=order.new.eu 18 octets>
+    >>> message.status, message.content_type
+    ('complete', 'application/json')
+    """
 
     __slots__ = ()
     JSON = frozenset(("headers",))
@@ -157,7 +174,12 @@ class Message(Row):
 
 
 class Finding(Row):
-    """One thing worth attention: a row of the `findings` table."""
+    """One thing worth a person's attention: a row of the `findings` table.
+
+    >>> import amqpsniff
+    >>> next(amqpsniff.open("samples/snapped.pcap").findings()).title
+    'Arguments of methods were not captured whole'
+    """
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """The way through the house: packets → segments → half-streams → frames → rows.
 
 `Pipeline` joins the stages and is fed; it never reads by itself, so that the same object serves
-files, a live interface, a Spark task and a test. `feed` takes a batch of packets, or `open_stream`
-and `feed_octets` take octets of a connection that came some other way.
+files, a live interface, a Spark task and a test. `feed` takes a batch of packets; octets of a
+connection that came some other way go to the `decoder` (`amqpsniff.engine` does that).
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Pipeline:
     Feed it, then `take` the rows whenever `ready` says that a batch's worth of them is there; after
     `finish` take once more. Findings gather in `findings` until the end. Rows of tables that are
     not asked for are not made; those of the others are the same (but for the findings that only
-    show while a message's row is made: ask for `messages` to have them).
+    show while a message's row is made: ask for `messages` to have them). `capture` is the capture
+    that rows and findings are of, None before the first.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class Pipeline:
             ports=self.options.ports,
             tables=frozenset(tables),
         )
-        self._capture: str | None = None
+        self.capture: str | None = None
 
     @property
     def ready(self) -> bool:
@@ -123,18 +124,18 @@ class Pipeline:
     def feed(self, packets: PacketBatch) -> None:
         """Decode a batch of packets."""
         self._count(packets)
-        self._capture = packets.capture
+        self.capture = packets.capture
         self._decode(self.reassembler.feed(packets))
 
     def finish(self) -> None:
         """There are no more packets: end every conversation."""
         self._decode(self.reassembler.finish())
-        self.decoder.finish(self._capture)
-        self._account()
+        self.decoder.finish(self.capture)
+        self.account()
         counters = self.totals.counters = dict(self.reassembler.counters)
         if counters.get("cut"):
             detail = f"{counters['cut']} segments of {counters['segments']}"
-            self.log.add(Finding("packets-cut", detail, self._capture))
+            self.log.add(Finding("packets-cut", detail, self.capture))
 
     def take(self) -> Any:
         """The decoder's columns since the last `take`; see `amqpsniff.tables.batches`."""
@@ -153,13 +154,13 @@ class Pipeline:
             totals.last_ns = time if totals.last_ns is None else max(totals.last_ns, time)
 
     def _decode(self, events: StreamBatch) -> None:
-        self.decoder.feed(events, self._capture)
-        self._account()
+        self.decoder.feed(events, self.capture)
+        self.account()
         for finding in events.findings:
             self.log.add(self._tcp_finding(*finding))
 
-    def _account(self) -> None:
-        """Count the conversations that ended, and say what their rows lack."""
+    def account(self) -> None:
+        """Count the conversations that ended, and say what their rows lack; `feed` does it too."""
         ended, foreign = self.decoder.take_ended()
         totals = self.totals
         totals.foreign += foreign
@@ -167,7 +168,7 @@ class Pipeline:
             totals.connections += 1
             where = (conversation.connection_id, *_client_first(conversation, client))
             start_ns = conversation.start_ns if conversation.start_ns > 0 else None
-            place = (self._capture, conversation.first_packet_number, start_ns, *where)
+            place = (self.capture, conversation.first_packet_number, start_ns, *where)
             if not began:
                 totals.midstream += 1
                 self.log.add(Finding("midstream", "", *place))
@@ -182,7 +183,7 @@ class Pipeline:
         self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
     ) -> Finding:
         where = (conversation.connection_id, conversation.a, conversation.b)
-        return Finding(code, detail, self._capture, number, ts_ns if ts_ns > 0 else None, *where)
+        return Finding(code, detail, self.capture, number, ts_ns if ts_ns > 0 else None, *where)
 
 
 def _client_first(conversation: Any, client: int) -> tuple[str, str]:

@@ -35,10 +35,25 @@ def open(
 ) -> Capture:
     """Name captures to be read: files, directories, patterns, or `-` for standard input.
 
-    Nothing but names is looked at before rows are asked for. The options are those of
-    `amqpsniff.pipeline.Options`. Raises CaptureError when a name is not there or no capture is
-    found, UsageError for an option that makes no sense; reading raises CaptureError when no
-    capture can be read.
+    Raises CaptureError when a name is not there or no capture is found, UsageError for an option
+    that makes no sense. Files are read when rows are asked for; that raises CaptureError when none
+    of them can be read.
+
+    >>> import amqpsniff
+    >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+    >>> next(capture.frames())
+    <Frame protocol-header #4 channel 0 from client>
+    >>> next(capture.messages()).routing_key
+    'order.new.eu'
+
+    Args:
+        paths: What to read, as one capture in the order of time.
+        ports: Follow only conversations with one of these ports; empty for any port, by content.
+        dialect: Decode as `0-8`, `0-9` or `0-9-1`; None to find out.
+        table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
+        bodies: Keep message bodies.
+        body_sha256: Compute the SHA-256 of whole bodies.
+        show_secrets: Write credentials as they are instead of `[redacted]`.
     """
     options = Options(
         ports=frozenset(ports),
@@ -53,6 +68,13 @@ def open(
 
 class Capture:
     """Captures that are read as one, in the order of time.
+
+    Every call that gives rows reads the input anew; standard input, which cannot be, only once.
+
+    >>> import amqpsniff
+    >>> with amqpsniff.open("samples/pika_mix.pcap") as capture:
+    ...     capture.table("messages", columns=["method"]).num_rows
+    111
 
     Attributes:
         names: The captures, as they were found.
@@ -90,11 +112,17 @@ class Capture:
     def batches(
         self, table: str, *, encoded: bool = False, columns: Collection[str] | None = None
     ) -> Iterator[Any]:
-        """Record batches of one table, in the types of the table contract.
+        """Record batches of one table (`frames`, `messages`, `findings`), some 32,768 rows each.
 
         With `encoded`, strings that repeat stay dictionary encoded, which is what the writers of
-        `amqpsniff.tables.export` want. `columns` names those that are wanted, in the table's
-        order; null for all. Raises UsageError for a table or column that is not there.
+        `amqpsniff.tables.export` want; otherwise types are those of the table contract. `columns`
+        names the columns that are wanted, which come in the table's order; None for all. Raises
+        UsageError for a table or a column that is not there.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> sum(batch.num_rows for batch in capture.batches("frames"))
+        563
         """
         wanted = None if columns is None else {table: columns}
         passed = self.tables(table, encoded=encoded, columns=wanted)
@@ -106,7 +134,10 @@ class Capture:
         encoded: bool = False,
         columns: dict[str, Collection[str]] | None = None,
     ) -> Iterator[tuple[str, Any]]:
-        """Record batches of several tables in one pass, as (table, batch); findings come last."""
+        """Record batches of several tables in one pass, as (table, batch); findings come last.
+
+        `columns` names the columns that are wanted, by table; else as `batches`.
+        """
         from amqpsniff.tables.batches import Maker
 
         makers = [
@@ -144,8 +175,14 @@ class Capture:
     def sql(self, statement: str) -> Result:
         """Run one SELECT over the tables; gives an iterator of record batches with a `schema`.
 
-        The input is read once for every time that a table is scanned. Raises FilterError for a
-        statement that does not run.
+        The input is read once for every time that the statement scans a table. Raises FilterError
+        for a statement that does not run.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> (rows,) = capture.sql("SELECT count(*) AS acks FROM frames WHERE method = 'basic.ack'")
+        >>> rows.to_pylist()
+        [{'acks': 89}]
         """
         from amqpsniff.tables.query import sql
         from amqpsniff.tables.schema import TABLES

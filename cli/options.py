@@ -155,7 +155,7 @@ class Rows(Scope):
 
 def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, inspect.Parameter]]:
     """Of every parameter that typer is to see: the group it belongs to by name, and itself."""
-    hints = get_type_hints(function, include_extras=True)
+    hints = inspect.get_annotations(function, eval_str=True)
     found: list[tuple[str, type | None, inspect.Parameter]] = []
     for name, parameter in inspect.signature(function).parameters.items():
         kind = hints[name]

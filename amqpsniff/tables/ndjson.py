@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import pyarrow as pa
 
@@ -113,7 +113,7 @@ def _octets(buffer: pa.Buffer | None) -> memoryview:
     return memoryview(b"" if buffer is None else buffer).cast("B")
 
 
-def _numbers(array: pa.Array, count: int, format: str) -> memoryview:
+def _numbers(array: pa.Array, count: int, format: Literal["q", "i"]) -> memoryview:
     """The first `count` numbers of an array's data, or of its offsets."""
     width = 8 if format == "q" else 4
     return _octets(array.buffers()[1])[: count * width].cast(format)

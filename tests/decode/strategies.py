@@ -72,7 +72,7 @@ def fields(reading: str, depth: int = 0) -> st.SearchStrategy[Field]:
     def of_tag(tag: str) -> st.SearchStrategy[Field]:
         kind = encoder.type_of(tag, reading)
         if kind == "array":
-            inner = st.lists(fields(reading, depth + 1), max_size=3)
+            inner: st.SearchStrategy[Any] = st.lists(fields(reading, depth + 1), max_size=3)
         elif kind == "table":
             inner = tables(reading, depth + 1)
         else:

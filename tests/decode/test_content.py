@@ -185,7 +185,12 @@ SHOWN: dict[str, Any] = {
 def test_every_set_of_few_properties() -> None:
     """None, each alone, each missing, all: the others are null."""
     names = list(PROPERTIES)
-    sets = [set(), set(names), *({name} for name in names), *(set(names) - {n} for n in names)]
+    sets: list[set[str]] = [
+        set(),
+        set(names),
+        *({name} for name in names),
+        *(set(names) - {n} for n in names),
+    ]
     for given in sets:
         done = sent(publish() + header(1, 60, 0, properties={n: PROPERTIES[n] for n in given}))
         assert done.findings == []

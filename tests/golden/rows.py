@@ -13,7 +13,7 @@ from typing import Any
 import amqpsniff
 from tests.conftest import SAMPLES, SHARED
 
-KEPT = Path(__file__).parent / "rows"
+KEPT = Path(__file__).parent / "kept"
 OWN = SHARED / "captures" / "own"
 
 COLUMNS = {

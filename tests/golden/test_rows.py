@@ -15,7 +15,7 @@ Row = dict[str, Any]
 VIOLATIONS = rows.OWN / "violations.pcap"
 
 # Title in violations.answers.txt, client, codes of the findings, the broker's close.
-CONVERSATIONS = (
+CONVERSATIONS: tuple[tuple[str, int, list[str], int | None], ...] = (
     ("frame payload == frame_max-8 (legal max)", 53066, [], None),
     ("frame payload == frame_max+1", 53096, ["frame-too-large"], 501),
     ("bad frame end 0x00", 53112, ["frame-end-wrong"], 501),

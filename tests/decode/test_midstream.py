@@ -1,0 +1,126 @@
+"""A connection that began before the capture: rows from the first frame that is whole, none before.
+
+A half-stream is cut at an octet and only what follows is fed. The frames that lie whole in it are
+found; nothing else is, wherever the cut falls.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from tests.conftest import SAMPLES
+from tests.decode.feeding import Runs, Stream, run_file, streams_of
+
+WINDOW = 6000
+"""Octets fed after a cut: many frames, and few enough for thousands of cuts."""
+
+MOST_LOST = 2
+"""Frames after a cut that may be lost while their framing is made sure of."""
+
+Frame = tuple[int, int, str]
+
+
+def halves(name: str) -> list[Stream]:
+    """Half-streams of a sample that have octets."""
+    return [stream for stream in streams_of(SAMPLES / name) if stream.octets]
+
+
+def dialect_of(stream: Stream) -> str:
+    """The dialect, which the middle of a half-stream alone does not always say."""
+    return "0-8" if stream.capture == "amqplib08" else "0-9-1"
+
+
+def whole_frames(stream: Stream) -> list[Frame]:
+    """Every frame of a half-stream, as one who saw its begin reads it."""
+    runs = Runs(dialect=dialect_of(stream))
+    runs.add([(stream.direction, stream.octets)], True)
+    return runs.take()[0].frames
+
+
+def check(stream: Stream, cuts: Iterable[int]) -> None:
+    """Nothing is invented, little is lost, nothing is called wrong."""
+    octets, frames = stream.octets, whole_frames(stream)
+    listed = list(cuts)
+    runs = Runs(dialect=dialect_of(stream))
+    for cut in listed:
+        runs.add([(stream.direction, octets[cut : cut + WINDOW])])
+    for cut, run in zip(listed, runs.take(), strict=True):
+        end = min(len(octets), cut + WINDOW)
+        there = [frame for frame in frames if frame[0] >= cut and frame[1] <= end]
+        found = [(begin + cut, last + cut, text) for begin, last, text in run.frames]
+        assert [frame for frame in found if frame not in there] == [], f"invented after {cut}"
+        assert run.errors == [], f"wrong after {cut}"
+        if len(there) > MOST_LOST:
+            assert len(there) - len(found) <= MOST_LOST, f"lost after {cut}"
+
+
+SMALL = ["bunny.pcapng", "blocked.pcap", "amqplib08.pcap"]
+LARGE = ["aiopika_rpc.pcap", "node.pcap", "kombu.pcap.gz", "pika_mix.pcap", "php_churn.pcap"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_cut(name: str) -> None:
+    """The smaller half-streams of a capture, cut before every octet."""
+    for stream in sorted(halves(name), key=lambda each: len(each.octets))[:2]:
+        check(stream, range(1, min(len(stream.octets), 4000)))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_some_cuts(name: str) -> None:
+    """All half-streams, cut here and there."""
+    choose = random.Random(3)
+    streams = halves(name)
+    for stream in choose.sample(streams, min(6, len(streams))):
+        places = range(1, len(stream.octets))
+        check(stream, choose.sample(places, min(150, len(places))))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_packets_do_not_matter(name: str) -> None:
+    """The same octets after a cut give the same rows in pieces of any size."""
+    choose = random.Random(5)
+    for stream in halves(name)[:2]:
+        octets = stream.octets
+        for cut in choose.sample(range(1, len(octets)), 25):
+            runs = Runs()
+            rest = octets[cut : cut + WINDOW]
+            for size in (len(rest), 1, 2, 7, 64, 536):
+                pieces = [rest[at : at + size] for at in range(0, len(rest), size)]
+                runs.add([(stream.direction, piece) for piece in pieces])
+            first, *others = runs.take()
+            for other in others:
+                assert other.frames == first.frames
+                assert other.messages == first.messages
+
+
+def test_a_capture_that_began_late() -> None:
+    """Its rows are rows of the whole capture, all but a few of them."""
+    late, whole = (run_file(SAMPLES / name) for name in ("midstream.pcap", "aiopika_rpc.pcap"))
+    assert late.codes == ["midstream"]
+    numbers = range(120, 559)
+
+    def seen(rows: list[dict[str, object]], first: int) -> list[tuple[object, ...]]:
+        columns = ("client", "sender", "channel", "frame_type", "method", "size", "arguments")
+        return [
+            (int(str(row["packet_number"])) + first, *(row[name] for name in columns))
+            for row in rows
+        ]
+
+    found = seen(late.frames(), numbers[0] - 1)
+    there = [row for row in seen(whole.frames(), 0) if row[0] in numbers]
+    assert [row for row in found if row not in there] == []
+    assert len(there) - len(found) <= 4 * MOST_LOST
+
+
+def test_octets_that_look_like_a_protocol_header() -> None:
+    """A frame of type 65 begins with an `A`; that is no reason to see a header."""
+    from tests.decode.script import OPENING
+    from tests.encoder import HEARTBEAT_FRAME, frame
+
+    runs = Runs()
+    runs.add([(0, OPENING + frame(65, 1, bytes(13)) + HEARTBEAT_FRAME * 3)], True)
+    (run,) = runs.take()
+    assert sum("protocol-header" in text for _, _, text in run.frames) == 1

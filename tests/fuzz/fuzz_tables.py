@@ -1,0 +1,54 @@
+# Any octets as arguments or properties, in every reading, raise nothing and give whole JSON, no
+# larger than a bound that is linear in them, and the same JSON whatever frames came before.
+"""Fuzz field tables: `python -m tests.fuzz.fuzz_tables [CORPUS…]` (atheris).
+
+An input is a selector octet and the octets of a table. Coverage guides it only through uncompiled
+modules.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from amqpsniff.spec import READINGS
+from tests.decode.feeding import CLIENT, Feeder, Talk
+from tests.decode.script import OPENING, publish
+from tests.encoder import frame, longstr
+
+DECLARE = b"\0\x32\0\x0a\0\0\1q\0"
+HEADERS = b"\0\x3c\0\0" + bytes(8) + b"\x20\0"
+
+MOST_TEXT_PER_OCTET = 300
+"""A decimal of 6 octets is 260 digits long; nothing grows more."""
+
+
+def texts(table: bytes, reading: str) -> tuple[str, str]:
+    """JSON of the table as an argument and as the headers of a message."""
+    octets = frame(1, 1, DECLARE + table) + publish(2) + frame(2, 2, HEADERS + table)
+    feeder = Feeder(Talk(), reading=reading).data(CLIENT, OPENING).data(CLIENT, octets * 2)
+    done = feeder.finish()
+    rows = [row["arguments"] for row in done.frames() if row["method"] == "queue.declare"]
+    headers = [row["headers"] for row in done.messages()]
+    assert rows[0] == rows[1]
+    assert headers[0] == headers[1]
+    return rows[0], headers[0] or "{}"
+
+
+def one_input(data: bytes) -> None:
+    """Decode one table; raises AssertionError where the invariant does not hold."""
+    if not data:
+        return
+    reading = READINGS[data[0] % len(READINGS)]
+    table = data[1:] if data[0] & 0x80 else longstr(data[1:])
+    for text in texts(table, reading):
+        assert isinstance(json.loads(text), dict)
+        assert len(text) < 300 + MOST_TEXT_PER_OCTET * len(table)
+
+
+if __name__ == "__main__":
+    import atheris
+
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()

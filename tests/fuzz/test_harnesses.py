@@ -1,0 +1,66 @@
+"""Every fuzz harness holds its invariant for found octets, mutated captures and random ones."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SAMPLES, SHARED
+from tests.decode.feeding import streams_of
+
+HERE = Path(__file__).parent
+HARNESSES = sorted(path.stem for path in HERE.glob("fuzz_*.py"))
+RAW = SHARED / "captures" / "public" / "raw"
+MOST_OCTETS = 4000
+EACH = 60
+
+
+def found() -> Iterator[bytes]:
+    """Octets that others' fuzzers found, a sample of them."""
+    paths = sorted(RAW.rglob("*.raw"))
+    for path in random.Random(1).sample(paths, min(EACH, len(paths))):
+        yield path.read_bytes()[:MOST_OCTETS]
+
+
+def mutated() -> Iterator[bytes]:
+    """Pieces of captures and their half-streams, some octets changed, some left out."""
+    choose = random.Random(2)
+    sources = [path.read_bytes() for path in sorted(SAMPLES.glob("*.pcap*"))]
+    sources += [stream.octets for stream in streams_of(SAMPLES / "bunny.pcapng")]
+    for _ in range(EACH):
+        octets = choose.choice(sources)
+        begin = choose.choice((0, choose.randrange(len(octets))))
+        piece = bytearray(octets[begin : begin + choose.randrange(1, MOST_OCTETS)])
+        for _ in range(choose.randrange(4)):
+            place = choose.randrange(len(piece))
+            piece[place : place + choose.randrange(3)] = choose.randbytes(choose.randrange(3))
+            piece = piece or bytearray(1)
+        yield bytes(piece)
+
+
+def made_up() -> Iterator[bytes]:
+    """Random octets, of few values and of all."""
+    choose = random.Random(3)
+    for _ in range(EACH):
+        few = choose.randbytes(choose.randrange(1, 12))
+        length = choose.randrange(400)
+        yield bytes(choose.choice(few) for _ in range(length))
+        yield choose.randbytes(length)
+
+
+@pytest.mark.parametrize("inputs", [found, mutated, made_up], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("name", HARNESSES)
+def test_invariant(name: str, inputs: object) -> None:
+    harness = importlib.import_module(f"tests.fuzz.{name}")
+    assert callable(inputs)
+    for data in (b"", *inputs()):
+        harness.one_input(data)
+
+
+@pytest.mark.parametrize("name", HARNESSES)
+def test_harnesses_open_with_their_invariant(name: str) -> None:
+    assert (HERE / f"{name}.py").read_text(encoding="utf-8").startswith("# ")
