@@ -34,6 +34,11 @@ _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
 _END = cython.declare(cython.int, 0xCE)
 _BODY = cython.declare(cython.int, 3)
+MAX_REREAD_OCTETS = 128 * 1024
+"""Largest frame with a wrong end octet that is searched for frames, for its size may be wrong: the
+usual frame-max. Of octets made to break again and again each would be read that many times."""
+
+_MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_OCTETS)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
 
 
@@ -113,12 +118,15 @@ class Framer:
             half.keep(reader, at, end - at)
             half.offset += end - at
             return end
+        count: cython.longlong = size + 8
         if not self._frame(half, reader, at, number, ts_ns):
-            half.offset += 7
+            if count <= _MAX_REREAD:
+                count = 7
+            half.offset += count
             self.lose(half, False)
-            return at + 7
-        half.offset += size + 8
-        return at + size + 8
+            return at + count
+        half.offset += count
+        return at + count
 
     def _frame(self, half, reader, at, number, ts_ns):
         """Hand a whole frame on; whether its end octet was right."""
@@ -221,13 +229,22 @@ class Framer:
         if half.expected == 0 and half.kept == 7:
             self._kept_header(half, number, ts_ns)
         elif half.expected and half.kept == half.expected:
+            whole: cython.longlong = half.kept
             half.kept = 0
             half.expected = 0
             store: ValueReader = self.handler.scratch
             store.data = half.store.octets
             if not self._frame(half, store, 0, number, ts_ns):
-                self.lose(half, False)
+                self._reread(half, bytes(half.store.octets[0:whole]), number, ts_ns)
         return at
+
+    def _reread(self, half, frame, number, ts_ns):
+        """Search in a kept frame whose end octet was wrong, as if it had come in one piece."""
+        if len(frame) > _MAX_REREAD:
+            return self.lose(half, False)
+        half.offset -= len(frame) - 7
+        self.lose(half, False)
+        return self.octets(half, frame, 7, len(frame) - 7, number, ts_ns)
 
     def _kept_header(self, half, number, ts_ns):
         """The seven octets of a frame header came in pieces and are there now."""
