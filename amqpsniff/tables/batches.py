@@ -59,12 +59,27 @@ def _frame_type_names() -> Iterable[str]:
     yield "protocol-header"
 
 
+class _Words:
+    """The strings that the codes of a column stand for, each once.
+
+    A dictionary that had a string twice would be written to Parquet as if it were none. `places`
+    are other codes in place of the column's, None where those are right.
+    """
+
+    def __init__(self, values: Sequence[str | None]) -> None:
+        places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+        self.strings = _strings(places)
+        self.places: array[int] | None = None
+        if len(places) < len(values):
+            self.places = array("i", [places[value] for value in values])
+
+
 _METHOD_NAMES = [method.name for method in METHODS]
 _WORDS = {
-    "sender": _strings(["client", "server"]),
-    "frame_type": _strings(_frame_type_names()),
-    "method": _strings(_METHOD_NAMES),
-    "status": _strings(STATUS_NAMES),
+    "sender": _Words(["client", "server"]),
+    "frame_type": _Words(list(_frame_type_names())),
+    "method": _Words(_METHOD_NAMES),
+    "status": _Words(STATUS_NAMES),
 }
 
 
@@ -74,7 +89,7 @@ class _Columns:
     `words` are the strings that the codes of a column stand for, by the column's name.
     """
 
-    def __init__(self, source: Mapping[str, Any], rows: int, words: Mapping[str, Any]) -> None:
+    def __init__(self, source: Mapping[str, Any], rows: int, words: Mapping[str, _Words]) -> None:
         self._source = source
         self._rows = rows
         self._words = words
@@ -92,8 +107,11 @@ class _Columns:
         if name in self._words:
             if nulls == self._rows:
                 return pa.nulls(self._rows, _ENCODED)
+            words = self._words[name]
+            if words.places is not None:
+                storage = bitmaps.recoded(storage, self._rows, words.places)
             codes = self._array(pa.int32(), storage, bitmap, nulls)
-            return pa.DictionaryArray.from_arrays(codes, self._words[name], safe=False)
+            return pa.DictionaryArray.from_arrays(codes, words.strings, safe=False)
         if name == "timestamp":
             storage = bitmaps.microseconds(storage, self._rows)
         elif kind == pa.bool_():
@@ -134,13 +152,13 @@ def _batch(
     """The columns of a schema as a batch."""
     ids, clients, servers = zip(*connections, strict=True) if connections else ((), (), ())
     words = _WORDS | {
-        "capture": _strings(captures),
-        "connection_id": _strings(ids),
-        "client": _strings(clients),
-        "server": _strings(servers),
+        "capture": _Words(captures),
+        "connection_id": _Words(ids),
+        "client": _Words(clients),
+        "server": _Words(servers),
     }
     if method_names:
-        words["method"] = _strings([*_METHOD_NAMES, *method_names])
+        words["method"] = _Words([*_METHOD_NAMES, *method_names])
     columns = _Columns(rows.columns(), rows.rows, words)
     arrays = [columns.make(field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)

@@ -1,11 +1,13 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Bitmaps of what is null, and times in microseconds, from the decoder's columns.
+"""Bitmaps of what is null, times in microseconds and other codes, from the decoder's columns.
 
 The decoder writes nulls as values (`amqpsniff.columns`), Arrow wants a bitmap beside them: bit n is
 set where row n has a value, least significant bit first. A function here reads a column's storage
 once and gives `(bitmap, nulls)`; the bitmap is None when nothing is null or everything is, and the
 caller looks at `nulls` to tell which.
 """
+
+from array import array
 
 import cython
 
@@ -78,11 +80,22 @@ def microseconds(storage: bytearray, rows: cython.Py_ssize_t) -> bytearray:
     result = bytearray(8 * rows)
     micros: cython.longlong[::1] = memoryview(result).cast("q")
     row: cython.Py_ssize_t
-    time: cython.longlong
+    quotient: cython.longlong
     for row in range(rows):
-        time = times[row]
-        if time >= 0:
-            micros[row] = time // 1000
-        else:
-            micros[row] = -((999 - time) // 1000) if time != _NULL else 0
+        quotient = times[row] // 1000
+        if times[row] < quotient * 1000:  # compiled, division rounds towards zero
+            quotient -= 1
+        micros[row] = quotient
+    return result
+
+
+def recoded(storage: bytearray, rows: cython.Py_ssize_t, places: array) -> bytearray:
+    """32-bit codes with other codes in their place: `places[code]`; negative ones stay."""
+    codes: cython.const[cython.int][::1] = memoryview(storage).cast("i")
+    others: cython.const[cython.int][::1] = places
+    result = bytearray(4 * rows)
+    made: cython.int[::1] = memoryview(result).cast("i")
+    row: cython.Py_ssize_t
+    for row in range(rows):
+        made[row] = others[codes[row]] if codes[row] >= 0 else codes[row]
     return result

@@ -174,10 +174,11 @@ def _put_digits(out: Octets, number: cython.longlong, digits: cython.int) -> cyt
 @cython.cfunc
 def _put_time(out: Octets, cell: Cell, micros: cython.longlong) -> cython.int:
     """Microseconds since the epoch as `"2026-11-21T04:20:39.000001Z"`."""
-    fraction: cython.longlong = micros % _MILLION
-    if cython.compiled and fraction < 0:
+    second: cython.longlong = micros // _MILLION
+    fraction: cython.longlong = micros - second * _MILLION
+    if fraction < 0:  # compiled, division rounds towards zero
         fraction += _MILLION
-    second: cython.longlong = (micros - fraction) // _MILLION
+        second -= 1
     if second != cell.second:
         cell.second = second
         _set_second(cell.second_text, second)
@@ -192,15 +193,18 @@ def _put_time(out: Octets, cell: Cell, micros: cython.longlong) -> cython.int:
 def _set_second(text: Octets, second: cython.longlong) -> cython.int:
     """Date and time up to the point before the fraction, with the quote before it."""
     text.used = 0
-    of_day: cython.longlong = second % _DAY
-    if cython.compiled and of_day < 0:
+    days: cython.longlong = second // _DAY
+    of_day: cython.longlong = second - days * _DAY
+    if of_day < 0:
         of_day += _DAY
-    # Civil date from days, counted in years that begin in March (eras of 400 years).
-    days: cython.longlong = (second - of_day) // _DAY + 719_468
-    of_era: cython.longlong = days % 146_097
-    if cython.compiled and of_era < 0:
+        days -= 1
+    # The civil date: years begin in March, 400 of them are an era.
+    days += 719_468
+    era: cython.longlong = days // 146_097
+    of_era: cython.longlong = days - era * 146_097
+    if of_era < 0:
         of_era += 146_097
-    era: cython.longlong = (days - of_era) // 146_097
+        era -= 1
     year: cython.longlong = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year: cython.longlong = of_era - (365 * year + year // 4 - year // 100)
     month: cython.longlong = (5 * of_year + 2) // 153

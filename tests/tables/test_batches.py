@@ -1,0 +1,112 @@
+"""Batches made from the decoder's columns: types, nulls, words, and only the columns asked for."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import amqpsniff
+from amqpsniff.engine import Engine
+from amqpsniff.errors import UsageError
+from amqpsniff.findings import Finding
+from amqpsniff.tables.batches import Maker, finding_batch, plain
+from amqpsniff.tables.schema import FINDINGS, TABLES, schema_of
+
+NO_METHOD = bytes.fromhex("01 0001 00000004 1234 5678 ce")
+ODD_TYPE = bytes.fromhex("1f 0001 00000000 ce")
+HEARTBEAT = bytes.fromhex("08 0000 00000000 ce")
+HEADER = b"AMQP\0\0\x09\x01"
+
+
+def captures(samples: Path) -> list[Path]:
+    return sorted(path for path in samples.iterdir() if ".pcap" in path.name)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_sample_gives_valid_batches_of_the_contract(samples: Path, table: str) -> None:
+    for path in captures(samples):
+        capture = amqpsniff.open(path, bodies=True, body_sha256=True)
+        for batch in capture.batches(table, encoded=True):
+            batch.validate(full=True)
+            for column in batch.columns:
+                words = getattr(column, "dictionary", pa.array([])).to_pylist()
+                assert len(set(words)) == len(words)
+            whole = plain(batch)
+            whole.validate(full=True)
+            assert whole.schema == schema_of(table)
+            assert not any(isinstance(column, pa.DictionaryArray) for column in whole.columns)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_asked_for_are_as_in_the_whole_table(samples: Path, table: str) -> None:
+    capture = amqpsniff.open(samples / "v08_v09.pcap")
+    whole = capture.table(table)
+    assert whole.num_rows
+    for name in whole.column_names:
+        assert capture.table(table, columns=[name]).equals(whole.select([name])), name
+    some = whole.column_names[::3]
+    assert capture.table(table, columns=some[::-1]).column_names == some
+
+
+def test_a_column_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match="frames has no column `size_octets`; it has capture, "):
+        Maker("frames", columns=["size_octets"])
+
+
+def test_unknown_methods_and_frame_types_have_names() -> None:
+    engine = Engine()
+    engine.feed_octets("a", "client", HEADER + NO_METHOD + ODD_TYPE + NO_METHOD)
+    rows = engine.take("frames").to_pylist()
+    assert [row["method"] for row in rows] == [None, "4660.22136", None, "4660.22136"]
+    assert [row["frame_type"] for row in rows] == ["protocol-header", "method", "type-31", "method"]
+
+
+def test_times_are_rounded_down_to_microseconds_and_null_where_unknown() -> None:
+    engine = Engine()
+    engine.feed_octets("a", "client", HEADER, ts_ns=1_700_000_000_000_001_999)
+    engine.feed_octets("a", "client", HEARTBEAT)
+    first, second = engine.take("frames").to_pylist()
+    assert first["ts_ns"] == 1_700_000_000_000_001_999
+    assert first["timestamp"].isoformat() == "2023-11-14T22:13:20.000001+00:00"
+    assert second["ts_ns"] is second["timestamp"] is None
+
+
+def test_a_file_name_that_is_not_utf_8_is_shown_with_escapes() -> None:
+    name = b"caf\xe9.pcap".decode(errors="surrogateescape")
+    engine = Engine(capture=name)
+    engine.feed_octets("a", "client", HEADER)
+    batch = engine.take("frames")
+    batch.validate(full=True)
+    assert batch.column("capture").to_pylist() == [r"caf\udce9.pcap"]
+
+
+def test_findings_have_the_catalogue_s_words_and_nulls_where_nothing_is_known() -> None:
+    bare = Finding("capture-truncated", "the file ends")
+    full = Finding("not-amqp", "TLS", "x.pcap", 3, 5_000, "00ff", "a:1", "b:2", 7, 9, 12)
+    batch = finding_batch([bare, full])
+    batch.validate(full=True)
+    assert batch.schema == FINDINGS
+    first, second = batch.to_pylist()
+    assert first["severity"] == "warning"
+    assert first["title"] == bare.kind.title
+    assert [name for name, value in first.items() if value is None] == [
+        *("capture", "packet_number", "ts_ns", "timestamp", "connection_id", "client", "server"),
+        *("channel", "last_packet_number"),
+    ]
+    assert (second["channel"], second["count"], second["last_packet_number"]) == (7, 9, 12)
+    assert second["timestamp"].microsecond == 5
+    assert finding_batch([]).num_rows == 0
+    assert finding_batch([]).schema == FINDINGS
+
+
+def test_messages_keep_their_bodies_and_flags() -> None:
+    capture = amqpsniff.open(Path(__file__).parents[2] / "samples" / "pika_mix.pcap", bodies=True)
+    rows = capture.table("messages").to_pylist()
+    published = [row for row in rows if row["method"] == "basic.publish"]
+    delivered = [row for row in rows if row["method"] == "basic.deliver"]
+    assert {row["mandatory"] for row in published} <= {True, False}
+    assert {row["mandatory"] for row in delivered} == {None}
+    assert {row["redelivered"] for row in delivered} <= {True, False}
+    whole = [row for row in rows if row["status"] == "complete"]
+    assert whole
+    assert all(len(row["body"]) == row["body_size"] for row in whole)
