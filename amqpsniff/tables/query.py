@@ -99,13 +99,13 @@ class Filter:
         if {**statement["node"], "where_clause": None} != {**model["node"], "where_clause": None}:
             raise FilterError(f"`{shown(self._where)}` is not one expression")
         nodes = list(nodes_of(condition))
-        if any(node.get("class") == "STAR" for node in nodes):
-            raise FilterError(f"`{shown(self._where)}` has a star; name the columns that it means")
         if any(node.get("class") == "SUBQUERY" for node in nodes):
             raise FilterError(
                 f"`{shown(self._where)}` has a subquery; an expression looks at one row at a "
                 "time: use sql for more"
             )
+        if any(node.get("class") == "STAR" for node in nodes):
+            raise FilterError(f"`{shown(self._where)}` has a star; name the columns that it means")
         try:
             self._bind()
         except duckdb.Error as error:

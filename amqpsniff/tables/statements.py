@@ -17,6 +17,8 @@ SHOWN_CHARACTERS = 60
 _KINDS = {"VARCHAR": "text", "BLOB": "octets", '"NULL"': "null"}
 _NUMBERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"))
 
+_BY_PLACE = ("SHOW_REF", "PIVOT", "POSITIONAL_REFERENCE")
+
 _LEAD = re.compile(r"^(?:[A-Z][A-Za-z]*(?: [A-Z][A-Za-z]*)* Error|INTERNAL Error): ")
 _NO_COLUMN = re.compile(r'Referenced column "([^"]*)" not found')
 _UNKNOWN_TABLE = re.compile(r"Table with name (.*) does not exist")
@@ -51,12 +53,15 @@ def column_names(nodes: Iterable[dict[str, Any]], names: Collection[str]) -> Ite
 
 def needs_all(nodes: list[dict[str, Any]], tables: Collection[str]) -> bool:
     """Whether a statement may use columns that it does not name."""
-    wholes = {name.lower() for name in tables}
-    wholes |= {str(node["alias"]).lower() for node in nodes if node.get("alias")}
+    # A table's name means all of its columns, its alias too; only what is after FROM has `sample`.
+    named = [node for node in nodes if node.get("alias") and "sample" in node]
+    wholes = {name.lower() for name in tables} | {str(node["alias"]).lower() for node in named}
     for node in nodes:
-        if node.get("type") in ("SHOW_REF", "PIVOT") or node.get("ref_type") == "NATURAL":
+        if node.get("type") in _BY_PLACE or node.get("ref_type") == "NATURAL":
             return True
         names = node.get("column_names")
+        if node.get("column_name_alias"):
+            return True
         if isinstance(names, list) and len(names) == 1 and str(names[0]).lower() in wholes:
             return True
     return False
