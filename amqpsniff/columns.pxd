@@ -3,12 +3,14 @@ cdef class Integers:
     cdef public long long capacity
     cdef public object storage
     cpdef int reserve(self, long long rows) except? -1
+    cpdef int clear(self, long long rows) except? -1
 
 cdef class Codes:
     cdef int[::1] values
     cdef public long long capacity
     cdef public object storage
     cpdef int reserve(self, long long rows) except? -1
+    cpdef int clear(self, long long rows) except? -1
 
 cdef class Octets:
     cdef unsigned char[::1] octets
@@ -22,6 +24,20 @@ cdef class Octets:
     cdef int put_bool(self, bint value) except? -1
     cpdef int put_bytes(self, bytes octets) except? -1
 
+cdef class Vocabulary(Octets):
+    cdef public int count
+    cdef public object ends_storage
+    cdef int[::1] ends, meant, slots
+    cdef unsigned long long[::1] hashes
+    cdef public list strings
+    cdef long long slot
+    cdef int find(self, unsigned long long digest, long long length) except? -2
+    cdef int next(self, unsigned long long digest, long long length) except? -2
+    cdef int _candidate(self, unsigned long long digest, long long length) except? -2
+    cdef int add(self, unsigned long long digest) except? -1
+    cdef int _grow_slots(self) except? -1
+    cpdef str text(self, int code)
+
 cdef class Texts(Octets):
     cdef int[::1] offsets
     cdef unsigned char[::1] valid
@@ -30,3 +46,4 @@ cdef class Texts(Octets):
     cpdef int reserve(self, long long rows) except? -1
     cpdef int begin(self, long long row) except? -1
     cdef int end(self) except? -1
+    cpdef int clear(self) except? -1

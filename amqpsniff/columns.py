@@ -4,20 +4,37 @@
 A stage that finds a row writes one value into each column of its table; nothing else is made for
 it. A column is a buffer that Arrow can take over without a copy (`amqpsniff.tables` does that), so
 this module needs no Arrow. Nulls are in the values: `NULL` in an integer column, a negative code in
-a code column, a zero octet of `valid` in a text column.
+a code column, a zero octet of `valid` in a text column. A row is null until it is written.
 
 The columns of one table grow together: the table asks `reserve(rows)` before it writes a row, and
 writes `values[row]` directly. A text is begun at its row (`begin`; rows passed over are null),
-appended octet by octet (`room` first, then `octets[used]`) and closed with `end`.
+appended octet by octet (`room` first, then `octets[used]`) and closed with `end`. Texts that repeat
+are entered into a `Vocabulary` and stand in the rows as its codes.
 """
+
+import sys
 
 import cython
 
 if cython.compiled:
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
 
-NULL = -(2**63)
+NULL = -(2**63 - 1) - 1
 """The integer that stands for null in `Integers`; no column of ours can hold it as a value."""
+
+# Repeating one octet is quick, repeating eight is not: integers are copied from a block of nulls.
+_NULLS_ROWS = 4096
+_NULLS = NULL.to_bytes(8, sys.byteorder, signed=True) * _NULLS_ROWS
+
+
+def _null_integers(rows):
+    """Storage of so many 64-bit nulls."""
+    return bytearray().join([_NULLS] * (rows // _NULLS_ROWS) + [_NULLS[: 8 * (rows % _NULLS_ROWS)]])
+
+
+def _null_codes(rows):
+    """Storage of so many 32-bit nulls."""
+    return bytearray(b"\xff") * (4 * rows)
 
 
 @cython.cfunc
@@ -53,11 +70,16 @@ class Integers:
 
     def reserve(self, rows):
         """Make room for `rows` rows in all."""
-        storage = bytearray(8 * rows)
+        storage = _null_integers(rows)
         storage[: len(self.storage)] = self.storage
         self.storage = storage
         self.values = memoryview(storage).cast("q")
         self.capacity = rows
+        return 0
+
+    def clear(self, rows):
+        """Make the first `rows` rows null again."""
+        self.storage[: 8 * rows] = _null_integers(rows)
         return 0
 
     def take(self):
@@ -77,11 +99,16 @@ class Codes:
 
     def reserve(self, rows):
         """Make room for `rows` rows in all."""
-        storage = bytearray(4 * rows)
+        storage = _null_codes(rows)
         storage[: len(self.storage)] = self.storage
         self.storage = storage
         self.values = memoryview(storage).cast("i")
         self.capacity = rows
+        return 0
+
+    def clear(self, rows):
+        """Make the first `rows` rows null again."""
+        self.storage[: 4 * rows] = _null_codes(rows)
         return 0
 
     def take(self):
@@ -183,6 +210,110 @@ class Octets:
         return 0
 
 
+_FIRST_SLOTS = 256
+_MASK32 = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+
+
+class Vocabulary(Octets):
+    """Distinct texts, each once, by code: 0 for the first that was added, and so on.
+
+    Who adds texts looks for them first, with a hash of his own making. A code of which `meant` says
+    another stands for octets that were not text: the other one has what they were written as.
+    """
+
+    def __init__(self):
+        Octets.__init__(self, 1024)
+        self.count = 0
+        self.slot = 0
+        self.ends_storage = bytearray(4 * (_FIRST_SLOTS // 2 + 1))
+        self.ends = memoryview(self.ends_storage).cast("i")
+        self.meant = memoryview(bytearray(4 * (_FIRST_SLOTS // 2))).cast("i")
+        self.hashes = memoryview(bytearray(8 * (_FIRST_SLOTS // 2))).cast("Q")
+        self.slots = memoryview(_null_codes(_FIRST_SLOTS)).cast("i")
+        self.strings = []
+
+    def find(self, digest, length):
+        """The first code whose text may have this hash and length; negative when there is none.
+
+        Call `next` for the others, `add` when it is none of them.
+        """
+        self.slot = cython.cast(cython.longlong, digest & _MASK32) & (len(self.slots) - 1)
+        return self._candidate(digest, length)
+
+    def next(self, digest, length):
+        """The next code after the one that `find` or `next` gave."""
+        self.slot = (self.slot + 1) & (len(self.slots) - 1)
+        return self._candidate(digest, length)
+
+    def _candidate(self, digest, length):
+        code: cython.int
+        while True:
+            code = self.slots[self.slot]
+            if code < 0 or (
+                self.hashes[code] == digest and self.ends[code + 1] - self.ends[code] == length
+            ):
+                return code
+            self.slot = (self.slot + 1) & (len(self.slots) - 1)
+
+    def add(self, digest):
+        """Enter the octets appended since the last text as a new one, after `find`; its code."""
+        code: cython.int = self.count
+        self.hashes[code] = digest
+        self.ends[code + 1] = self.used
+        self.meant[code] = code
+        self.slots[self.slot] = code
+        self.count = code + 1
+        if 2 * self.count >= len(self.slots):
+            self._grow_slots()
+        return code
+
+    def _grow_slots(self):
+        size: cython.longlong = 4 * len(self.slots)
+        code: cython.int
+        slot: cython.longlong
+        ends = bytearray(4 * (size // 2 + 1))
+        ends[: len(self.ends_storage)] = self.ends_storage
+        self.ends_storage = ends
+        self.ends = memoryview(ends).cast("i")
+        self.meant = memoryview(bytearray(memoryview(self.meant)) + bytes(3 * size // 2)).cast("i")
+        hashes = bytearray(memoryview(self.hashes)) + bytes(3 * size)
+        self.hashes = memoryview(hashes).cast("Q")
+        self.slots = memoryview(_null_codes(size)).cast("i")
+        for code in range(self.count):
+            slot = cython.cast(cython.longlong, self.hashes[code] & _MASK32) & (size - 1)
+            while self.slots[slot] >= 0:
+                slot = (slot + 1) & (size - 1)
+            self.slots[slot] = code
+        return 0
+
+    def text(self, code):
+        """The text of a code as a string; the same object each time. Null for a negative code."""
+        if code < 0:
+            return None
+        while len(self.strings) <= code:
+            at: cython.int = len(self.strings)
+            octets = bytes(self.storage[self.ends[at] : self.ends[at + 1]])
+            self.strings.append(octets.decode(errors="replace"))
+        return self.strings[code]
+
+    def entries(self):
+        """Offsets and octets of every text, in the order of codes; those that are not text empty.
+
+        The offsets are 32-bit integers, one more than there are texts.
+        """
+        offsets = bytearray(self.ends_storage)
+        octets = bytearray(self.storage)
+        if all(self.meant[code] == code for code in range(self.count)):
+            return offsets, octets
+        kept = bytearray()
+        ends = memoryview(offsets).cast("i")
+        for code in range(self.count):
+            if self.meant[code] == code:
+                kept += octets[self.ends[code] : self.ends[code + 1]]
+            ends[code + 1] = len(kept)
+        return offsets, kept
+
+
 class Texts(Octets):
     """Octet strings of any length, one after the other, with 32-bit offsets."""
 
@@ -225,6 +356,14 @@ class Texts(Octets):
         self.rows += 1
         self.values += 1
         self.offsets[self.rows] = self.used
+        return 0
+
+    def clear(self):
+        """Forget every row."""
+        self.valid_storage[: self.rows] = bytes(self.rows)
+        self.used = 0
+        self.rows = 0
+        self.values = 0
         return 0
 
     def take(self, rows):

@@ -156,6 +156,7 @@ class Pipeline:
     def _decode(self, events: StreamBatch) -> None:
         self.decoder.feed(events, self.capture)
         self.account()
+        self.decoder.drop_unwanted()
         for finding in events.findings:
             self.log.add(self._tcp_finding(*finding))
 

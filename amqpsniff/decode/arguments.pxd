@@ -2,9 +2,9 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder:
-    cdef public bint show_secrets, quiet, plain
+    cdef public bint show_secrets, quiet, plain, written
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
-    cdef const unsigned char[::1] known, types, roles
+    cdef const unsigned char[::1] known, types, roles, frequent
     cdef Octets keys
     cdef dict far
     cdef long long[::1] starts, lengths

@@ -68,7 +68,8 @@ class ArgumentDecoder:
 
     Args:
         show_secrets: Write secrets as they are instead of `[redacted]`.
-        quiet: Write no JSON; only find what later stages ask for.
+        quiet: Write no JSON for the methods that come with every message; only find what later
+            stages ask for. `written` says whether the last method's JSON was written.
     """
 
     def __init__(self, show_secrets=False, quiet=False):
@@ -76,6 +77,7 @@ class ArgumentDecoder:
         self.quiet = quiet
         self.first_argument = plan.first_argument
         self.known = bytes(plan.known)
+        self.frequent = bytes(plan.frequent)
         self.types = bytes(plan.types)
         self.roles = bytes(plan.roles)
         self.key_starts = plan.key_starts
@@ -102,6 +104,7 @@ class ArgumentDecoder:
         `EXACT`, `UNKNOWN`, `TOO_SHORT` or `TRAILING`.
         """
         out: Texts = reader.out
+        self.written = True
         if end - at < 4:
             self._forget()
             return TOO_SHORT
@@ -147,11 +150,13 @@ class ArgumentDecoder:
         out: Texts = reader.out
         self._forget()
         self.method = method
+        self.written = True
         reader.oddities = 0
         if not self.known[method]:
             reader._octets(at, end - at)
             return EXACT
-        if self.quiet:
+        if self.quiet and self.frequent[method]:
+            self.written = False
             return self._skim(reader, at, end)
         out.put_octet(123)
         answer: cython.int = EXACT
@@ -208,8 +213,9 @@ class ArgumentDecoder:
                 return TOO_SHORT
             if kind == _SHORTSTR:
                 if role == 5 and self.reply_code >= 501:
+                    mark: cython.longlong = reader.out.used
                     self._reply_text(reader, at)
-                    reader.out.used = 0
+                    reader.out.used = mark
                 if 0 < role < 6:
                     self.starts[role] = at + 1
                     self.lengths[role] = width - 1

@@ -1,10 +1,12 @@
 from amqpsniff.decode.arguments cimport ArgumentDecoder
 from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
+from amqpsniff.decode.rows cimport FrameRows
 from amqpsniff.decode.state cimport Content, Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ContentAssembler:
+    cdef public FrameRows frames
     cdef public MessageWriter writer
     cdef public PropertyDecoder properties
     cdef public object report, new_hash

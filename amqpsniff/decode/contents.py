@@ -52,6 +52,7 @@ class ContentAssembler:
     """Puts contents together and writes `MessageRows`.
 
     Args:
+        frames: The frames' rows, of which the last is the method's when one begins a content.
         messages: Where the rows go.
         reading: The reading of field-value tags.
         report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
@@ -59,7 +60,8 @@ class ContentAssembler:
         keep_bodies: Whether bodies are kept.
     """
 
-    def __init__(self, messages, reading, report, new_hash, keep_bodies):
+    def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
+        self.frames = frames
         self.properties = PropertyDecoder()
         self.writer = MessageWriter(messages, reading, report, self.properties)
         self.report = report
@@ -97,7 +99,7 @@ class ContentAssembler:
         return 0
 
     def method(self, half, channel, decoder, reader, at, end, number, ts_ns):
-        """A method that carries content: open one on its channel."""
+        """A method that carries content: open one on its channel; its frame is the last row."""
         content: Content = self._place(half, channel, number, ts_ns)
         if content.state != _AWAIT_METHOD:
             self._interrupt(half, content, number, ts_ns)
@@ -113,8 +115,11 @@ class ContentAssembler:
         content.reply_code = decoder.reply_code
         content.flags = decoder.flags
         content.safe_text = decoder.safe_text
-        if not self.writer.messages.wanted:
-            return 0
+        row: cython.longlong = self.frames.rows - 1
+        content.vocabularies = self.frames.vocabularies
+        content.exchange = self.frames.exchange.values[row]
+        content.routing_key = self.frames.routing_key.values[row]
+        content.consumer_tag = self.frames.consumer_tag.values[row]
         reader.copy_to(content.store, at, end - at)
         content.exchange_start = decoder.starts[1] - at
         content.exchange_length = decoder.lengths[1]
@@ -287,8 +292,6 @@ class ContentAssembler:
     def _end(self, half, content, status):
         """A content is over: write its row, if messages are wanted."""
         content.state = _AWAIT_METHOD
-        if not self.writer.messages.wanted:
-            return 0
         if content.body_size == 0 and status == _COMPLETE:
             if self.new_hash is not None:
                 content.hash = self.new_hash()

@@ -95,8 +95,11 @@ class Decoder:
 
     @property
     def rows(self):
-        """Rows made since the last `take`: those of the larger table."""
-        return max(self.handler.frames.rows, self.handler.messages.rows)
+        """Rows made since the last `take`: those of the larger table that is wanted."""
+        return max(
+            self.handler.frames.rows if self.handler.frames.wanted else 0,
+            self.handler.messages.rows if self.handler.messages.wanted else 0,
+        )
 
     @property
     def octets(self):
@@ -121,6 +124,13 @@ class Decoder:
         self.ended = []
         self.foreign = 0
         return taken
+
+    def drop_unwanted(self):
+        """Forget the rows of tables that are not wanted."""
+        if not self.handler.frames.wanted:
+            self.handler.frames.rewind()
+        if not self.handler.messages.wanted:
+            self.handler.messages.rewind()
 
     def take(self):
         """Give the rows away; see `FrameHandler.take`."""

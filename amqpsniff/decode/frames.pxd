@@ -13,7 +13,7 @@ cdef class FrameHandler:
     cdef public object report, ports
     cdef const unsigned char[::1] content, senders, dialects
     cdef public int known_methods, serial
-    cdef public list connections, captures
+    cdef public list connections, peers, captures
     cdef public dict method_names
     cpdef int refresh(self, Connection connection) except? -1
     cpdef int set_client(self, Connection connection, int direction) except? -1

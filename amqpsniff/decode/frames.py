@@ -28,6 +28,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
         FrameRows,
         MessageRows,
+        Vocabularies,
     )
     from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
         Connection,
@@ -38,7 +39,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.arguments import ArgumentDecoder
     from amqpsniff.decode.contents import ContentAssembler
-    from amqpsniff.decode.rows import FrameRows, MessageRows
+    from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
     from amqpsniff.decode.state import Connection
     from amqpsniff.decode.values import ValueReader
 
@@ -75,13 +76,16 @@ class FrameHandler:
     """
 
     def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, tables):
-        self.frames = FrameRows(FIRST_ROWS, "frames" in tables)
-        self.messages = MessageRows(FIRST_ROWS, "messages" in tables)
+        words = Vocabularies()
+        self.frames = FrameRows(words, FIRST_ROWS, "frames" in tables)
+        self.messages = MessageRows(words, FIRST_ROWS, "messages" in tables)
         quiet = "frames" not in tables and "findings" not in tables
         self.decoder = ArgumentDecoder(show_secrets, quiet)
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
-        self.contents = ContentAssembler(self.messages, reading, report, new_hash, keep_bodies)
+        self.contents = ContentAssembler(
+            self.frames, self.messages, reading, report, new_hash, keep_bodies
+        )
         self.report = report
         self.ports = AMQP_PORTS | frozenset(ports or ())
         self.content = bytes(plan.content)
@@ -90,6 +94,7 @@ class FrameHandler:
         self.known_methods = len(self.content)
         self.serial = 0
         self.connections = []
+        self.peers = []
         self.captures = []
         self.method_names = {}
 
@@ -119,6 +124,7 @@ class FrameHandler:
         connection.row_code = len(self.connections)
         connection.row_serial = self.serial
         self.connections.append(entry)
+        self.peers.append(connection)
 
     def _guess_role(self, connection):
         """Take the side off a well-known port for the client, until there is proof."""
@@ -141,13 +147,21 @@ class FrameHandler:
         """Give away what was made: (frames, messages, connections, captures, method names)."""
         taken = (self.frames, self.messages, self.connections, self.captures)
         names = sorted(self.method_names, key=self.method_names.get)
+        words = Vocabularies()
         self.frames = FrameRows(
-            self.frames.capacity or FIRST_ROWS, self.frames.wanted, self.frames.arguments.size
+            words,
+            self.frames.capacity or FIRST_ROWS,
+            self.frames.wanted,
+            self.frames.arguments.size,
         )
-        self.messages = MessageRows(self.messages.capacity or FIRST_ROWS, self.messages.wanted)
+        self.messages = MessageRows(
+            words, self.messages.capacity or FIRST_ROWS, self.messages.wanted
+        )
         self.block.out = self.scratch.out = self.frames.arguments
+        self.contents.frames = self.frames
         self.contents.writer.use(self.messages)
         self.connections = []
+        self.peers = []
         self.captures = []
         self.method_names = {}
         self.serial += 1
@@ -175,7 +189,7 @@ class FrameHandler:
         if frame_type == _METHOD:
             return self._method(half, reader, channel, size, at, end, whole, number, ts_ns)
         self._begin(half, number, ts_ns, channel, frame_type, size)
-        self.frames.end_plain()
+        self.frames.rows += 1
         if frame_type == _HEADER:
             return self.contents.header(half, channel, reader, at, end, whole, number, ts_ns)
         if frame_type == _HEARTBEAT:
@@ -194,14 +208,15 @@ class FrameHandler:
         """The body frame under way ended."""
         channel: cython.int = half.frame_channel
         self._begin(half, number, ts_ns, channel, _BODY, half.frame_size)
-        self.frames.end_plain()
+        self.frames.rows += 1
         return self.contents.body_end(half, channel, number, ts_ns)
 
     def protocol_header(self, half, number, ts_ns):
         """Eight octets `AMQP…` at the begin of a half-stream."""
         self._begin(half, number, ts_ns, 0, 256, 8)
         self.frames.channel.values[self.frames.rows] = 0
-        return self.frames.end_plain()
+        self.frames.rows += 1
+        return 0
 
     def _method(self, half, reader, channel, size, at, end, whole, number, ts_ns):
         connection: Connection = half.connection
@@ -213,7 +228,8 @@ class FrameHandler:
             if whole:
                 detail = f"method frame of {size} octets"
                 self.report("arguments-truncated", half, channel, number, ts_ns, detail)
-            return self.frames.end_plain()
+            self.frames.rows += 1
+            return 0
         reader.oddities = 0
         self.frames.arguments.begin(self.frames.rows)
         answer = decoder.decode(reader, connection.dialect, at, end, whole)

@@ -1,14 +1,8 @@
-from amqpsniff.columns cimport Octets, Texts
+from amqpsniff.columns cimport Texts
+from amqpsniff.decode.octets cimport OctetReader
 
-cdef class JsonWriter:
+cdef class JsonWriter(OctetReader):
     cdef public Texts out
-    cdef const unsigned char[::1] data
-    cdef public int oddities
-    cpdef int read_from(self, const unsigned char[::1] data) except? -1
-    cdef long long u16(self, long long at) except? -1
-    cdef long long u32(self, long long at) except? -1
-    cdef long long i64(self, long long at) except? -1
-    cdef int copy_to(self, Octets column, long long start, long long count) except? -1
     cdef int _digits(self, long long number) except? -1
     cdef int _padded(self, long long number, int width) except? -1
     cdef int _octets(self, long long start, long long count) except? -1
@@ -16,8 +10,6 @@ cdef class JsonWriter:
     cdef public bint plain
     cdef dict floats, doubles
     cdef int _base64(self, long long start, long long count) except? -1
-    cdef bint is_ascii(self, long long start, long long count) except? -1
-    cdef bint is_text(self, long long start, long long count) except? -1
     cdef int put_text(self, long long start, long long count) except? -1
     cdef bint _escape(self, long long start, long long count) except? -1
     cdef int _float(self, long long start, int width) except? -1

@@ -12,9 +12,12 @@ import cython
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
-    from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
+        OctetReader,
+    )
 else:
     from amqpsniff.columns import Texts
+    from amqpsniff.decode.octets import OctetReader
 
 from amqpsniff.decode.oddities import MILLISECONDS
 
@@ -54,7 +57,7 @@ def _float_text(bits: int, width: int) -> bytes:
     return repr(value).encode()
 
 
-class JsonWriter:
+class JsonWriter(OctetReader):
     """Writes wire values as JSON; `data` are the octets, `out` the column.
 
     Args:
@@ -62,52 +65,12 @@ class JsonWriter:
     """
 
     def __init__(self, out):
+        OctetReader.__init__(self)
         self.out = out
         self.base64 = _BASE64
         self.plain = True
         self.floats = {}
         self.doubles = {}
-        self.data = b""
-        self.oddities = 0
-
-    def read_from(self, data):
-        """Read from these octets from now on."""
-        self.data = data
-        return 0
-
-    def u16(self, at):
-        """Unsigned 16-bit integer at `at`."""
-        return (self.data[at] << 8) | self.data[at + 1]
-
-    def u32(self, at):
-        """Unsigned 32-bit integer at `at`."""
-        high: cython.longlong = (self.data[at] << 8) | self.data[at + 1]
-        return (high << 16) | (self.data[at + 2] << 8) | self.data[at + 3]
-
-    def i64(self, at):
-        """Signed 64-bit integer at `at`."""
-        high: cython.longlong = self.u32(at)
-        if high >= _SIGN32:
-            high -= _RANGE32
-        return (high << 32) | self.u32(at + 4)
-
-    def copy_to(self, column, start, count):
-        """Append `count` octets of the data from `start` to a column."""
-        column.room(count)
-        if start < 0 or start + count > len(self.data):
-            raise IndexError("copy outside the data")
-        if count > 0:
-            if cython.compiled:
-                memcpy(
-                    cython.address(column.octets[column.used]),
-                    cython.address(self.data[start]),
-                    cython.cast(cython.size_t, count),
-                )
-            else:
-                at = column.used
-                column.octets[at : at + count] = self.data[start : start + count]
-            column.used += count
-        return 0
 
     def _digits(self, number):
         """Write a signed 64-bit integer."""
@@ -177,46 +140,6 @@ class JsonWriter:
             start += 3
         out.used = to
         return 0
-
-    def is_ascii(self, start, count):
-        """Whether no octet of these is above 127."""
-        end: cython.longlong = start + count
-        if start < 0 or end > len(self.data):
-            raise IndexError("octets outside the data")
-        every: cython.uchar = 0
-        i: cython.longlong
-        with cython.boundscheck(False):  # the range was checked: one wide loop instead of tests
-            for i in range(start, end):
-                every |= self.data[i]
-        return every < 128
-
-    def is_text(self, start, count):
-        """Whether these octets are UTF-8 (RFC 3629 §4)."""
-        end: cython.longlong = start + count
-        first: cython.int
-        second: cython.int
-        more: cython.int
-        while start < end:
-            first = self.data[start]
-            start += 1
-            if first < 0x80:
-                continue
-            if first < 0xC2 or first > 0xF4:
-                return False
-            more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
-            if start + more > end:
-                return False
-            second = self.data[start]
-            if (first == 0xE0 and second < 0xA0) or (first == 0xED and second > 0x9F):
-                return False
-            if (first == 0xF0 and second < 0x90) or (first == 0xF4 and second > 0x8F):
-                return False
-            while more > 0:
-                if self.data[start] & 0xC0 != 0x80:
-                    return False
-                start += 1
-                more -= 1
-        return True
 
     def put_text(self, start, count):
         """Write `count` octets as a JSON string, or as a base64 object when they are not UTF-8."""

@@ -1,4 +1,4 @@
-from amqpsniff.columns cimport Texts
+from amqpsniff.columns cimport Codes, Texts, Vocabulary
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Content, Half
@@ -12,6 +12,8 @@ cdef class MessageWriter:
     cdef public int capture_code
     cdef int[::1] flags_of
     cdef int write(self, Half half, Content content, int status) except? -1
+    cdef int _write_names(self, Content content, long long row) except? -1
+    cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, long long at, int place) except? -1
     cdef int _write_flags(self, Content content, long long row) except? -1
     cdef int _write_properties(self, Half half, Content content, long long row) except? -1
     cdef int _text(self, Texts column, long long row, long long at, int place) except? -1

@@ -17,6 +17,8 @@ if cython.compiled:
     )
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
         MessageRows,
+        Vocabularies,
+        copy_name,
         copy_text,
         put_text,
     )
@@ -25,7 +27,13 @@ if cython.compiled:
     )
 else:
     from amqpsniff.decode.properties import PropertyDecoder
-    from amqpsniff.decode.rows import MessageRows, copy_text, put_text
+    from amqpsniff.decode.rows import (
+        MessageRows,
+        Vocabularies,
+        copy_name,
+        copy_text,
+        put_text,
+    )
     from amqpsniff.decode.values import ValueReader
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -88,9 +96,10 @@ class MessageWriter:
         out.status.values[row] = status
         self._write_flags(content, row)
         reader.data = content.store.octets
-        copy_text(out.exchange, row, reader, content.exchange_start, content.exchange_length)
-        copy_text(out.routing_key, row, reader, content.key_start, content.key_length)
-        copy_text(out.consumer_tag, row, reader, content.tag_start, content.tag_length)
+        self._write_names(content, row)
+        if not out.wanted:
+            out.rows += 1
+            return 0
         if content.safe_text is None:
             copy_text(out.reply_text, row, reader, content.text_start, content.text_length)
         else:
@@ -98,6 +107,32 @@ class MessageWriter:
         self._write_properties(half, content, row)
         self._write_body(content, status, row)
         out.rows += 1
+        return 0
+
+    def _write_names(self, content, row):
+        """Write what the method names; its codes are those of its frame if that is in the batch."""
+        out: MessageRows = self.messages
+        reader: ValueReader = self.reader
+        words: Vocabularies = out.vocabularies
+        if content.vocabularies is words:
+            out.exchange.values[row] = content.exchange
+            out.routing_key.values[row] = content.routing_key
+            out.consumer_tag.values[row] = content.consumer_tag
+            return 0
+        copy_name(
+            out.exchange,
+            words.exchange,
+            row,
+            reader,
+            content.exchange_start,
+            content.exchange_length,
+        )
+        copy_name(
+            out.routing_key, words.routing_key, row, reader, content.key_start, content.key_length
+        )
+        copy_name(
+            out.consumer_tag, words.consumer_tag, row, reader, content.tag_start, content.tag_length
+        )
         return 0
 
     def _write_flags(self, content, row):
@@ -121,8 +156,9 @@ class MessageWriter:
             found.forget()
         elif content.located != found.located:
             found.locate(reader, content.class_id, at, content.header_end)
-        self._text(out.content_type, row, at, 0)
-        self._text(out.content_encoding, row, at, 1)
+        words: Vocabularies = out.vocabularies
+        self._name(out.content_type, words.content_type, row, at, 0)
+        self._name(out.content_encoding, words.content_encoding, row, at, 1)
         if found.starts[2] >= 0:
             out.headers.begin(row)
             reader.put_table(at + found.starts[2], at + found.starts[2] + found.lengths[2])
@@ -130,18 +166,18 @@ class MessageWriter:
         out.delivery_mode.values[row] = self._octet(at, 3)
         out.priority.values[row] = self._octet(at, 4)
         self._text(out.correlation_id, row, at, 5)
-        self._text(out.reply_to, row, at, 6)
-        self._text(out.expiration, row, at, 7)
+        self._name(out.reply_to, words.reply_to, row, at, 6)
+        self._name(out.expiration, words.expiration, row, at, 7)
         self._text(out.message_id, row, at, 8)
         out.message_timestamp.values[row] = _NULL
         if found.starts[9] >= 0:
             ms: cython.longlong = reader.timestamp_ms(at + found.starts[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
-        self._text(out.type, row, at, 10)
-        self._text(out.user_id, row, at, 11)
-        self._text(out.app_id, row, at, 12)
-        self._text(out.cluster_id, row, at, 13)
+        self._name(out.type, words.type, row, at, 10)
+        self._name(out.user_id, words.user_id, row, at, 11)
+        self._name(out.app_id, words.app_id, row, at, 12)
+        self._name(out.cluster_id, words.cluster_id, row, at, 13)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
                 where = (half, content.channel, content.number, content.ts_ns)
@@ -154,6 +190,14 @@ class MessageWriter:
         if start < 0:
             return 0
         return copy_text(column, row, self.reader, at + start, self.properties.lengths[place])
+
+    def _name(self, column, vocabulary, row, at, place):
+        """Write the property at a place of the list at `at`, when it is there, as a code."""
+        start: cython.longlong = self.properties.starts[place]
+        if start < 0:
+            return 0
+        length: cython.longlong = self.properties.lengths[place]
+        return copy_name(column, vocabulary, row, self.reader, at + start, length)
 
     def _octet(self, at, place):
         """The value of a one-octet property; -1 when it is absent."""

@@ -43,12 +43,15 @@ _ROLES = {
 SENDER_CLIENT, SENDER_SERVER = 1, 2
 _SENDERS = {"client": SENDER_CLIENT, "server": SENDER_SERVER, "both": 3}
 
+_FREQUENT = frozenset(("basic.ack", "basic.nack", "basic.reject", "basic.get", "basic.get-empty"))
+
 # One entry a method, in the order of METHODS.
 first_argument = array("i", [0])
 content = bytearray()
 known = bytearray()
 senders = bytearray()
 dialects = bytearray()  # bit n: DIALECTS[n]
+frequent = bytearray()  # comes with every message: a content, an acknowledgement, a get
 flag_masks = array("i")  # which of FLAG_NAMES the method has
 # One entry an argument.
 types = bytearray()
@@ -60,6 +63,7 @@ keys = bytearray()
 for _method in METHODS:
     content.append(_method.content)
     known.append(_method.arguments_known)
+    frequent.append(_method.content or _method.name in _FREQUENT)
     senders.append(_SENDERS[_method.sender])
     flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments
                           if a.name in FLAG_NAMES))  # fmt: skip

@@ -2,8 +2,9 @@
 """The rows a decoder makes: frames and messages, as typed columns.
 
 Strings that belong to a connection, a capture or a method are codes here (indices into lists that
-travel with the rows); `amqpsniff.tables` turns them into the columns of the table contract. Text of
-arguments and properties is copied from the wire as UTF-8; octets that are not UTF-8 become U+FFFD.
+travel with the rows), and so are texts that repeat (codes of a vocabulary); `amqpsniff.tables`
+turns them into the columns of the table contract. Text of arguments and properties is copied from
+the wire as UTF-8; octets that are not UTF-8 become U+FFFD.
 """
 
 import cython
@@ -16,9 +17,10 @@ if cython.compiled:
         Codes,
         Integers,
         Texts,
+        Vocabulary,
     )
 else:
-    from amqpsniff.columns import Codes, Integers, Texts
+    from amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 
 _NULL = cython.declare(cython.longlong, NULL)
 FIRST_ROWS = 1024
@@ -42,13 +44,11 @@ def copy_text(column, row, reader, start, count):
     return column.end()
 
 
-def copy_plain(column, row, reader, start, count):
-    """Write octets of a reader that are known to be ASCII to a row; nothing when `start` < 0."""
-    if start < 0:
-        return 0
-    column.begin(row)
-    reader.copy_to(column, start, count)
-    return column.end()
+def copy_name(column, vocabulary, row, reader, start, count):
+    """Write the code that octets of a reader have in a vocabulary; nothing when `start` < 0."""
+    if start >= 0:
+        column.values[row] = reader.code_in(vocabulary, start, count)
+    return 0
 
 
 def put_text(column, row, octets):
@@ -58,48 +58,59 @@ def put_text(column, row, octets):
     return column.end()
 
 
+class Vocabularies:
+    """The texts that repeat, of the rows of one batch: one vocabulary a column.
+
+    Both tables share them, so that a message's exchange is the one of its method's frame.
+    """
+
+    NAMES = (
+        "exchange routing_key queue consumer_tag content_type content_encoding reply_to expiration "
+        "type user_id app_id cluster_id"
+    ).split()
+
+    def __init__(self):
+        for name in self.NAMES:
+            setattr(self, name, Vocabulary())
+
+    def by_name(self):
+        """Every vocabulary by the name of its columns."""
+        return {name: getattr(self, name) for name in self.NAMES}
+
+
 class FrameRows:
     """Rows of the `frames` table, one per frame; `rows_expected` of them, and
     `octets_expected` of arguments, are made room for.
 
-    When they are not `wanted`, rows are written over one another and none is there in the end.
+    The methods that come with every message have their arguments as JSON only if `wanted`.
     """
 
-    def __init__(self, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
+    CODES = (
+        "capture connection sender channel frame_type method reply_code flags exchange routing_key "
+        "queue consumer_tag"
+    ).split()
+    INTEGERS = (
+        "packet_number ts_ns stream_offset size delivery_tag response_packet_number response_ns"
+    ).split()
+
+    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
         self.rows = 0
         self.wanted = wanted
         self.capacity = 0
         self.rows_expected = rows_expected
         self.capture_code = 0
-        self.capture = Codes()
-        self.connection = Codes()
-        self.sender = Codes()
-        self.channel = Codes()
-        self.frame_type = Codes()
-        self.method = Codes()
-        self.reply_code = Codes()
-        self.packet_number = Integers()
-        self.ts_ns = Integers()
-        self.stream_offset = Integers()
-        self.size = Integers()
-        self.delivery_tag = Integers()
+        self.vocabularies = vocabularies
+        for name in self.CODES:
+            setattr(self, name, Codes())
+        for name in self.INTEGERS:
+            setattr(self, name, Integers())
         self.arguments = Texts(octets_expected)
-        self.exchange = Texts()
-        self.routing_key = Texts()
-        self.queue = Texts()
-        self.consumer_tag = Texts()
         self.reply_text = Texts()
 
     def columns(self):
         """Every column by name."""
-        return {
-            name: getattr(self, name)
-            for name in (
-                "capture connection sender channel frame_type method reply_code packet_number "
-                "ts_ns stream_offset size delivery_tag arguments exchange routing_key queue "
-                "consumer_tag reply_text"
-            ).split()
-        }
+        names = (*self.CODES, *self.INTEGERS, "arguments", "reply_text")
+        return {name: getattr(self, name) for name in names}
 
     def reserve(self):
         """Make room for one more row."""
@@ -108,6 +119,15 @@ class FrameRows:
         self.capacity = max(self.rows_expected, 2 * self.capacity)
         for column in self.columns().values():
             column.reserve(self.capacity)
+        return 0
+
+    def rewind(self):
+        """Forget every row."""
+        for name in self.CODES + self.INTEGERS:
+            getattr(self, name).clear(self.rows)
+        self.arguments.clear()
+        self.reply_text.clear()
+        self.rows = 0
         return 0
 
     def begin(self, connection, sender, number, ts_ns, offset, channel, frame_type, size):
@@ -122,37 +142,31 @@ class FrameRows:
         self.frame_type.values[row] = frame_type
         self.size.values[row] = size
         self.capture.values[row] = self.capture_code
-        self.method.values[row] = -1
-        self.reply_code.values[row] = -1
-        self.delivery_tag.values[row] = _NULL
-        return 0
-
-    def end_plain(self):
-        """Close the row of a frame that has no method."""
-        if self.wanted:
-            self.rows += 1
         return 0
 
     def end_method(self, method, decoder, reader):
         """Close the row of a method frame whose arguments are in the open row of `arguments`."""
         row: cython.longlong = self.rows
-        if not self.wanted:
-            self.arguments.used = 0
-            return 0
+        words: Vocabularies = self.vocabularies
         self.method.values[row] = method
         self.reply_code.values[row] = decoder.reply_code
         self.delivery_tag.values[row] = decoder.delivery_tag
-        self.arguments.end()
-        if decoder.plain:
-            copy_plain(self.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
-            copy_plain(self.routing_key, row, reader, decoder.starts[2], decoder.lengths[2])
-            copy_plain(self.queue, row, reader, decoder.starts[3], decoder.lengths[3])
-            copy_plain(self.consumer_tag, row, reader, decoder.starts[4], decoder.lengths[4])
-        else:
-            copy_text(self.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
-            copy_text(self.routing_key, row, reader, decoder.starts[2], decoder.lengths[2])
-            copy_text(self.queue, row, reader, decoder.starts[3], decoder.lengths[3])
-            copy_text(self.consumer_tag, row, reader, decoder.starts[4], decoder.lengths[4])
+        self.flags.values[row] = decoder.flags
+        if decoder.written:
+            self.arguments.end()
+        copy_name(self.exchange, words.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
+        copy_name(
+            self.routing_key, words.routing_key, row, reader, decoder.starts[2], decoder.lengths[2]
+        )
+        copy_name(self.queue, words.queue, row, reader, decoder.starts[3], decoder.lengths[3])
+        copy_name(
+            self.consumer_tag,
+            words.consumer_tag,
+            row,
+            reader,
+            decoder.starts[4],
+            decoder.lengths[4],
+        )
         if decoder.safe_text is None:
             copy_text(self.reply_text, row, reader, decoder.starts[5], decoder.lengths[5])
         else:
@@ -164,28 +178,25 @@ class FrameRows:
 class MessageRows:
     """Rows of the `messages` table, one per content; `rows_expected` are made room for.
 
-    When they are not `wanted`, no row is written.
+    Properties and bodies are written only if `wanted`.
     """
 
-    TEXTS = (
-        "content_type content_encoding headers correlation_id reply_to expiration message_id "
-        "type user_id app_id cluster_id exchange routing_key consumer_tag reply_text body "
-        "body_sha256"
-    ).split()
+    TEXTS = "headers correlation_id message_id reply_text body body_sha256".split()
     CODES = (
         "capture connection sender channel method reply_code redelivered mandatory immediate "
-        "delivery_mode priority status"
-    ).split()
+        "delivery_mode priority status outcome"
+    ).split() + Vocabularies.NAMES
     INTEGERS = (
         "packet_number ts_ns last_packet_number delivery_tag message_timestamp body_size "
-        "body_captured"
+        "body_captured publish_number outcome_packet_number outcome_ns"
     ).split()
 
-    def __init__(self, rows_expected=FIRST_ROWS, wanted=True):
+    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True):
         self.rows = 0
         self.wanted = wanted
         self.capacity = 0
         self.rows_expected = rows_expected
+        self.vocabularies = vocabularies
         for name in self.TEXTS:
             setattr(self, name, Texts())
         for name in self.CODES:
@@ -204,4 +215,13 @@ class MessageRows:
         self.capacity = max(self.rows_expected, 2 * self.capacity)
         for column in self.columns().values():
             column.reserve(self.capacity)
+        return 0
+
+    def rewind(self):
+        """Forget every row."""
+        for name in self.CODES + self.INTEGERS:
+            getattr(self, name).clear(self.rows)
+        for name in self.TEXTS:
+            getattr(self, name).clear()
+        self.rows = 0
         return 0

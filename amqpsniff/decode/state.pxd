@@ -2,7 +2,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Connection:
-    cdef public object conversation
+    cdef public object conversation, session
     cdef public bint is_amqp, began, role_proved
     cdef public int client_direction, dialect, row_serial, row_code
     cdef public long long frame_max
@@ -14,6 +14,8 @@ cdef class Content:
     cdef public bint too_large, lossy
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
+    cdef public object vocabularies
+    cdef public int exchange, routing_key, consumer_tag
     cdef public long long header_start, header_end, located
     cdef public long long body_size, body_seen, body_missing
     cdef public long long exchange_start, exchange_length, key_start, key_length

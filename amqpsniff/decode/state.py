@@ -28,10 +28,14 @@ _NULL = cython.declare(cython.longlong, NULL)
 
 
 class Connection:
-    """One conversation as the decoder sees it; `began`: its first octets are in the capture."""
+    """One conversation as the decoder sees it; `began`: its first octets are in the capture.
+
+    `session` belongs to whoever follows the connection's meaning; the decoder leaves it alone.
+    """
 
     def __init__(self, conversation):
         self.conversation = conversation
+        self.session = None
         self.is_amqp = False
         self.began = conversation.syn_seen
         self.client_direction = -1
@@ -101,6 +105,7 @@ class Content:
         self.hash = None
         self.chunks = None
         self.lossy = False
+        self.vocabularies = None
         self.number = 0
         self.last_number = 0
 

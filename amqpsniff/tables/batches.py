@@ -89,10 +89,11 @@ class _Columns:
     `words` are the strings that the codes of a column stand for, by the column's name.
     """
 
-    def __init__(self, source: Mapping[str, Any], rows: int, words: Mapping[str, _Words]) -> None:
-        self._source = source
-        self._rows = rows
+    def __init__(self, rows: FrameRows | MessageRows, words: Mapping[str, _Words]) -> None:
+        self._source = rows.columns()
+        self._rows = rows.rows
         self._words = words
+        self._vocabularies = rows.vocabularies.by_name()
         self._taken: dict[str, tuple[Any, Any, int]] = {}
 
     def make(self, name: str, kind: pa.DataType) -> pa.Array:
@@ -104,6 +105,8 @@ class _Columns:
         if isinstance(column, Texts):
             return self._texts(column, kind)
         storage, bitmap, nulls = self._take(source, column)
+        if name in self._vocabularies:
+            return self._coded(name, storage, bitmap, nulls)
         if name in self._words:
             if nulls == self._rows:
                 return pa.nulls(self._rows, _ENCODED)
@@ -117,6 +120,18 @@ class _Columns:
         elif kind == pa.bool_():
             storage = bitmaps.of_truths(storage, self._rows)
         return self._array(kind, storage, bitmap, nulls)
+
+    def _coded(self, name: str, storage: Any, bitmap: Any, nulls: int) -> pa.Array:
+        """A column of texts that repeat."""
+        if nulls == self._rows:
+            return pa.nulls(self._rows, _ENCODED)
+        vocabulary = self._vocabularies[name]
+        offsets, octets = vocabulary.entries()
+        strings = pa.Array.from_buffers(
+            pa.string(), vocabulary.count, [None, pa.py_buffer(offsets), pa.py_buffer(octets)], 0
+        )
+        codes = self._array(pa.int32(), storage, bitmap, nulls)
+        return pa.DictionaryArray.from_arrays(codes, strings, safe=False)
 
     def _take(self, source: str, column: Any) -> tuple[Any, Any, int]:
         """Storage, bitmap and number of nulls of a column of numbers."""
@@ -159,7 +174,7 @@ def _batch(
     }
     if method_names:
         words["method"] = _Words([*_METHOD_NAMES, *method_names])
-    columns = _Columns(rows.columns(), rows.rows, words)
+    columns = _Columns(rows, words)
     arrays = [columns.make(field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 

@@ -1,0 +1,15 @@
+from amqpsniff.columns cimport Octets, Vocabulary
+
+cdef class OctetReader:
+    cdef const unsigned char[::1] data
+    cdef public int oddities
+    cpdef int read_from(self, const unsigned char[::1] data) except? -1
+    cdef long long u16(self, long long at) except? -1
+    cdef long long u32(self, long long at) except? -1
+    cdef long long i64(self, long long at) except? -1
+    cdef int copy_to(self, Octets column, long long start, long long count) except? -1
+    cdef bint is_ascii(self, long long start, long long count) except? -1
+    cdef bint is_text(self, long long start, long long count) except? -1
+    cdef int code_in(self, Vocabulary vocabulary, long long start, long long count) except? -1
+    cdef unsigned long long _hash(self, long long start, long long count) except? 1
+    cdef bint _equals(self, Vocabulary vocabulary, long long first, long long start, long long count) except? -1

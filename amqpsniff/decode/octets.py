@@ -1,0 +1,173 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Octets on the wire: numbers, copies, and texts as codes of a vocabulary.
+
+An `OctetReader` looks at one buffer after the other; nothing outside it is read. What is odd about
+what was read is a bit of `oddities`, the caller's to report.
+"""
+
+import os
+import sys
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.libc.string import memcmp, memcpy  # type: ignore[import-not-found]
+
+from amqpsniff.decode.oddities import NOT_UTF8
+
+_SIGN32 = cython.declare(cython.longlong, 1 << 31)
+_RANGE32 = cython.declare(cython.longlong, 1 << 32)
+_MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_SEED = cython.declare(cython.ulonglong, int.from_bytes(os.urandom(8), sys.byteorder))
+
+
+class OctetReader:
+    """Reads `data`."""
+
+    def __init__(self):
+        self.data = b""
+        self.oddities = 0
+
+    def read_from(self, data):
+        """Read from these octets from now on."""
+        self.data = data
+        return 0
+
+    def u16(self, at):
+        """Unsigned 16-bit integer at `at`."""
+        return (self.data[at] << 8) | self.data[at + 1]
+
+    def u32(self, at):
+        """Unsigned 32-bit integer at `at`."""
+        high: cython.longlong = (self.data[at] << 8) | self.data[at + 1]
+        return (high << 16) | (self.data[at + 2] << 8) | self.data[at + 3]
+
+    def i64(self, at):
+        """Signed 64-bit integer at `at`."""
+        high: cython.longlong = self.u32(at)
+        if high >= _SIGN32:
+            high -= _RANGE32
+        return (high << 32) | self.u32(at + 4)
+
+    def copy_to(self, column, start, count):
+        """Append `count` octets of the data from `start` to a column."""
+        column.room(count)
+        if start < 0 or start + count > len(self.data):
+            raise IndexError("copy outside the data")
+        if count > 0:
+            if cython.compiled:
+                memcpy(
+                    cython.address(column.octets[column.used]),
+                    cython.address(self.data[start]),
+                    cython.cast(cython.size_t, count),
+                )
+            else:
+                at = column.used
+                column.octets[at : at + count] = self.data[start : start + count]
+            column.used += count
+        return 0
+
+    def is_ascii(self, start, count):
+        """Whether no octet of these is above 127."""
+        end: cython.longlong = start + count
+        if start < 0 or end > len(self.data):
+            raise IndexError("octets outside the data")
+        every: cython.uchar = 0
+        i: cython.longlong
+        with cython.boundscheck(False):  # the range was checked: one wide loop instead of tests
+            for i in range(start, end):
+                every |= self.data[i]
+        return every < 128
+
+    def is_text(self, start, count):
+        """Whether these octets are UTF-8 (RFC 3629 §4)."""
+        end: cython.longlong = start + count
+        first: cython.int
+        second: cython.int
+        more: cython.int
+        while start < end:
+            first = self.data[start]
+            start += 1
+            if first < 0x80:
+                continue
+            if first < 0xC2 or first > 0xF4:
+                return False
+            more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+            if start + more > end:
+                return False
+            second = self.data[start]
+            if (first == 0xE0 and second < 0xA0) or (first == 0xED and second > 0x9F):
+                return False
+            if (first == 0xF0 and second < 0x90) or (first == 0xF4 and second > 0x8F):
+                return False
+            while more > 0:
+                if self.data[start] & 0xC0 != 0x80:
+                    return False
+                start += 1
+                more -= 1
+        return True
+
+    def code_in(self, vocabulary, start, count):
+        """The code of `count` octets of the data from `start` in a vocabulary; new ones are added.
+
+        Octets that are not UTF-8 get the code of what they are written as.
+        """
+        digest: cython.ulonglong = self._hash(start, count)
+        code: cython.int = vocabulary.find(digest, count)
+        while code >= 0:
+            if self._equals(vocabulary, vocabulary.ends[code], start, count):
+                if vocabulary.meant[code] != code:
+                    self.oddities |= NOT_UTF8
+                return vocabulary.meant[code]
+            code = vocabulary.next(digest, count)
+        self.copy_to(vocabulary, start, count)
+        code = vocabulary.add(digest)
+        if self.is_ascii(start, count) or self.is_text(start, count):
+            return code
+        self.oddities |= NOT_UTF8
+        text: bytes = bytes(self.data[start : start + count])
+        replaced: OctetReader = OctetReader()
+        replaced.read_from(text.decode(errors="replace").encode())
+        vocabulary.meant[code] = replaced.code_in(vocabulary, 0, len(replaced.data))
+        return vocabulary.meant[code]
+
+    def _hash(self, start, count):
+        """A hash of octets of the data, with a seed that no capture can know."""
+        if start < 0 or start + count > len(self.data):
+            raise IndexError("octets outside the data")
+        h: cython.ulonglong = _SEED ^ cython.cast(cython.ulonglong, count)
+        word: cython.ulonglong = 0
+        at: cython.longlong = start
+        end: cython.longlong = start + count
+        while end - at >= 8:
+            if cython.compiled:
+                memcpy(cython.address(word), cython.address(self.data[at]), 8)
+            else:
+                word = int.from_bytes(self.data[at : at + 8], sys.byteorder)
+            h = ((h ^ word) * _MULTIPLIER) & _MASK64
+            h ^= h >> 29
+            at += 8
+        word = 0
+        while at < end:
+            word = (word << 8) | self.data[at]
+            at += 1
+        h = ((h ^ word) * _MULTIPLIER) & _MASK64
+        return h ^ (h >> 32)
+
+    def _equals(self, vocabulary, first, start, count):
+        """Whether octets of the data are those of a vocabulary from `first`."""
+        if count == 0:
+            return True
+        if first < 0 or first + count > vocabulary.size or start + count > len(self.data):
+            raise IndexError("octets outside the data")
+        if cython.compiled:
+            return (
+                memcmp(
+                    cython.address(vocabulary.octets[first]),
+                    cython.address(self.data[start]),
+                    cython.cast(cython.size_t, count),
+                )
+                == 0
+            )
+        return vocabulary.octets[first : first + count] == self.data[start : start + count]
