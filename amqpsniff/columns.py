@@ -358,6 +358,12 @@ class Texts(Octets):
         self.offsets[self.rows] = self.used
         return 0
 
+    def octets_of(self, row):
+        """The octets of a row; None when it is null."""
+        if row < 0 or row >= self.rows or not self.valid[row]:
+            return None
+        return bytes(self.octets[self.offsets[row] : self.offsets[row + 1]])
+
     def clear(self):
         """Forget every row."""
         self.valid_storage[: self.rows] = bytes(self.rows)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 ETHERNET = 1
 """LINKTYPE_ETHERNET (https://www.tcpdump.org/linktypes.html)."""
 
+ENGINE_TABLES = ("frames", "messages", "connections", "channels")
+"""Tables whose rows an engine makes; findings come with them."""
+
 HELD_PACKETS = 512
 """Packets that wait to be decoded together: one by one a packet costs ten times as much."""
 
@@ -84,7 +87,7 @@ class Engine:
             body_sha256=body_sha256,
             show_secrets=show_secrets,
         )
-        self._pipeline = Pipeline(self.options)
+        self._pipeline = Pipeline(self.options, ENGINE_TABLES)
         self._held = _HeldPackets(capture)
         self._streams: _Streams | None = None
         self._number = 0
@@ -134,7 +137,9 @@ class Engine:
         self._count()
         if octets:
             slot = self._stream().place(connection_key, began=way == 0 and _is_header(octets))
+            self._stream().saw(slot, way, len(octets), self._number, _time(ts_ns))
             self._pipeline.decoder.data(slot, way, bytes(octets), self._number, _time(ts_ns))
+            self._pipeline.follow()
         self._gather()
 
     def gap(
@@ -147,7 +152,9 @@ class Engine:
         self._count()
         if missing:
             slot = self._stream().place(connection_key, began=False)
+            self._stream().lost(slot, way, missing)
             self._pipeline.decoder.gap(slot, way, missing, self._number, _time(ts_ns))
+            self._pipeline.follow()
         self._gather()
 
     def close(self, connection_key: Key) -> None:
@@ -155,7 +162,7 @@ class Engine:
         if self._streams is not None:
             self._use_capture()
             self._streams.close(connection_key, self._number)
-            self._pipeline.account()
+            self._pipeline.follow()
 
     def finish(self) -> None:
         """There is no more: end every connection. What is left can be taken then."""
@@ -244,11 +251,15 @@ class Engine:
             return
         from amqpsniff.tables.batches import Maker
 
-        taken = self._pipeline.take()
-        for table in ("frames", "messages"):
-            batch = Maker(table).make(taken)
-            if batch.num_rows:
-                self._batches.setdefault(table, []).append(batch)
+        batches = self._pipeline.rest() if always else self._pipeline.settled()
+        for taken in batches:
+            for table in ("frames", "messages"):
+                batch = Maker(table).make(taken)
+                if batch.num_rows:
+                    self._batches.setdefault(table, []).append(batch)
+        for table, rows in self._pipeline.records().items():
+            if rows:
+                self._batches.setdefault(table, []).append(Maker(table).make(rows))
         self._findings += self._pipeline.findings()
 
 
@@ -291,6 +302,7 @@ class _Streams:
     def __init__(self, decoder: Any) -> None:
         self._decoder = decoder
         self._slots: dict[Key, int] = {}
+        self._open: dict[int, _Stream] = {}
         self._free: list[int] = []
         self._opened = 0
 
@@ -304,8 +316,18 @@ class _Streams:
                 slot = self._opened
                 self._opened += 1
             self._slots[key] = slot
-            self._decoder.open(slot, _Stream(key, began))
+            stream = _Stream(key, began)
+            self._open[slot] = stream
+            self._decoder.open(slot, stream)
         return slot
+
+    def saw(self, slot: int, way: int, octets: int, number: int, ts_ns: int) -> None:
+        """Octets of a connection came."""
+        self._open[slot].saw(way, octets, number, ts_ns)
+
+    def lost(self, slot: int, way: int, octets: int) -> None:
+        """Octets of a connection are missing."""
+        self._open[slot].lost(way, octets)
 
     def close(self, key: Key, number: int) -> None:
         slot = self._slots.pop(key, None)
@@ -328,8 +350,22 @@ class _Stream:
         self.ports = (0, AMQP_PORT)  # the caller says that direction 1 is the server's
         self.syn_seen = began
         self.first_packet_number: int | None = None
-        self.start_ns = NO_TIME
-        self.gaps = self.lost_octets = self.retransmissions = (0, 0)
+        self.last_packet_number: int | None = None
+        self.start_ns = self.end_ns = NO_TIME
+        self.ended: str | None = None
+        self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
+        self.retransmissions = (0, 0)
+
+    def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
+        if self.first_packet_number is None:
+            self.first_packet_number, self.start_ns = number, ts_ns
+        self.last_packet_number, self.end_ns = number, ts_ns
+        self.packets[way] += 1
+        self.octets[way] += octets
+
+    def lost(self, way: int, octets: int) -> None:
+        self.gaps[way] += 1
+        self.lost_octets[way] += octets
 
 
 def _is_header(octets: bytes) -> bool:

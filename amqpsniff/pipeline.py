@@ -8,7 +8,8 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog
+from amqpsniff.session import Tracker
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import StreamBatch
@@ -23,6 +25,13 @@ from amqpsniff.tcp.stream import StreamBatch
 ROWS_PER_BATCH = 32_768
 """Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, few enough
 that two tables of them stay below 50 MB."""
+
+HELD_ROWS = 262_144
+"""Rows that wait for their replies and acknowledgements, some 200 octets each. Beyond, the oldest
+are given out as they are: what is not settled by then is `unsettled`, or has no reply."""
+
+Taken = tuple[Any, Any, Any, Any, Any]
+"""(frames, messages, connections, captures, method names), as the decoder gives them."""
 
 OCTETS_PER_BATCH = 32 * 1024 * 1024
 """Octets of text and bodies after which a batch is given out, however few its rows."""
@@ -89,9 +98,10 @@ class Totals:
 class Pipeline:
     """Decodes packets into rows.
 
-    Feed it, then `take` the rows whenever `ready` says that a batch's worth of them is there; after
-    `finish` take once more. Findings gather in `findings` until the end. Rows of tables that are
-    not asked for are not made; those of the others are the same (but for the findings that only
+    Feed it, then `take` rows whenever it is `ready`; after `finish` take what is there with `rest`.
+    Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
+    without end: see `HELD_ROWS`. Findings gather in `findings` until the end. Rows of tables that
+    are not asked for are not made; those of the others are the same (but for the findings that only
     show while a message's row is made: ask for `messages` to have them). `capture` is the capture
     that rows and findings are of, None before the first.
     """
@@ -113,13 +123,23 @@ class Pipeline:
             ports=self.options.ports,
             tables=frozenset(tables),
         )
+        self.tracker = Tracker(tables=frozenset(tables))
         self.capture: str | None = None
+        self._held: deque[Taken] = deque()
+        self._held_rows = 0
+        self._frames_followed = 0
+        self._messages_followed = 0
+        self._finished = False
 
     @property
     def ready(self) -> bool:
-        """Whether there are enough rows for a batch."""
-        decoder = self.decoder
-        return bool(decoder.rows >= ROWS_PER_BATCH or decoder.octets >= OCTETS_PER_BATCH)
+        """Whether a batch of rows is there that nothing will change, or that cannot wait longer."""
+        if not self._held:
+            return False
+        if self._finished or self._held_rows > HELD_ROWS:
+            return True
+        frames, messages, *_ = self._held[0]
+        return not ((frames.wanted and frames.pending) or (messages.wanted and messages.pending))
 
     def feed(self, packets: PacketBatch) -> None:
         """Decode a batch of packets."""
@@ -131,15 +151,41 @@ class Pipeline:
         """There are no more packets: end every conversation."""
         self._decode(self.reassembler.finish())
         self.decoder.finish(self.capture)
-        self.account()
+        self.follow()
+        self._hold()
+        self._finished = True
         counters = self.totals.counters = dict(self.reassembler.counters)
         if counters.get("cut"):
             detail = f"{counters['cut']} segments of {counters['segments']}"
             self.log.add(Finding("packets-cut", detail, self.capture))
+        for name, count in self.tracker.settler.hits.items():
+            self.log.add(Finding("session-limit", f"{name}: {count} times", self.capture))
 
-    def take(self) -> Any:
-        """The decoder's columns since the last `take`; see `amqpsniff.tables.batches`."""
-        return self.decoder.take()
+    def take(self) -> Taken:
+        """The oldest rows that are there, settled or not; see `amqpsniff.tables.batches`."""
+        if not self._held:
+            self._hold()
+        taken = self._held.popleft()
+        frames, messages, *_ = taken
+        self._held_rows -= _rows(taken)
+        frames.given = messages.given = True
+        return taken
+
+    def settled(self) -> Iterator[Taken]:
+        """Every batch of rows that is ready."""
+        while self.ready:
+            yield self.take()
+
+    def rest(self) -> Iterator[Taken]:
+        """Every batch of rows that is there; at least one."""
+        yield self.take()
+        while self._held or self.decoder.rows:
+            yield self.take()
+
+    def records(self) -> dict[str, list[dict[str, Any]]]:
+        """Rows of `connections` and `channels` since the last call, those of them that are wanted."""
+        connections, channels = self.tracker.take()
+        return {"connections": connections, "channels": channels}
 
     def findings(self) -> list[Finding]:
         """What was found so far, in order; they are given once."""
@@ -155,22 +201,46 @@ class Pipeline:
 
     def _decode(self, events: StreamBatch) -> None:
         self.decoder.feed(events, self.capture)
-        self.account()
-        self.decoder.drop_unwanted()
+        self.follow()
         for finding in events.findings:
             self.log.add(self._tcp_finding(*finding))
 
-    def account(self) -> None:
-        """Count the conversations that ended, and say what their rows lack; `feed` does it too."""
+    def follow(self) -> None:
+        """Follow the rows that the decoder made since the last call; `feed` does it itself."""
+        frames, messages, peers, losses, captures = self.decoder.look()
+        self.tracker.feed(
+            frames,
+            self._frames_followed,
+            messages,
+            self._messages_followed,
+            peers,
+            losses,
+            captures,
+        )
+        self._account()
+        self.decoder.drop_unwanted()
+        self._frames_followed, self._messages_followed = frames.rows, messages.rows
+        if self.decoder.rows >= ROWS_PER_BATCH or self.decoder.octets >= OCTETS_PER_BATCH:
+            self._hold()
+
+    def _hold(self) -> None:
+        """Put the rows made so far aside; the decoder begins new ones."""
+        taken = self.decoder.take()
+        self._held.append(taken)
+        self._held_rows += _rows(taken)
+        self._frames_followed = self._messages_followed = 0
+
+    def _account(self) -> None:
+        """Count the conversations that ended, and say what their rows lack."""
         ended, foreign = self.decoder.take_ended()
         totals = self.totals
         totals.foreign += foreign
-        for conversation, client, began in ended:
+        for connection in ended:
+            conversation = connection.conversation
             totals.connections += 1
-            where = (conversation.connection_id, *_client_first(conversation, client))
             start_ns = conversation.start_ns if conversation.start_ns > 0 else None
-            place = (self.capture, conversation.first_packet_number, start_ns, *where)
-            if not began:
+            place = (self.capture, conversation.first_packet_number, start_ns, *connection.name())
+            if not connection.began:
                 totals.midstream += 1
                 self.log.add(Finding("midstream", "", *place))
             gaps, lost = sum(conversation.gaps), sum(conversation.lost_octets)
@@ -179,6 +249,7 @@ class Pipeline:
             totals.lost_octets += lost
             if gaps:
                 self.log.add(Finding("tcp-gap", f"{lost} octets in {gaps} holes", *place))
+            self.tracker.end(connection, self.capture)
 
     def _tcp_finding(
         self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
@@ -187,7 +258,7 @@ class Pipeline:
         return Finding(code, detail, self.capture, number, ts_ns if ts_ns > 0 else None, *where)
 
 
-def _client_first(conversation: Any, client: int) -> tuple[str, str]:
-    """Both ends of a conversation; the originator is taken for the client when nothing says."""
-    ends = (conversation.a, conversation.b)
-    return ends[::-1] if client == 1 else ends
+def _rows(taken: Taken) -> int:
+    """Rows of a batch that somebody wants."""
+    frames, messages, *_ = taken
+    return (frames.rows if frames.wanted else 0) + (messages.rows if messages.wanted else 0)

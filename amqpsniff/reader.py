@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 
+RECORDS_PER_BATCH = 4_096
+"""Rows of `connections` and `channels` after which they are given out: some 10 MB."""
+
 
 def open(
     *paths: str | os.PathLike[str],
@@ -210,23 +213,35 @@ class Capture:
         with CaptureSet(self.names) as packets:
             for batch in packets:
                 pipeline.feed(batch)
-                if pipeline.ready or (waits and _at_rest()):
-                    yield from _made(makers, pipeline)
+                if pipeline.tracker.rows >= RECORDS_PER_BATCH:
+                    yield from _recorded(makers, pipeline)
+                if pipeline.ready:
+                    yield from _made(makers, pipeline.settled())
+                elif waits and _at_rest():
+                    yield from _made(makers, pipeline.rest())
             pipeline.finish()
-            yield from _made(makers, pipeline)
+            yield from _made(makers, pipeline.rest())
+            yield from _recorded(makers, pipeline)
             self.found = [*packets.findings, *pipeline.findings()]
         for maker in makers:
             if maker.table == "findings":
                 yield maker.table, maker.make(self.found)
 
 
-def _made(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
-    taken = pipeline.take()
+def _made(makers: list[Any], batches: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    for taken in batches:
+        for maker in makers:
+            if maker.table in ("frames", "messages"):
+                batch = maker.make(taken)
+                if batch.num_rows:
+                    yield maker.table, batch
+
+
+def _recorded(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
+    records = pipeline.records()
     for maker in makers:
-        if maker.table != "findings":
-            batch = maker.make(taken)
-            if batch.num_rows:
-                yield maker.table, batch
+        if records.get(maker.table):
+            yield maker.table, maker.make(records[maker.table])
 
 
 def _at_rest() -> bool:

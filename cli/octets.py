@@ -167,8 +167,8 @@ def batches(reading: Reading) -> Iterator[tuple[Any, Octets]]:
     with CaptureSet(reading.capture.names) as packets:
         for batch in packets:
             pipeline.feed(batch)
-            yield maker.make(pipeline.take()), octets
+            yield from ((maker.make(taken), octets) for taken in pipeline.rest())
         pipeline.finish()
-        yield maker.make(pipeline.take()), octets
+        yield from ((maker.make(taken), octets) for taken in pipeline.rest())
         found = [*packets.findings, *pipeline.findings()]
     reading.judge(found)

@@ -11,7 +11,8 @@ cdef class ContentAssembler:
     cdef public PropertyDecoder properties
     cdef public object report, new_hash
     cdef public bint keep_bodies
-    cdef public long long held
+    cdef public long long held, opened
+    cdef public list losses
     cdef Content _find(self, Half half, int channel)
     cdef Content _place(self, Half half, int channel, long long number, long long ts_ns)
     cdef int method(self, Half half, int channel, ArgumentDecoder decoder, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1

@@ -58,6 +58,8 @@ class ContentAssembler:
         report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
+
+    `losses` are places where frames may be missing: (row of the next frame, connection, direction).
     """
 
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
@@ -68,6 +70,8 @@ class ContentAssembler:
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
         self.held = 0
+        self.opened = 0
+        self.losses = []
 
     def _find(self, half, channel):
         """The content of a channel, open or not; None when there never was one."""
@@ -115,6 +119,9 @@ class ContentAssembler:
         content.reply_code = decoder.reply_code
         content.flags = decoder.flags
         content.safe_text = decoder.safe_text
+        content.ordinal = self.opened
+        content.mark = 0
+        self.opened += 1
         row: cython.longlong = self.frames.rows - 1
         content.vocabularies = self.frames.vocabularies
         content.exchange = self.frames.exchange.values[row]
@@ -158,6 +165,7 @@ class ContentAssembler:
 
     def lose(self, half):
         """Octets of unknown meaning are missing: what is open may have lost frames."""
+        self.losses.append((self.frames.rows, half.connection, half.direction))
         half.lossy = True
         half.opened_since = set()
         half.active.lossy = True
@@ -181,6 +189,7 @@ class ContentAssembler:
             return 0
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
         open_content.located = self.properties.located
+        open_content.mark = cython.cast(cython.longlong, reader.hash_of(at + 4, end - at - 4) >> 1)
         open_content.header_start = open_content.store.used
         reader.copy_to(open_content.store, at, end - at)
         open_content.header_end = open_content.store.used
@@ -199,7 +208,7 @@ class ContentAssembler:
 
     def _begin_body(self, half, content, number, ts_ns):
         if self.new_hash is not None:
-            content.hash = self.new_hash()
+            content.hash = self.newhash_of()
         if self.keep_bodies:
             content.chunks = []
 
@@ -294,10 +303,10 @@ class ContentAssembler:
         content.state = _AWAIT_METHOD
         if content.body_size == 0 and status == _COMPLETE:
             if self.new_hash is not None:
-                content.hash = self.new_hash()
+                content.hash = self.newhash_of()
             if self.keep_bodies:
                 content.chunks = []
-        self.writer.write(half, content, status)
+        self.writer.write(half, content, status, self.frames.rows)
         if content.chunks is not None:
             self._drop_chunks(content)
         content.hash = None

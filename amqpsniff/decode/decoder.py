@@ -117,13 +117,23 @@ class Decoder:
     def take_ended(self):
         """Conversations that were AMQP and ended since the last call, and how many were not.
 
-        Each as (conversation, direction of the client or -1 when it is not known, whether its first
-        octets are in the capture).
+        Each as a `state.Connection`.
         """
         taken = (self.ended, self.foreign)
         self.ended = []
         self.foreign = 0
         return taken
+
+    def look(self):
+        """What was made since the last `take`, to be read before it is given out.
+
+        (frames, messages, connections by code, places of losses since the last call, captures by
+        code); see `contents.ContentAssembler.losses`.
+        """
+        handler: FrameHandler = self.handler
+        losses = handler.contents.losses
+        handler.contents.losses = []
+        return handler.frames, handler.messages, handler.peers, losses, handler.captures
 
     def drop_unwanted(self):
         """Forget the rows of tables that are not wanted."""
@@ -214,8 +224,7 @@ class Decoder:
         self._say_foreign(slot, number, ts_ns)
         connection: Connection = self.halves[2 * slot].connection
         if connection.is_amqp:
-            ended = (connection.conversation, connection.client_direction, connection.began)
-            self.ended.append(ended)
+            self.ended.append(connection)
         else:
             self.foreign += 1
         self.halves[2 * slot] = None

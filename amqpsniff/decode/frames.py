@@ -15,6 +15,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.login import login_name
 from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS
 
@@ -115,15 +116,9 @@ class FrameHandler:
     def _register(self, connection):
         if connection.client_direction < 0:
             self._guess_role(connection)
-        conversation = connection.conversation
-        ends = (conversation.a, conversation.b)
-        client = 1 if connection.client_direction == 1 else 0
-        if connection.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
-            client = 1
-        entry = (conversation.connection_id, ends[client], ends[1 - client])
         connection.row_code = len(self.connections)
         connection.row_serial = self.serial
-        self.connections.append(entry)
+        self.connections.append(connection.name())
         self.peers.append(connection)
 
     def _guess_role(self, connection):
@@ -251,13 +246,15 @@ class FrameHandler:
             return self.contents.method(half, channel, decoder, reader, at, end, number, ts_ns)
         self.contents.other_method(half, channel, number, ts_ns)
         if decoder.class_id == 10:
-            self._learn(half, decoder)
+            self._learn(half, decoder, reader, at, end)
         return 0
 
-    def _learn(self, half, decoder):
-        """Take what connection.start and connection.tune-ok say about the connection."""
+    def _learn(self, half, decoder, reader, at, end):
+        """Take what connection.start, start-ok and tune-ok say about the connection."""
         connection: Connection = half.connection
-        if decoder.method_id == 31 and decoder.frame_max >= 0:
+        if decoder.method_id == 11:
+            connection.user = login_name(bytes(reader.data[at:end]))
+        elif decoder.method_id == 31 and decoder.frame_max >= 0:
             connection.frame_max = decoder.frame_max
         elif decoder.method_id == 10 and connection.dialect == 0:
             if decoder.version_major == 8:

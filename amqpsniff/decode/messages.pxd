@@ -11,7 +11,7 @@ cdef class MessageWriter:
     cdef public object report
     cdef public int capture_code
     cdef int[::1] flags_of
-    cdef int write(self, Half half, Content content, int status) except? -1
+    cdef int write(self, Half half, Content content, int status, long long frames) except? -1
     cdef int _write_names(self, Content content, long long row) except? -1
     cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, long long at, int place) except? -1
     cdef int _write_flags(self, Content content, long long row) except? -1

@@ -65,8 +65,8 @@ class MessageWriter:
         self.messages = messages
         self.reader.out = messages.headers
 
-    def write(self, half, content, status):
-        """Write the row of a content that is over."""
+    def write(self, half, content, status, frames):
+        """Write the row of a content that is over, when there are so many frames."""
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
         out.reserve()
@@ -94,6 +94,9 @@ class MessageWriter:
         out.body_size.values[row] = content.body_size
         out.body_captured.values[row] = captured
         out.status.values[row] = status
+        out.ordinal.values[row] = content.ordinal
+        out.mark.values[row] = content.mark
+        out.ended_at.values[row] = frames
         self._write_flags(content, row)
         reader.data = content.store.octets
         self._write_names(content, row)

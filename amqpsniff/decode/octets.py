@@ -113,7 +113,7 @@ class OctetReader:
 
         Octets that are not UTF-8 get the code of what they are written as.
         """
-        digest: cython.ulonglong = self._hash(start, count)
+        digest: cython.ulonglong = self.hash_of(start, count)
         code: cython.int = vocabulary.find(digest, count)
         while code >= 0:
             if self._equals(vocabulary, vocabulary.ends[code], start, count):
@@ -132,7 +132,7 @@ class OctetReader:
         vocabulary.meant[code] = replaced.code_in(vocabulary, 0, len(replaced.data))
         return vocabulary.meant[code]
 
-    def _hash(self, start, count):
+    def hash_of(self, start, count):
         """A hash of octets of the data, with a seed that no capture can know."""
         if start < 0 or start + count > len(self.data):
             raise IndexError("octets outside the data")

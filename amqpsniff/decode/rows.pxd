@@ -11,8 +11,8 @@ cdef class Vocabularies:
     cdef public Vocabulary content_encoding, reply_to, expiration, type, user_id, app_id, cluster_id
 
 cdef class FrameRows:
-    cdef public long long rows, capacity, rows_expected
-    cdef public bint wanted
+    cdef public long long rows, capacity, rows_expected, pending
+    cdef public bint wanted, given
     cdef public int capture_code
     cdef public Vocabularies vocabularies
     cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code, flags
@@ -26,8 +26,8 @@ cdef class FrameRows:
     cdef int end_method(self, int method, ArgumentDecoder decoder, ValueReader reader) except? -1
 
 cdef class MessageRows:
-    cdef public long long rows, capacity, rows_expected
-    cdef public bint wanted
+    cdef public long long rows, capacity, rows_expected, pending
+    cdef public bint wanted, given
     cdef public Vocabularies vocabularies
     cdef public Codes capture, connection, sender, channel, method, reply_code
     cdef public Codes redelivered, mandatory, immediate, delivery_mode, priority, status, outcome
@@ -36,6 +36,7 @@ cdef class MessageRows:
     cdef public Integers packet_number, ts_ns, last_packet_number, delivery_tag
     cdef public Integers message_timestamp, body_size, body_captured
     cdef public Integers publish_number, outcome_packet_number, outcome_ns
+    cdef public Integers ordinal, mark, ended_at
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256
     cpdef int reserve(self) except? -1
     cpdef int rewind(self) except? -1

@@ -83,6 +83,7 @@ class FrameRows:
     `octets_expected` of arguments, are made room for.
 
     The methods that come with every message have their arguments as JSON only if `wanted`.
+    `pending` counts rows that may still change; none does once they were `given` out.
     """
 
     CODES = (
@@ -95,6 +96,8 @@ class FrameRows:
 
     def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
         self.rows = 0
+        self.pending = 0
+        self.given = False
         self.wanted = wanted
         self.capacity = 0
         self.rows_expected = rows_expected
@@ -178,7 +181,10 @@ class FrameRows:
 class MessageRows:
     """Rows of the `messages` table, one per content; `rows_expected` are made room for.
 
-    Properties and bodies are written only if `wanted`.
+    Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
+    `ordinal` of its content among all that were opened, a `mark` that is the same for the same
+    properties and body size, and the number of frames that were there when it `ended_at`.
+    `pending` counts rows that may still change; none does once they were `given` out.
     """
 
     TEXTS = "headers correlation_id message_id reply_text body body_sha256".split()
@@ -188,11 +194,13 @@ class MessageRows:
     ).split() + Vocabularies.NAMES
     INTEGERS = (
         "packet_number ts_ns last_packet_number delivery_tag message_timestamp body_size "
-        "body_captured publish_number outcome_packet_number outcome_ns"
+        "body_captured publish_number outcome_packet_number outcome_ns ordinal mark ended_at"
     ).split()
 
     def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True):
         self.rows = 0
+        self.pending = 0
+        self.given = False
         self.wanted = wanted
         self.capacity = 0
         self.rows_expected = rows_expected

@@ -2,10 +2,11 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Connection:
-    cdef public object conversation, session
+    cdef public object conversation, session, user
     cdef public bint is_amqp, began, role_proved
     cdef public int client_direction, dialect, row_serial, row_code
     cdef public long long frame_max
+    cpdef tuple name(self)
 
 cdef class Content:
     cdef public int state, channel, method, class_id
@@ -15,6 +16,7 @@ cdef class Content:
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
     cdef public object vocabularies
+    cdef public long long ordinal, mark
     cdef public int exchange, routing_key, consumer_tag
     cdef public long long header_start, header_end, located
     cdef public long long body_size, body_seen, body_missing

@@ -30,12 +30,14 @@ _NULL = cython.declare(cython.longlong, NULL)
 class Connection:
     """One conversation as the decoder sees it; `began`: its first octets are in the capture.
 
-    `session` belongs to whoever follows the connection's meaning; the decoder leaves it alone.
+    `user` is the name that logged in, null while it is not known. `session` belongs to whoever
+    follows the connection's meaning; the decoder leaves it alone.
     """
 
     def __init__(self, conversation):
         self.conversation = conversation
         self.session = None
+        self.user = None
         self.is_amqp = False
         self.began = conversation.syn_seen
         self.client_direction = -1
@@ -44,6 +46,15 @@ class Connection:
         self.frame_max = -1
         self.row_serial = -1
         self.row_code = -1
+
+    def name(self):
+        """(id, client, server); without a known client the side with the higher port is it."""
+        conversation = self.conversation
+        client = 1 if self.client_direction == 1 else 0
+        if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
+            client = 1
+        ends = (conversation.a, conversation.b)
+        return (conversation.connection_id, ends[client], ends[1 - client])
 
 
 class Half:

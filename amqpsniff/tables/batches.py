@@ -20,6 +20,7 @@ from amqpsniff.columns import NULL, Integers, Texts
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
+from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import FRAME_TYPES, METHODS
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import FINDINGS, FRAMES, MESSAGES, schema_of
@@ -80,6 +81,7 @@ _WORDS = {
     "frame_type": _Words(list(_frame_type_names())),
     "method": _Words(_METHOD_NAMES),
     "status": _Words(STATUS_NAMES),
+    "outcome": _Words(OUTCOMES),
 }
 
 
@@ -200,6 +202,26 @@ def message_batch(
     return _batch(schema, messages, connections, captures)
 
 
+def record_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of `connections` or `channels` as the tracker gives them; nothing is encoded."""
+    arrays = [_record_column(rows, field.name, field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+def _record_column(rows: Sequence[Mapping[str, Any]], name: str, kind: pa.DataType) -> pa.Array:
+    if name in ("start", "end"):
+        times = (row[f"{name}_ns"] for row in rows)
+        return _integers([None if time is None else time // 1000 for time in times], kind)
+    values = [row[name] for row in rows]
+    if kind == pa.string():
+        return _strings(values)
+    if kind == pa.bool_():
+        truths = bytearray(bool(value) for value in values)
+        buffers = [None, pa.py_buffer(bitmaps.of_octets(truths, len(values)))]
+        return pa.Array.from_buffers(kind, len(values), buffers, 0)
+    return _integers(values, kind)
+
+
 def finding_batch(findings: Iterable[Finding], schema: pa.Schema = FINDINGS) -> pa.RecordBatch:
     """The `findings` table's rows, or some columns of them; nothing is encoded."""
     listed = list(findings)
@@ -217,6 +239,11 @@ def _finding_column(findings: list[Finding], name: str, kind: pa.DataType) -> pa
         values = [getattr(finding, name) for finding in findings]
     if kind == pa.string():
         return _strings(values)
+    return _integers(values, kind)
+
+
+def _integers(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """An array of a few integers or times."""
     storage = bytearray(array("q", [NULL if value is None else value for value in values]))
     bitmap, nulls = bitmaps.of_integers(storage, len(values))
     if nulls == len(values):
@@ -258,9 +285,13 @@ class Maker:
             self.schema = pa.schema([field for field in self.schema if field.name in columns])
 
     def make(self, taken: Any) -> pa.RecordBatch:
-        """A batch from what `Pipeline.take` gave, or for `findings` from a list of them."""
+        """A batch from what `Pipeline.take` gave; for `findings`, `connections` and `channels` from
+        a list of them.
+        """
         if self.table == "findings":
             return finding_batch(taken, self.schema)
+        if self.table in ("connections", "channels"):
+            return record_batch(taken, self.schema)
         frames, messages, connections, captures, method_names = taken
         if self.table == "frames":
             batch = frame_batch(frames, connections, captures, method_names, self.schema)

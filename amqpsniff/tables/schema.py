@@ -1,7 +1,4 @@
-"""The schemas of the tables: the names and types that every command, file and API serves.
-
-A column that needs what is not reconstructed yet is null throughout; it keeps its name and type.
-"""
+"""The schemas of the tables: the names and types that every command, file and API serves."""
 
 from typing import Final
 
@@ -69,6 +66,38 @@ MESSAGES: Final = _schema(
     int64: outcome_packet_number outcome_ns"""
 )
 
+CONNECTIONS: Final = _schema(
+    """string: capture connection_id client server
+    int64: first_packet_number last_packet_number start_ns end_ns
+    timestamp: start end
+    string: protocol
+    bool: midstream
+    string: vhost user mechanism client_product client_version client_platform connection_name
+    string: server_product server_version
+    int32: channel_max
+    int64: frame_max
+    int32: heartbeat channels
+    int64: client_packets server_packets client_octets server_octets
+    int64: published delivered acknowledged retransmissions gaps lost_octets blocked_ns
+    string: closed_by
+    int32: close_code
+    string: close_text close_method"""
+)
+
+CHANNELS: Final = _schema(
+    """string: capture connection_id client server
+    int32: channel incarnation
+    int64: opened_packet_number closed_packet_number start_ns end_ns
+    timestamp: start end
+    string: mode
+    int32: prefetch_count
+    int64: published confirmed returned delivered acknowledged
+    int64: unsettled_max unsettled_end unconfirmed_max unconfirmed_end consumers
+    string: closed_by
+    int32: close_code
+    string: close_text close_method"""
+)
+
 FINDINGS: Final = _schema(
     """string: capture
     int64: packet_number ts_ns
@@ -82,6 +111,8 @@ FINDINGS: Final = _schema(
 TABLES: Final[dict[str, pa.Schema]] = {
     "frames": FRAMES,
     "messages": MESSAGES,
+    "connections": CONNECTIONS,
+    "channels": CHANNELS,
     "findings": FINDINGS,
 }
 

@@ -1,0 +1,348 @@
+"""What the methods that do not come with every message change: a table of handlers.
+
+A handler of `ON_CHANNEL` is called with the tracker, the lane of the channel number, the channel,
+the event, and the request that the method answers (None where it answers none); one of
+`ON_CONNECTION` with the session in place of lane and channel. What it returns is kept with the
+request that the method is, for the handler of the reply. A method without a handler changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode.plan import NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.session.state import Channel, Consumer
+from amqpsniff.spec import METHODS
+
+CLIENT, SERVER = 0, 1
+SIDES = ("client", "server")
+
+_NAMES = {(method.class_id, method.method_id): method.name for method in reversed(METHODS)}
+
+# What a client sends and the server discards once it has closed the channel.
+DISCARDED = frozenset(
+    "basic.recover basic.recover-async basic.recover-sync tx.commit tx.rollback tx.select "
+    "confirm.select basic.qos queue.declare basic.consume basic.cancel".split()
+)
+
+
+# channels
+
+
+def begin_channel(session: Any, lane: Any, capture: str | None, event: Any = None) -> Any:
+    """A new incarnation of a channel; `event` is its channel.open, None when that was not seen."""
+    lane.incarnations += 1
+    channel = Channel(session, capture, lane.number, lane.incarnations, event is not None)
+    if event is not None:
+        channel.opened_packet_number = event.number
+        channel.start_ns = _time(event.ts_ns)
+    channel.deaf = session.closing[SERVER]
+    lane.channel = channel
+    session.channels_opened += 1
+    return channel
+
+
+def open_channel(tracker: Any, session: Any, lane: Any, capture: str | None, event: Any) -> None:
+    """channel.open: what was open on the number ends, what waits for a reply gets none."""
+    if lane.channel is not None:
+        _end_channel(tracker, session, lane)
+    drop_requests(lane, CLIENT)
+    drop_requests(lane, SERVER)
+    lane.dead = [False, False]
+    begin_channel(session, lane, capture, event)
+
+
+def _end_channel(tracker: Any, session: Any, lane: Any) -> None:
+    channel = lane.channel
+    lane.channel = None
+    channel.over = True
+    tracker.add_channel(channel)
+    session.published += channel.published
+    session.delivered += channel.delivered
+    session.acknowledged += channel.acknowledged
+
+
+def drop_requests(lane: Any, side: int, keep: str | None = None) -> None:
+    """Requests of a side get no reply any more, but those of the method `keep`."""
+    kept = []
+    for request in lane.requests:
+        if request.side == side and METHODS[request.method].name != keep:
+            request.rows.pending -= 1
+        else:
+            kept.append(request)
+    lane.requests = kept
+
+
+def _close(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    other = 1 - event.side
+    drop_requests(lane, other, "channel.close")
+    lane.dead[other] = True
+    channel.closing[event.side] = True
+    if event.side == SERVER:
+        channel.deaf = True
+    if channel.closed_by is None:
+        channel.closed_by = SIDES[event.side]
+        channel.closed_packet_number = event.number
+        channel.end_ns = _time(event.ts_ns)
+        channel.close_code, channel.close_text, channel.close_method = _reason(event)
+
+
+def _close_ok(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    if not channel.closing[1 - event.side]:
+        return
+    drop_requests(lane, CLIENT, "channel.close")
+    drop_requests(lane, SERVER, "channel.close")
+    _end_channel(tracker, channel.session, lane)
+
+
+def _reason(event: Any) -> tuple[int | None, str | None, str | None]:
+    """Code, text and blamed method of a close."""
+    arguments = event.arguments
+    ids = (arguments.get("class_id"), arguments.get("method_id"))
+    text = arguments.get("reply_text")
+    code = event.reply_code if event.reply_code >= 0 else None
+    return code, text if isinstance(text, str) else None, _NAMES.get(ids)  # type: ignore[arg-type]
+
+
+# modes
+
+
+def _select(mode: str) -> Callable[..., None]:
+    def handler(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+        if channel.mode is None:
+            channel.mode = mode
+            channel.numbering = mode == "confirm"
+            channel.in_transaction = mode == "tx"
+
+    return handler
+
+
+def _selected(mode: str) -> Callable[..., None]:
+    def handler(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+        if channel.mode is None and request is None:
+            channel.mode = mode
+
+    return handler
+
+
+def _commit(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+    if not channel.in_transaction:
+        return None
+    noted, channel.noted = channel.noted, []
+    return noted, [entry for listed in channel.returnable.values() for entry in listed]
+
+
+def _committed(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    if request is None or request.subject is None:
+        return
+    noted, publishes = request.subject
+    request.subject = None
+    tracker.settler.commit(channel, noted, event.number, event.ts_ns)
+    tracker.settler.be_done(publishes)
+
+
+def _roll_back(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    if channel.in_transaction:
+        tracker.settler.roll_back(channel)
+        tracker.settler.be_done(tracker.settler.returnable(channel))
+
+
+def _qos(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    count = event.arguments.get("prefetch_count")
+    if count is None:
+        return
+    channel.prefetch_count = count
+    if event.arguments.get("global"):
+        channel.prefetch_shared = count
+    else:
+        channel.prefetch_each = count
+
+
+# queues and consumers
+
+
+def _declare(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+    channel.last_queue = event.queue or None
+    channel.declaring = None if channel.last_queue else event
+    return event
+
+
+def _declared(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    if request is not None and request.subject is channel.declaring is not None:
+        channel.last_queue = event.queue or None
+        channel.declaring = None
+
+
+def _queue_of(channel: Any, event: Any) -> str | None:
+    """The queue that a consume or get names; the one declared last for an empty name."""
+    return event.queue or channel.last_queue
+
+
+def _no_ack(event: Any) -> bool | None:
+    """The argument no_ack; null when it was not captured."""
+    return None if event.queue is None else event.flags & NO_ACK != 0
+
+
+def _consume(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+    tag = event.consumer_tag
+    consumer = Consumer(tag, _queue_of(channel, event), _no_ack(event), channel.prefetch_each)
+    no_wait = event.flags & NO_WAIT
+    if no_wait:
+        channel.consumers += 1
+    if tag and (no_wait or tag not in channel.by_tag):
+        _add_consumer(tracker, channel, tag, consumer)
+    return consumer
+
+
+def _consumed(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    channel.consumers += 1
+    tag = event.consumer_tag
+    if request is not None and request.subject is not None and tag is not None:
+        request.subject.tag = tag
+        _add_consumer(tracker, channel, tag, request.subject)
+
+
+def _add_consumer(tracker: Any, channel: Any, tag: str, consumer: Any) -> None:
+    if tag not in channel.by_tag and len(channel.by_tag) >= tracker.limits.consumers:
+        tracker.settler.hit("consumers")
+        return
+    channel.by_tag[tag] = consumer
+
+
+def _cancelled(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    if event.side == SERVER:
+        channel.by_tag.pop(event.consumer_tag, None)
+
+
+def _get(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+    return Consumer(None, _queue_of(channel, event), _no_ack(event))
+
+
+def _recover(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    if event.side == CLIENT and event.flags & REQUEUE:
+        tracker.settler.recover(channel, event.number, event.ts_ns)
+
+
+ON_CHANNEL: dict[str, Callable[..., Any]] = {
+    "channel.close": _close,
+    "channel.close-ok": _close_ok,
+    "confirm.select": _select("confirm"),
+    "confirm.select-ok": _selected("confirm"),
+    "tx.select": _select("tx"),
+    "tx.select-ok": _selected("tx"),
+    "tx.commit": _commit,
+    "tx.commit-ok": _committed,
+    "tx.rollback": _roll_back,
+    "basic.qos": _qos,
+    "queue.declare": _declare,
+    "queue.declare-ok": _declared,
+    "basic.consume": _consume,
+    "basic.consume-ok": _consumed,
+    "basic.cancel": _cancelled,
+    "basic.cancel-ok": _cancelled,
+    "basic.get": _get,
+    "basic.recover": _recover,
+    "basic.recover-async": _recover,
+    "basic.recover-sync": _recover,
+}
+
+
+# connections
+
+
+def _learn(tracker: Any, session: Any, event: Any, request: Any) -> None:
+    session.facts.setdefault(event.name, event.octets)
+
+
+def _close_connection(tracker: Any, session: Any, event: Any, request: Any) -> None:
+    other = 1 - event.side
+    session.dead[other] = True
+    session.closing[event.side] = True
+    for lane in session.lanes.values():
+        drop_requests(lane, other, "connection.close")
+        if event.side == SERVER and lane.channel is not None:
+            lane.channel.deaf = True
+    if session.closed_by is None:
+        session.closed_by = SIDES[event.side]
+        session.close_packet_number = event.number
+        session.close_ns = _time(event.ts_ns)
+        session.close_code, session.close_text, session.close_method = _reason(event)
+
+
+def _close_connection_ok(tracker: Any, session: Any, event: Any, request: Any) -> None:
+    if session.closing[1 - event.side] and not session.over:
+        _end_channels(tracker, session)
+        session.over = True
+
+
+def _blocked(tracker: Any, session: Any, event: Any, request: Any) -> None:
+    if session.blocked_since is None and session.blocked_ns is not None:
+        session.blocked_since = event.ts_ns
+
+
+def _unblocked(tracker: Any, session: Any, event: Any, request: Any) -> None:
+    if session.blocked_since is None:
+        if not session.blocked_ns:
+            session.blocked_ns = None
+        return
+    if session.blocked_ns is not None:
+        session.blocked_ns += event.ts_ns - session.blocked_since
+    session.blocked_since = None
+
+
+ON_CONNECTION: dict[str, Callable[..., Any]] = {
+    "connection.start": _learn,
+    "connection.start-ok": _learn,
+    "connection.tune": _learn,
+    "connection.tune-ok": _learn,
+    "connection.open": _learn,
+    "connection.open-ok": _learn,
+    "connection.close": _close_connection,
+    "connection.close-ok": _close_connection_ok,
+    "connection.blocked": _blocked,
+    "connection.unblocked": _unblocked,
+}
+
+
+def _end_channels(tracker: Any, session: Any) -> None:
+    """Every channel ends with its connection."""
+    for lane in session.lanes.values():
+        if lane.channel is None:
+            continue
+        if lane.channel.closed_by is None:
+            lane.channel.closed_by = session.closed_by
+            lane.channel.closed_packet_number = session.close_packet_number
+            lane.channel.end_ns = session.close_ns
+        _end_channel(tracker, session, lane)
+
+
+def end_connection(tracker: Any, session: Any) -> None:
+    """The connection is over, in whatever way."""
+    conversation = session.peer.conversation
+    if session.closed_by is None:
+        session.closed_by = conversation.ended
+    _end_channels(tracker, session)
+    for lane in session.lanes.values():
+        drop_requests(lane, CLIENT)
+        drop_requests(lane, SERVER)
+    if session.blocked_since is not None:
+        if conversation.end_ns >= session.blocked_since > 0:
+            session.blocked_ns += conversation.end_ns - session.blocked_since
+        session.blocked_since = None
+    session.over = True
+
+
+def lose(session: Any, side: int) -> None:
+    """Frames that a side sent may be missing from here on."""
+    for lane in session.lanes.values():
+        drop_requests(lane, 1 - side)
+        channel = lane.channel
+        if channel is not None and side == CLIENT:
+            channel.numbering = False
+            channel.last_queue = channel.declaring = None
+
+
+def _time(ts_ns: int) -> int | None:
+    return None if ts_ns == NULL else ts_ns

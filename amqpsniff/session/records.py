@@ -1,0 +1,140 @@
+"""Rows of the tables `connections` and `channels`, as mappings of their columns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from amqpsniff.columns import NULL
+
+Row = dict[str, Any]
+
+
+def channel_row(channel: Any) -> Row:
+    """The row of a channel incarnation that is over."""
+    known = channel.known
+    counts_publishes = known or channel.next_number > 1 or channel.numbering
+    return {
+        "capture": channel.capture,
+        **_ends(channel.session.peer),
+        "channel": channel.number,
+        "incarnation": channel.incarnation,
+        "opened_packet_number": channel.opened_packet_number,
+        "closed_packet_number": channel.closed_packet_number,
+        "start_ns": channel.start_ns,
+        "end_ns": channel.end_ns,
+        "mode": channel.mode,
+        "prefetch_count": channel.prefetch_count,
+        "published": channel.published,
+        "confirmed": channel.confirmed,
+        "returned": channel.returned,
+        "delivered": channel.delivered,
+        "acknowledged": channel.acknowledged,
+        "unsettled_max": channel.unsettled_max if known else None,
+        "unsettled_end": channel.unsettled if known else None,
+        "unconfirmed_max": channel.unconfirmed_max if counts_publishes else None,
+        "unconfirmed_end": channel.unconfirmed if counts_publishes else None,
+        "consumers": channel.consumers,
+        "closed_by": channel.closed_by,
+        "close_code": channel.close_code,
+        "close_text": channel.close_text,
+        "close_method": channel.close_method,
+    }
+
+
+def connection_row(session: Any, dialect: str | None) -> Row:
+    """The row of a connection that is over."""
+    conversation = session.peer.conversation
+    direction = session.peer.client_direction
+    client = 1 if direction == 1 else 0
+    packets, octets = conversation.packets, conversation.octets
+    sides_known = direction >= 0
+    facts = {name: _read(octets) for name, octets in session.facts.items()}
+    return {
+        "capture": session.capture,
+        **_ends(session.peer),
+        "first_packet_number": conversation.first_packet_number or None,
+        "last_packet_number": conversation.last_packet_number or None,
+        "start_ns": _time(conversation.start_ns),
+        "end_ns": _time(conversation.end_ns),
+        "protocol": dialect,
+        "midstream": not session.peer.began,
+        **_login(facts),
+        "user": session.peer.user,
+        **_products(facts),
+        **_tuning(facts),
+        "channels": session.channels_opened,
+        "client_packets": packets[client] if sides_known else None,
+        "server_packets": packets[1 - client] if sides_known else None,
+        "client_octets": octets[client] if sides_known else None,
+        "server_octets": octets[1 - client] if sides_known else None,
+        "published": session.published,
+        "delivered": session.delivered,
+        "acknowledged": session.acknowledged,
+        "retransmissions": sum(conversation.retransmissions),
+        "gaps": sum(conversation.gaps),
+        "lost_octets": sum(conversation.lost_octets),
+        "blocked_ns": session.blocked_ns,
+        "closed_by": session.closed_by,
+        "close_code": session.close_code,
+        "close_text": session.close_text,
+        "close_method": session.close_method,
+    }
+
+
+def _ends(peer: Any) -> Row:
+    """The connection's id and its two ends."""
+    connection_id, client, server = peer.name()
+    return {"connection_id": connection_id, "client": client, "server": server}
+
+
+def _read(octets: bytes | None) -> Row:
+    """Arguments from their JSON."""
+    if not octets:
+        return {}
+    try:
+        arguments = json.loads(octets)
+    except ValueError:
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _login(facts: dict[str, Row]) -> Row:
+    start_ok = facts.get("connection.start-ok", {})
+    opened = facts.get("connection.open", {})
+    return {
+        "vhost": _text(opened, "virtual_host"),
+        "mechanism": _text(start_ok, "mechanism"),
+    }
+
+
+def _products(facts: dict[str, Row]) -> Row:
+    client = _table(facts.get("connection.start-ok", {}), "client_properties")
+    server = _table(facts.get("connection.start", {}), "server_properties")
+    return {
+        "client_product": _text(client, "product"),
+        "client_version": _text(client, "version"),
+        "client_platform": _text(client, "platform"),
+        "connection_name": _text(client, "connection_name"),
+        "server_product": _text(server, "product"),
+        "server_version": _text(server, "version"),
+    }
+
+
+def _tuning(facts: dict[str, Row]) -> Row:
+    tuned = facts.get("connection.tune-ok", {})
+    return {name: tuned.get(name) for name in ("channel_max", "frame_max", "heartbeat")}
+
+
+def _table(arguments: Row, name: str) -> Row:
+    value = arguments.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(arguments: Row, name: str) -> str | None:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _time(ts_ns: int) -> int | None:
+    return None if ts_ns == NULL or ts_ns <= 0 else ts_ns

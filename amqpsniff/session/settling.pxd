@@ -1,0 +1,28 @@
+from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.session.state cimport Channel, Entry
+
+cdef class Settler:
+    cdef public object limits
+    cdef public dict hits
+    cdef public long long most, outstanding
+    cpdef int hit(self, str name) except? -1
+    cdef int publish(self, Channel channel, Entry entry) except? -1
+    cdef int deliver(self, Channel channel, Entry entry) except? -1
+    cdef int expect_return(self, Channel channel, Entry entry) except? -1
+    cdef int settle(self, Entry entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _write(self, Entry entry) except? -1
+    cdef int _shut(self, Entry entry) except? -1
+    cdef int _close_row(self, Entry entry, int outcome) except? -1
+    cdef int attach(self, Entry entry, MessageRows rows, long long row) except? -1
+    cdef int confirm(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _confirm(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int acknowledge(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int finally_acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
+    cpdef int recover(self, Channel channel, long long number, long long ts_ns) except? -1
+    cpdef int commit(self, Channel channel, list noted, long long number, long long ts_ns) except? -1
+    cpdef int roll_back(self, Channel channel) except? -1
+    cdef int give_back(self, Entry returned) except? -1
+    cpdef list returnable(self, Channel channel)
+    cpdef int be_done(self, list entries) except? -1
+    cpdef int finish(self, Channel channel) except? -1

@@ -1,0 +1,291 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""What becomes of messages: confirms, returns and acknowledgements find the entries they mean.
+
+An entry's outcome is written into its message's row, at once or when the row is there. A row that
+may still change counts in its rows' `pending`, so that whoever gives rows out can wait for them.
+"""
+
+from collections import deque
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.session import state
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.rows import MessageRows  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
+        Channel,
+        Entry,
+    )
+else:
+    from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.session.state import Channel, Entry
+
+_NULL = cython.declare(cython.longlong, NULL)
+_PUBLISH = cython.declare(cython.int, 1)
+_CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
+_RETURNED = cython.declare(cython.int, state.RETURNED)
+_UNCONFIRMED = cython.declare(cython.int, state.UNCONFIRMED)
+_ACKED = cython.declare(cython.int, state.ACKED)
+_REQUEUED = cython.declare(cython.int, state.REQUEUED)
+_UNSETTLED = cython.declare(cython.int, state.UNSETTLED)
+
+
+class Settler:
+    """Outcomes of the entries of any number of channels.
+
+    `hits` counts, by name of the limit, what was not remembered because of one.
+    """
+
+    def __init__(self, limits):
+        self.limits = limits
+        self.most = limits.outstanding
+        self.outstanding = 0
+        self.hits = {}
+
+    def hit(self, name):
+        """A limit was reached."""
+        self.hits[name] = self.hits.get(name, 0) + 1
+        return 0
+
+    # entries begin
+
+    def publish(self, channel, entry):
+        """A numbered publish."""
+        channel.unconfirmed += 1
+        if channel.unconfirmed > channel.unconfirmed_max:
+            channel.unconfirmed_max = channel.unconfirmed
+        if self.outstanding >= self.most:
+            return self.hit("outstanding")
+        self.outstanding += 1
+        channel.publishes.add(entry)
+        return 0
+
+    def deliver(self, channel, entry):
+        """A delivery that may be acknowledged."""
+        before: Entry
+        if entry.wants:
+            channel.unsettled += 1
+            if channel.unsettled > channel.unsettled_max:
+                channel.unsettled_max = channel.unsettled
+        if self.outstanding >= self.most:
+            return self.hit("outstanding")
+        if channel.deliveries.disorder > self.limits.disorder:
+            return self.hit("disorder")
+        self.outstanding += 1
+        before = channel.deliveries.add(entry)
+        if before is not None:
+            self.outstanding -= 1
+            if before.wants:
+                channel.unsettled -= 1
+            self._close_row(before, _UNSETTLED if before.wants else -1)
+        return 0
+
+    def expect_return(self, channel, entry):
+        """A publish that the broker may give back."""
+        if self.outstanding >= self.most:
+            return self.hit("outstanding")
+        self.outstanding += 1
+        self.outstanding -= _append(channel.returnable, (entry.exchange, entry.routing_key), entry)
+        return 0
+
+    # entries end
+
+    def settle(self, entry, outcome, number, ts_ns):
+        """An entry has its outcome, by a packet at a time."""
+        entry.outcome = outcome
+        entry.outcome_number = number
+        entry.outcome_ns = ts_ns
+        if entry.rows is not None:
+            self._write(entry)
+            self._shut(entry)
+        return 0
+
+    def _write(self, entry):
+        rows: MessageRows = entry.rows
+        if rows.given:
+            return 0
+        rows.outcome.values[entry.row] = entry.outcome
+        if entry.outcome_number >= 0:
+            rows.outcome_packet_number.values[entry.row] = entry.outcome_number
+            if entry.outcome_ns != _NULL and entry.ts_ns != _NULL:
+                rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
+        return 0
+
+    def _shut(self, entry):
+        """An entry's row does not change any more."""
+        if entry.open_row:
+            entry.open_row = False
+            entry.rows.pending -= 1
+        return 0
+
+    def _close_row(self, entry, outcome):
+        """An entry will not be settled: `outcome` says so, -1 for null."""
+        if entry.outcome >= 0 or entry.ended:
+            return 0
+        entry.ended = True
+        entry.outcome = outcome
+        entry.outcome_number = -1
+        if entry.rows is not None:
+            if outcome >= 0:
+                self._write(entry)
+            self._shut(entry)
+        return 0
+
+    def attach(self, entry, rows, row):
+        """An entry's row is there."""
+        entry.rows = rows
+        entry.row = row
+        if entry.outcome >= 0:
+            return self._write(entry)
+        if entry.ended:
+            return 0
+        entry.open_row = True
+        rows.pending += 1
+        if entry.kind == _PUBLISH and entry.exchange is not None:
+            _append(entry.channel.alike, (entry.exchange, entry.routing_key, entry.mark), entry)
+        return 0
+
+    def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
+        """The broker's ack or nack."""
+        entry: Entry
+        if multiple:
+            for entry in channel.publishes.take_until(tag if tag > 0 else -1):
+                self._confirm(channel, entry, outcome, number, ts_ns)
+            return 0
+        entry = channel.publishes.take(tag)
+        if entry is not None:
+            self._confirm(channel, entry, outcome, number, ts_ns)
+        return 0
+
+    def _confirm(self, channel, entry, outcome, number, ts_ns):
+        self.outstanding -= 1
+        if entry.outcome >= 0:
+            return 0
+        channel.unconfirmed -= 1
+        if outcome == _CONFIRMED:
+            channel.confirmed += 1
+        return self.settle(entry, outcome, number, ts_ns)
+
+    def acknowledge(self, channel, tag, multiple, outcome, number, ts_ns):
+        """A client's ack, nack or reject."""
+        entry: Entry
+        if multiple:
+            for entry in channel.deliveries.take_until(tag if tag > 0 else -1):
+                self._acknowledge(channel, entry, outcome, number, ts_ns)
+            return 0
+        entry = channel.deliveries.take(tag)
+        if entry is not None:
+            self._acknowledge(channel, entry, outcome, number, ts_ns)
+        return 0
+
+    def _acknowledge(self, channel, entry, outcome, number, ts_ns):
+        if channel.in_transaction:
+            channel.noted.append((entry, outcome))
+            return 0
+        self.outstanding -= 1
+        return self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
+
+    def finally_acknowledge(self, channel, entry, outcome, number, ts_ns):
+        """A delivery is settled, outside a transaction or at its commit."""
+        if entry.wants:
+            channel.unsettled -= 1
+        if outcome == _ACKED:
+            channel.acknowledged += 1
+        return self.settle(entry, outcome, number, ts_ns)
+
+    def recover(self, channel, number, ts_ns):
+        """Everything outstanding goes back to its queue."""
+        for entry in channel.deliveries.take_until(-1):
+            self.outstanding -= 1
+            self.finally_acknowledge(channel, entry, _REQUEUED, number, ts_ns)
+        return 0
+
+    def commit(self, channel, noted, number, ts_ns):
+        """What was noted in a transaction takes effect."""
+        for entry, outcome in noted:
+            self.outstanding -= 1
+            self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
+        return 0
+
+    def roll_back(self, channel):
+        """What was noted since the last commit can be settled again."""
+        for entry, _ in channel.noted:
+            if entry.number in channel.deliveries.entries:
+                self.outstanding -= 1
+                if entry.wants:
+                    channel.unsettled -= 1
+                self._close_row(entry, _UNSETTLED if entry.wants else -1)
+            else:
+                channel.deliveries.add(entry)
+        channel.noted = []
+        return 0
+
+    # returns
+
+    def give_back(self, returned):
+        """A returned message: find its publish; `returned` is the entry of the return."""
+        channel: Channel = returned.channel
+        key = (returned.exchange, returned.routing_key)
+        entry: Entry = _oldest(channel.alike.get((*key, returned.mark)))
+        if entry is None:
+            entry = _oldest(channel.returnable.get(key))
+        if entry is not None:
+            if entry.wants:
+                channel.unconfirmed -= 1
+            self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
+        return 0
+
+    def returnable(self, channel):
+        """The publishes that may still come back, as a list; they are taken out."""
+        found = [entry for listed in channel.returnable.values() for entry in listed]
+        self.outstanding -= len(found)
+        channel.returnable = {}
+        channel.alike = {}
+        return found
+
+    def be_done(self, entries):
+        """Publishes of a transaction that cannot come back any more."""
+        for entry in entries:
+            self._close_row(entry, -1)
+        return 0
+
+    def finish(self, channel):
+        """A channel incarnation is over: what is open stays open."""
+        for entry in channel.publishes.take_until(-1):
+            self.outstanding -= 1
+            self._close_row(entry, _UNCONFIRMED)
+        self.be_done(self.returnable(channel))
+        noted = [entry for entry, _ in channel.noted]
+        for entry in (*channel.deliveries.take_until(-1), *noted):
+            self.outstanding -= 1
+            self._close_row(entry, _UNSETTLED if entry.wants else -1)
+        channel.noted = []
+        return 0
+
+
+def _append(lists, key, entry):
+    """Append an entry to the list of a key, without those at its head that are answered.
+
+    Gives the number of those.
+    """
+    listed = lists.get(key)
+    if listed is None:
+        listed = lists[key] = deque()
+    before = len(listed)
+    _oldest(listed)
+    dropped = before - len(listed)
+    listed.append(entry)
+    return dropped
+
+
+def _oldest(listed):
+    """The oldest entry of a list that is not answered, or None; answered ones before it go."""
+    entry: Entry
+    while listed:
+        entry = listed[0]
+        if entry.outcome < 0 and not entry.ended:
+            return entry
+        listed.popleft()
+    return None

@@ -1,0 +1,71 @@
+from amqpsniff.columns cimport Vocabulary
+from amqpsniff.decode.rows cimport FrameRows, MessageRows
+
+cdef class Entry:
+    cdef public MessageRows rows
+    cdef public long long row, number, packet_number, ts_ns, outcome_number, outcome_ns
+    cdef public long long mark
+    cdef public int outcome, kind
+    cdef public bint wants, held, open_row, ended
+    cdef public Consumer consumer
+    cdef public Channel channel
+    cdef public str exchange, routing_key
+
+cdef class Ledger:
+    cdef public dict entries
+    cdef public list order
+    cdef public long long head, last, disorder
+    cdef public bint rising
+    cdef Entry add(self, Entry entry)
+    cdef Entry take(self, long long number)
+    cdef list take_until(self, long long number)
+
+cdef class Consumer:
+    cdef public str tag, queue
+    cdef public object no_ack, prefetch
+    cdef public Vocabulary vocabulary
+    cdef public int code
+
+cdef class Request:
+    cdef public int method, side
+    cdef public FrameRows rows
+    cdef public long long row, number, ts_ns
+    cdef public object subject
+
+cdef class Event:
+    cdef public str name
+    cdef public int side, flags, reply_code
+    cdef public FrameRows rows
+    cdef public long long row, number, ts_ns
+
+cdef class Channel:
+    cdef public Session session
+    cdef public object capture
+    cdef public int number, incarnation
+    cdef public bint known, numbering, in_transaction, deaf, over
+    cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
+    cdef public object closed_by, close_code, close_text, close_method, mode, prefetch_count
+    cdef public object prefetch_each, prefetch_shared
+    cdef public long long published, confirmed, returned, delivered, acknowledged
+    cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
+    cdef public long long consumers, next_number
+    cdef public Ledger publishes, deliveries
+    cdef public dict returnable, alike, by_tag
+    cdef public list noted, closing
+    cdef public object last_queue, declaring
+
+cdef class Lane:
+    cdef public int number, incarnations
+    cdef public Channel channel
+    cdef public list requests, dead
+
+cdef class Session:
+    cdef public object peer, capture
+    cdef public long long number
+    cdef public dict lanes, facts
+    cdef public Lane last
+    cdef public bint over
+    cdef public list closing, dead
+    cdef public long long channels_opened, published, delivered, acknowledged
+    cdef public object closed_by, close_code, close_text, close_method
+    cdef public object close_packet_number, close_ns, blocked_since, blocked_ns

@@ -1,0 +1,278 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""What a tracker remembers: a `Session` per connection, a `Lane` per channel number of it, a
+`Channel` per incarnation, an `Entry` per publish or delivery that may still change.
+
+Sides are 0 for the client and 1 for the server. A null that means "not known" is None in objects
+and -1 in typed numbers.
+"""
+
+import json
+
+import cython
+
+from amqpsniff.columns import NULL
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
+else:
+    from amqpsniff.decode.rows import FrameRows
+
+_NULL = cython.declare(cython.longlong, NULL)
+
+OUTCOMES = (
+    "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"
+).split()
+"""Outcomes of messages, by code."""
+
+CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATIC, UNSETTLED = (
+    range(9)
+)
+
+
+class Entry:
+    """A publish, delivery or return, from its method on; `number` is its sequence number or tag.
+
+    `rows` and `row` say where its message row is, once that was written, and `open_row` whether that
+    row may still change. `wants` is whether it is known that the peer should answer it, `held`
+    whether a ledger has it. `ended`: it will get no outcome any more. `outcome` is a code of `OUTCOMES`, -1 while there is none.
+    """
+
+    def __init__(self):
+        self.rows = None
+        self.outcome = -1
+        self.kind = 0
+        self.number = 0
+        self.outcome_number = 0
+        self.outcome_ns = _NULL
+        self.wants = False
+        self.held = False
+        self.open_row = False
+        self.ended = False
+
+
+class Ledger:
+    """Entries of one channel that wait for an answer, by number.
+
+    Numbers mostly rise. `order` holds the entries as they came, from `head` on, those that were
+    answered meanwhile among them; answering many at once costs what there is to answer.
+    """
+
+    def __init__(self):
+        self.entries = {}
+        self.order = []
+        self.head = 0
+        self.last = -1
+        self.rising = True
+        self.disorder = 0
+
+    def add(self, entry):
+        """Enter an entry; gives the one that had its number, or None."""
+        before: Entry = self.entries.get(entry.number)
+        if before is not None:
+            before.held = False
+        entry.held = True
+        if entry.number <= self.last and self.entries:
+            self.rising = False
+            self.disorder += 1
+        self.last = entry.number
+        self.entries[entry.number] = entry
+        self.order.append(entry)
+        if self.head > 512 and 2 * self.head > len(self.order):
+            del self.order[: self.head]
+            self.head = 0
+        return before
+
+    def take(self, number):
+        """Take out the entry of a number; None when there is none."""
+        found: Entry = self.entries.pop(number, None)
+        if found is None:
+            return None
+        found.held = False
+        if len(self.entries) == 0:
+            self.order.clear()
+            self.head = 0
+            self.rising = True
+            return found
+        while not cython.cast(Entry, self.order[self.head]).held:
+            self.head += 1
+        return found
+
+    def take_until(self, number):
+        """Take out every entry up to a number, all of them for a negative one, as a list."""
+        entry: Entry
+        taken: list = []
+        if not self.rising:
+            self.order = sorted(self.entries.values(), key=_number_of)
+            self.head = 0
+            self.rising = True
+        while self.head < len(self.order):
+            entry = self.order[self.head]
+            if number >= 0 and entry.number > number:
+                break
+            self.head += 1
+            if entry.held:
+                entry.held = False
+                del self.entries[entry.number]
+                taken.append(entry)
+        if len(self.entries) == 0:
+            self.order.clear()
+            self.head = 0
+        return taken
+
+
+def _number_of(entry):
+    return entry.number
+
+
+class Consumer:
+    """A consumer of a channel: its queue and whether it acknowledges; None where not known."""
+
+    def __init__(self, tag, queue, no_ack, prefetch=None):
+        self.tag = tag
+        self.queue = queue
+        self.no_ack = no_ack
+        self.prefetch = prefetch
+        self.vocabulary = None
+        self.code = -1
+
+
+class Request:
+    """A request that waits for its reply; `rows` and `row` are its frame's.
+
+    `subject` is what the request's handler keeps for that of the reply.
+    """
+
+    def __init__(self, method, side, rows: FrameRows, row):
+        self.method = method
+        self.side = side
+        self.rows = rows
+        self.row = row
+        self.number = rows.packet_number.values[row]
+        self.ts_ns = rows.ts_ns.values[row]
+        self.subject = None
+
+
+class Event:
+    """One method frame, for a handler; `side` is who sent it."""
+
+    def __init__(self, name, side, rows: FrameRows, row):
+        self.name = name
+        self.side = side
+        self.rows = rows
+        self.row = row
+        self.number = rows.packet_number.values[row]
+        self.ts_ns = rows.ts_ns.values[row]
+        self.flags = rows.flags.values[row]
+        self.reply_code = rows.reply_code.values[row]
+
+    @property
+    def octets(self):
+        """The arguments as JSON; None when there are none to read."""
+        return self.rows.arguments.octets_of(self.row)
+
+    @property
+    def arguments(self):
+        """The arguments as a dict; empty when they were not captured."""
+        octets = self.octets
+        if not octets:
+            return {}
+        try:
+            arguments = json.loads(octets)
+        except ValueError:
+            return {}
+        return arguments if isinstance(arguments, dict) else {}
+
+    @property
+    def queue(self):
+        """The argument of that name; None where the method has none or it was not captured."""
+        return self.rows.vocabularies.queue.text(self.rows.queue.values[self.row])
+
+    @property
+    def consumer_tag(self):
+        """The argument of that name; None where the method has none or it was not captured."""
+        return self.rows.vocabularies.consumer_tag.text(self.rows.consumer_tag.values[self.row])
+
+
+class Channel:
+    """One incarnation of a channel; `known` is whether its beginning was seen."""
+
+    def __init__(self, session, capture, number, incarnation, known):
+        self.session = session
+        self.capture = capture
+        self.number = number
+        self.incarnation = incarnation
+        self.known = known
+        self.opened_packet_number = None
+        self.start_ns = None
+        self.closed_packet_number = None
+        self.end_ns = None
+        self.closed_by = None
+        self.close_code = None
+        self.close_text = None
+        self.close_method = None
+        self.mode = None
+        self.prefetch_count = None
+        self.prefetch_each = None
+        self.prefetch_shared = None
+        self.published = 0
+        self.confirmed = 0
+        self.returned = 0
+        self.delivered = 0
+        self.acknowledged = 0
+        self.unsettled = 0
+        self.unsettled_max = 0
+        self.unconfirmed = 0
+        self.unconfirmed_max = 0
+        self.consumers = 0
+        self.numbering = False
+        self.next_number = 1
+        self.in_transaction = False
+        self.publishes = Ledger()
+        self.deliveries = Ledger()
+        self.returnable = {}
+        self.by_tag = {}
+        self.alike = {}
+        self.noted = []
+        self.last_queue = None
+        self.declaring = None
+        self.deaf = False
+        self.closing = [False, False]
+        self.over = False
+
+
+class Lane:
+    """A channel number of a connection: its incarnation, and requests that wait for replies."""
+
+    def __init__(self, number):
+        self.number = number
+        self.channel = None
+        self.incarnations = 0
+        self.requests = []
+        self.dead = [False, False]
+
+
+class Session:
+    """A connection as its peers mean it; `number` counts them."""
+
+    def __init__(self, peer, capture, number):
+        self.peer = peer
+        self.capture = capture
+        self.number = number
+        self.lanes = {}
+        self.last = None
+        self.over = False
+        self.closing = [False, False]
+        self.dead = [False, False]
+        self.channels_opened = 0
+        self.published = 0
+        self.delivered = 0
+        self.acknowledged = 0
+        self.facts = {}
+        self.closed_by = None
+        self.close_code = None
+        self.close_text = None
+        self.close_method = None
+        self.close_packet_number = None
+        self.close_ns = None
+        self.blocked_since = None
+        self.blocked_ns = 0
