@@ -88,10 +88,3 @@ NO_TIME = -(2**63)
 
 NEVER = 2**63 - 1
 """A deadline that no capture time reaches."""
-
-
-def later(ts_ns: int, wait_ns: int) -> int:
-    """The time `wait_ns` after `ts_ns`; `NEVER` when that has no time or does not fit."""
-    if ts_ns == NO_TIME or ts_ns >= NEVER - wait_ns:
-        return NEVER
-    return ts_ns + wait_ns

@@ -136,7 +136,6 @@ class Reassembler:
     def _segments(self, batch: object, count: cython.longlong) -> cython.int:
         """The hot loop: `count` rows of the parser."""
         rows: cython.longlong[::1] = self.parser.segments()
-        self.follower.use(self.parser.segments())
         numbers: cython.longlong[::1] = batch.number
         times: cython.longlong[::1] = batch.ts_ns
         octets: bytes = batch.octets
@@ -240,9 +239,10 @@ class Reassembler:
         """The half-stream of a segment, or -1; a cell is right if its half-stream points back."""
         half: HalfStream
         slot: cython.longlong = cell * CELL
-        index: cython.int = self.follower.find(at)
-        if index >= 0:
-            half = self.halves[index]
+        index: cython.int = -1
+        half = self.follower.find(rows, at)
+        if half is not None:
+            index = half.index
             half.cell = cell
             self.cache[slot] = rows[at + 5]
             self.cache[slot + 1] = rows[at + 2]
