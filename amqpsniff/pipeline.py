@@ -167,18 +167,23 @@ class Pipeline:
         totals.foreign += foreign
         for conversation, client, began in ended:
             totals.connections += 1
-            where = (conversation.connection_id, *_client_first(conversation, client))
-            start_ns = conversation.start_ns if conversation.start_ns > 0 else None
-            place = (self.capture, conversation.first_packet_number, start_ns, *where)
+            totals.retransmissions += sum(conversation.retransmissions)
+            gaps = sum(conversation.gaps)
             if not began:
                 totals.midstream += 1
-                self.log.add(Finding("midstream", "", *place))
-            gaps, lost = sum(conversation.gaps), sum(conversation.lost_octets)
-            totals.retransmissions += sum(conversation.retransmissions)
-            totals.gaps += gaps
-            totals.lost_octets += lost
+                self._say_of("midstream", "", conversation, client)
             if gaps:
-                self.log.add(Finding("tcp-gap", f"{lost} octets in {gaps} holes", *place))
+                lost = sum(conversation.lost_octets)
+                totals.gaps += gaps
+                totals.lost_octets += lost
+                self._say_of("tcp-gap", f"{lost} octets in {gaps} holes", conversation, client)
+
+    def _say_of(self, code: str, detail: str, conversation: Any, client: int) -> None:
+        """Add a finding about a connection as a whole."""
+        where = (conversation.connection_id, *_client_first(conversation, client))
+        start_ns = conversation.start_ns if conversation.start_ns > 0 else None
+        place = (self.capture, conversation.first_packet_number, start_ns, *where)
+        self.log.add(Finding(code, detail, *place))
 
     def _tcp_finding(
         self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
