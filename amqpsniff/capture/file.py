@@ -58,6 +58,7 @@ class CaptureFile:
         self._source = _Source(self.capture)
         try:
             self._reader, self._blocks = self._recognised()
+            self._direct = self._source.regular and self.compression is None
         except BaseException:
             self._source.close()
             raise
@@ -110,6 +111,8 @@ class CaptureFile:
             batch = reader.feed(block)
             if reader.ended:
                 self._end()
+            elif self._direct and batch is not None:
+                self._source.back(reader.give_back())
             if batch is not None:
                 return batch
         raise StopIteration
@@ -255,6 +258,12 @@ class _Source:
             block = self._file.read(octets)
         self.position += len(block)
         return block
+
+    def back(self, octets: int) -> None:
+        """Read the last octets once more; only where the file is regular."""
+        self.position -= octets
+        if octets and self._file is not None:
+            self._file.seek(self.position)
 
     def park(self) -> None:
         if self.regular and self._file is not None:
