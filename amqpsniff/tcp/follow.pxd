@@ -1,4 +1,5 @@
 from amqpsniff.tcp.conversation cimport Conversation
+from amqpsniff.tcp.deadlines cimport Deadlines
 from amqpsniff.tcp.events cimport EventWriter
 from amqpsniff.tcp.half_stream cimport HalfStream
 from amqpsniff.tcp.history cimport History
@@ -10,10 +11,9 @@ cdef class Follower:
     cdef long long most, linger
     cdef readonly EventWriter writer
     cdef readonly History history
-    cdef list deadlines
-    cdef object lingering
+    cdef readonly Deadlines deadlines
     cdef long long[::1] turned
-    cdef long long last_linger, deadlines_made, next_deadline, serial
+    cdef long long serial
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible
     cdef bint limit_reported
     cdef dict keys
@@ -51,11 +51,4 @@ cdef class Follower:
     cdef int _end(
         self, Conversation conversation, HalfStream half, HalfStream other, long long number, long long ts_ns
     ) except? -1
-    cdef int _linger(self, HalfStream half) except? -1
-    cdef int _forget_closed(self) except? -1
-    cdef int _clean_lingering(self) except? -1
-    cdef int _deadline(self, HalfStream half, long long deadline_ns) except? -1
-    cdef int _clean_deadlines(self) except? -1
     cdef int expire(self, long long ts_ns) except? -1
-    cdef long long _earliest(self) except? -2
-    cdef HalfStream _take_earliest(self)

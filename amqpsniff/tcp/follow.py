@@ -6,14 +6,10 @@ here, segment by segment. `unusual` takes them in this order: SYN, whether the s
 at all, acknowledgement, RST, payload, FIN; then it looks whether a hole is overdue or the end
 reached.
 
-Deadlines stand in a heap, but those of ends, which come in order and are many, in a queue. An entry
-is only a reason to look: whether something is due is read from the half-stream's own state, so
-entries that were overtaken by events need not be removed.
+What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
 """
 
-import heapq
 from array import array
-from collections import deque
 
 import cython
 
@@ -22,6 +18,7 @@ from .stream import TcpFinding
 
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
+    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
     from cython.cimports.amqpsniff.tcp.handshake import begin, greet  # type: ignore
@@ -30,6 +27,7 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
 else:
     from .conversation import Conversation
+    from .deadlines import Deadlines
     from .events import EventWriter
     from .half_stream import HalfStream, later
     from .handshake import begin, greet
@@ -53,10 +51,6 @@ ANOTHER = cython.declare(cython.int, 1)
 NONE = cython.declare(cython.int, 2)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
-NEVER = cython.declare(cython.longlong, 2**63 - 1)
-
-# Deadlines beyond four for each open conversation before those of closed ones are taken out.
-SPARE_DEADLINES = cython.declare(cython.longlong, 1024)
 
 # Octets of a key: source and destination address, IP version and ports.
 KEY_OCTETS = cython.declare(cython.longlong, 40)
@@ -74,7 +68,7 @@ def _key(rows: cython.longlong[::1], at: cython.longlong) -> bytes:
 
 
 class Follower:
-    """State of all conversations; `next_deadline` is when `expire` has something to look at."""
+    """State of all conversations; `expire` is to be called at `deadlines.next_ns`."""
 
     def __init__(self, limits):
         self.limits = limits
@@ -86,11 +80,7 @@ class Follower:
         self.table = ConversationTable(limits)
         self.keys = self.table.keys
         self.turned = array("q", [0]) * 6
-        self.deadlines = []
-        self.lingering = deque()
-        self.last_linger = -NEVER
-        self.deadlines_made = 0
-        self.next_deadline = NEVER
+        self.deadlines = Deadlines()
         self.serial = 0
         self.cut = self.retransmissions = self.duplicates = 0
         self.out_of_order = self.impossible = 0
@@ -174,8 +164,6 @@ class Follower:
         for conversation in self.table.all_open():
             self._close(conversation, conversation.last_packet_number, conversation.end_ns, 0)
         self.deadlines.clear()
-        self.lingering.clear()
-        self.next_deadline = NEVER
         return 0
 
     def unusual(self, octets, index, rows, at, number, ts_ns):
@@ -297,12 +285,12 @@ class Follower:
 
     def _overdue(self, half, segments, ts_ns):
         if half.watch(segments, ts_ns):
-            self._deadline(half, half.deadline_ns)
+            self.deadlines.add(half, half.deadline_ns, self.table.open)
         while half.due(segments, ts_ns):
             half.give_up(half.waiting_until, self.history.seen)
             half.waiting_until = -1
             if half.watch(segments, ts_ns):
-                self._deadline(half, half.deadline_ns)
+                self.deadlines.add(half, half.deadline_ns, self.table.open)
         return 0
 
     def _end(self, conversation, half, other, number, ts_ns):
@@ -314,75 +302,16 @@ class Follower:
         if not conversation.lingers:
             conversation.lingers = True
             half.linger_ns = later(ts_ns, self.linger)
-            self._linger(half)
-        return 0
-
-    def _linger(self, half):
-        """Close the conversation at `linger_ns`, unless something does before."""
-        if half.linger_ns < self.last_linger:
-            return self._deadline(half, half.linger_ns)
-        if half.linger_ns < NEVER:
-            self._forget_closed()
-            self.deadlines_made += 1
-            half.linger_turn = self.deadlines_made
-            self.last_linger = half.linger_ns
-            self.lingering.append(half)
-            if len(self.lingering) > 4 * self.table.open + SPARE_DEADLINES:
-                self._clean_lingering()
-            self.next_deadline = min(self.next_deadline, half.linger_ns)
-        return 0
-
-    def _forget_closed(self):
-        """Let go of those who had not to linger to the end, as far as nobody is before them."""
-        half: HalfStream
-        while self.lingering:
-            half = self.lingering[0]
-            if half.open:
-                break
-            self.lingering.popleft()
-        return 0
-
-    def _clean_lingering(self):
-        half: HalfStream
-        kept = deque()
-        for half in self.lingering:
-            if half.open:
-                kept.append(half)
-        self.lingering = kept
-        return 0
-
-    def _deadline(self, half, deadline_ns):
-        if deadline_ns < NEVER:
-            self.deadlines_made += 1
-            heapq.heappush(self.deadlines, (deadline_ns, self.deadlines_made, half))
-            if len(self.deadlines) > 4 * self.table.open + SPARE_DEADLINES:
-                self._clean_deadlines()
-            self.next_deadline = self._earliest()
-        return 0
-
-    def _clean_deadlines(self):
-        """Forget entries that events have overtaken: what stays is two per half-stream at most."""
-        half: HalfStream
-        kept = []
-        for entry in self.deadlines:
-            half = entry[2]
-            if half.open and (
-                entry[0] == half.linger_ns
-                or (half.waiting_until >= 0 and entry[0] == half.deadline_ns)
-            ):
-                kept.append(entry)
-        heapq.heapify(kept)
-        self.deadlines = kept
+            self.deadlines.linger(half, self.table.open)
         return 0
 
     def expire(self, ts_ns):
-        """Capture time has come to `next_deadline`: see what is due."""
+        """Capture time has come to the next deadline: see what is due."""
         half: HalfStream
         other: HalfStream
         conversation: Conversation
-        while self.next_deadline <= ts_ns and (self.deadlines or self.lingering):
-            half = self._take_earliest()
-            self.next_deadline = self._earliest()
+        while self.deadlines.next_ns <= ts_ns and self.deadlines.any():
+            half = self.deadlines.take()
             if not half.open:
                 continue
             conversation = self.table.conversations[half.index >> 1]
@@ -395,21 +324,3 @@ class Follower:
                 conversation, half, other, conversation.last_packet_number, conversation.end_ns
             )
         return 0
-
-    def _earliest(self):
-        """When the next deadline is."""
-        half: HalfStream
-        found: cython.longlong = self.deadlines[0][0] if self.deadlines else NEVER
-        if self.lingering:
-            half = self.lingering[0]
-            found = min(found, half.linger_ns)
-        return found
-
-    def _take_earliest(self):
-        """Take the next deadline out; gives its half-stream."""
-        half: HalfStream
-        if self.lingering:
-            half = self.lingering[0]
-            if not self.deadlines or (half.linger_ns, half.linger_turn) < self.deadlines[0][:2]:
-                return self.lingering.popleft()
-        return heapq.heappop(self.deadlines)[2]

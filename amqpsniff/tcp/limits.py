@@ -15,8 +15,8 @@ SECOND = 1_000_000_000
 class Limits(NamedTuple):
     """The bounds of one `Reassembler`; the defaults are for captures of any size in 300 MB."""
 
-    # Conversations followed at once. One costs 1.2 kB (measured); a SYN flood would open them without
-    # end. A broker with more clients than this is rare, and quiet ones are forgotten first.
+    # Conversations followed at once. One costs 1.2 kB (measured); a SYN flood would open them
+    # without end. A broker with more clients than this is rare, and quiet ones are forgotten first.
     conversations: int = 65_536
 
     # Conversations remembered after their end, so that the last acknowledgements and
