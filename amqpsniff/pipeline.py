@@ -183,7 +183,7 @@ class Pipeline:
             yield self.take()
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """Rows of `connections` and `channels` since the last call, those of them that are wanted."""
+        """Rows of `connections` and `channels` since the last call; none that are not wanted."""
         connections, channels = self.tracker.take()
         return {"connections": connections, "channels": channels}
 
@@ -238,18 +238,24 @@ class Pipeline:
         for connection in ended:
             conversation = connection.conversation
             totals.connections += 1
-            start_ns = conversation.start_ns if conversation.start_ns > 0 else None
-            place = (self.capture, conversation.first_packet_number, start_ns, *connection.name())
+            totals.retransmissions += sum(conversation.retransmissions)
+            gaps = sum(conversation.gaps)
             if not connection.began:
                 totals.midstream += 1
-                self.log.add(Finding("midstream", "", *place))
-            gaps, lost = sum(conversation.gaps), sum(conversation.lost_octets)
-            totals.retransmissions += sum(conversation.retransmissions)
-            totals.gaps += gaps
-            totals.lost_octets += lost
+                self._say_of("midstream", "", connection)
             if gaps:
-                self.log.add(Finding("tcp-gap", f"{lost} octets in {gaps} holes", *place))
+                lost = sum(conversation.lost_octets)
+                totals.gaps += gaps
+                totals.lost_octets += lost
+                self._say_of("tcp-gap", f"{lost} octets in {gaps} holes", connection)
             self.tracker.end(connection, self.capture)
+
+    def _say_of(self, code: str, detail: str, connection: Any) -> None:
+        """Add a finding about a connection as a whole."""
+        conversation = connection.conversation
+        start_ns = conversation.start_ns if conversation.start_ns > 0 else None
+        place = (self.capture, conversation.first_packet_number, start_ns, *connection.name())
+        self.log.add(Finding(code, detail, *place))
 
     def _tcp_finding(
         self, code: str, conversation: Any, number: int, ts_ns: int, detail: str

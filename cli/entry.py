@@ -5,6 +5,7 @@ usage, 3 a capture that could not be read or an output that could not be written
 reader that closes the pipe early (`| head`) is no error.
 """
 
+import gc
 import os
 import sys
 
@@ -16,6 +17,10 @@ INTERRUPTED = 130
 TRACEBACK = "AMQPSNIFF_TRACEBACK"
 """Environment variable that lets an unexpected exception through, for a report of the bug."""
 
+OBJECTS_BETWEEN_COLLECTIONS = 20_000
+"""Objects made and not freed before Python looks for cycles, 700 by default: the engine makes none,
+and the tables few. `summary` of 17,640 short connections takes 0.66 s instead of 0.69 s."""
+
 
 def main() -> int:
     """Run the command line with `sys.argv` and return the exit code."""
@@ -23,6 +28,7 @@ def main() -> int:
         print(f"amqpsniff {__version__}")
         return 0
     _open_streams()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
         code = _run(sys.argv[1:])
         sys.stdout.flush()

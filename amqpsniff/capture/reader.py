@@ -61,6 +61,15 @@ class Reader(ABC):
             return None
         return rows.batch(self.capture, block, count)
 
+    def give_back(self) -> int:
+        """Forget the octets of an unfinished record; how many of the last ones fed these are.
+
+        For a caller that can feed them again, together with those that follow: joining costs more.
+        """
+        held, self._held, self._pieces = self._held, 0, []
+        self._needed = 1
+        return held
+
     def finish(self, *, explained: bool = False) -> None:
         """Say that the file is over; octets of an unfinished record become a finding.
 

@@ -37,6 +37,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.foreign import name_protocol
 
+_NULL = cython.declare(cython.longlong, NULL)
 _START = cython.declare(cython.int, 0)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
@@ -47,6 +48,11 @@ _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
 _END = cython.declare(cython.int, 0xCE)
 _BODY = cython.declare(cython.int, 3)
+_AWAIT_METHOD = cython.declare(cython.int, 0)
+
+# Half-streams of closed conversations kept to be used again: making one, with its buffers, takes
+# longer than all else that a short conversation costs here.
+_SPARE_HALVES = cython.declare(cython.Py_ssize_t, 64)
 
 
 @cython.cclass
@@ -67,6 +73,7 @@ class Decoder:
     handler: FrameHandler
     framer: RecoveringFramer
     halves: list
+    spare: list
     ended: list
     foreign: cython.longlong
     log: object
@@ -90,6 +97,7 @@ class Decoder:
         )
         self.framer = RecoveringFramer(self.handler)
         self.halves = []
+        self.spare = []
         self.ended = []
         self.foreign = 0
 
@@ -184,17 +192,30 @@ class Decoder:
                 )
         block.read_from(b"")
 
-    def open(self, slot, conversation):
+    @cython.ccall
+    @cython.exceptval(-1, check=True)
+    def open(self, slot: cython.Py_ssize_t, conversation: object) -> cython.int:
         """A conversation begins on a slot."""
-        connection = Connection(conversation)
+        connection: Connection = Connection(conversation)
         connection.dialect = self.dialect
-        if conversation.syn_seen:
+        if connection.began:
             connection.role_proved = True
             connection.client_direction = 0
         while len(self.halves) < 2 * slot + 2:
             self.halves.append(None)
-        self.halves[2 * slot] = Half(connection, 0)
-        self.halves[2 * slot + 1] = Half(connection, 1)
+        self.halves[2 * slot] = self._half(connection, 0)
+        self.halves[2 * slot + 1] = self._half(connection, 1)
+        return 0
+
+    @cython.cfunc
+    def _half(self, connection: Connection, direction: cython.int) -> Half:
+        """A half-stream of a conversation that begins."""
+        half: Half
+        if not self.spare:
+            return Half(connection, direction)
+        half = self.spare.pop()
+        half.begin(connection, direction)
+        return half
 
     def data(self, slot, direction, octets, number=0, ts_ns=NULL):
         """The next octets of one half-stream, as a bytes object."""
@@ -212,23 +233,51 @@ class Decoder:
         else:
             self.framer.gap(half, missing, number, ts_ns)
 
-    def close(self, slot, number=0, ts_ns=NULL):
+    @cython.ccall
+    @cython.exceptval(-1, check=True)
+    def close(
+        self,
+        slot: cython.Py_ssize_t,
+        number: cython.longlong = 0,
+        ts_ns: cython.longlong = _NULL,
+    ) -> cython.int:
         """The conversation on a slot is over."""
-        for direction in (0, 1):
-            half: Half = self.halves[2 * slot + direction]
-            if half is None:
-                continue
-            self.framer.finish(half)
-            self.handler.refresh(half.connection)
-            self.handler.contents.finish(half)
-        self._say_foreign(slot, number, ts_ns)
-        connection: Connection = self.halves[2 * slot].connection
+        first: Half = self.halves[2 * slot]
+        second: Half = self.halves[2 * slot + 1]
+        connection: Connection = first.connection
+        self._finish(first)
+        self._finish(second)
         if connection.is_amqp:
+            if first.mode == _FOREIGN:
+                self._say_foreign(first, number, ts_ns)
             self.ended.append(connection)
         else:
             self.foreign += 1
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
+        self._keep(first)
+        self._keep(second)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _finish(self, half: Half) -> cython.int:
+        """No more octets of a half-stream."""
+        self.framer.finish(half)
+        if half.connection.is_amqp:
+            self.handler.refresh(half.connection)
+        if half.active.state != _AWAIT_METHOD or half.others:
+            self.handler.contents.finish(half)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _keep(self, half: Half) -> cython.int:
+        """Keep a half-stream that is over for another conversation, unless it has grown."""
+        if len(self.spare) < _SPARE_HALVES and not half.has_grown():
+            half.begin(None, 0)
+            self.spare.append(half)
+        return 0
 
     def finish(self, capture):
         """The capture is over: close every conversation that is still open."""
@@ -258,11 +307,7 @@ class Decoder:
             )
         )
 
-    def _say_foreign(self, slot, number, ts_ns):
+    def _say_foreign(self, half, number, ts_ns):
         """A client that spoke something else to a server that speaks AMQP."""
-        half: Half = self.halves[2 * slot]
-        if half is not None and half.connection.is_amqp and half.mode == _FOREIGN:
-            detail = name_protocol(half.first_octets)
-            self._report("not-amqp", half, None, number, ts_ns, detail)
-
-    # searching
+        detail = name_protocol(half.first_octets)
+        self._report("not-amqp", half, None, number, ts_ns, detail)

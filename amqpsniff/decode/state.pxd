@@ -23,6 +23,7 @@ cdef class Content:
     cdef public long long exchange_start, exchange_length, key_start, key_length
     cdef public long long tag_start, tag_length, text_start, text_length
     cdef int open(self, int channel) except? -1
+    cdef int forget(self) except? -1
 
 cdef class Half:
     cdef public Connection connection
@@ -36,5 +37,7 @@ cdef class Half:
     cdef public dict others
     cdef public object search, opened_since
     cdef public bytes first_octets
+    cdef int begin(self, Connection connection, int direction) except? -1
+    cdef bint has_grown(self) except? -1
     cdef int forget_frame(self) except? -1
     cdef int keep(self, ValueReader reader, long long start, long long count) except? -1

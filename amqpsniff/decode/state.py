@@ -24,7 +24,13 @@ or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is not decoded."
 # states of a content
 AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
 
+_AWAIT_METHOD = cython.declare(cython.int, AWAIT_METHOD)
+_START = cython.declare(cython.int, START)
+
 _NULL = cython.declare(cython.longlong, NULL)
+
+MOST_KEPT_OCTETS = 16_384
+"""Octets of the buffers of a half-stream that is over, up to which they are used again."""
 
 
 class Connection:
@@ -70,18 +76,32 @@ class Half:
     """
 
     def __init__(self, connection, direction):
+        self.store = None
+        self.active = Content()
+        self.others = {}
+        self.begin(connection, direction)
+
+    def begin(self, connection, direction):
+        """A direction of another connection begins; buffers are used again."""
         self.connection = connection
         self.direction = direction
-        self.mode = START
+        self.mode = _START
         self.offset = 0
         self.lossy = False
         self.opened_since = None
         self.first_octets = b""
-        self.store = None
         self.forget_frame()
-        self.active = Content()
-        self.others = {}
+        self.active.forget()
+        self.others.clear()
         self.search = None
+        return 0
+
+    def has_grown(self):
+        """Whether buffers have become so large that they are better given back."""
+        size: cython.longlong = 0 if self.store is None else self.store.size
+        if self.active.store is not None:
+            size += self.active.store.size
+        return size > MOST_KEPT_OCTETS
 
     def forget_frame(self):
         """No frame is under way."""
@@ -109,16 +129,22 @@ class Content:
     """A message under way on one channel of one half-stream."""
 
     def __init__(self):
-        self.state = AWAIT_METHOD
+        self.store = None
+        self.forget()
+
+    def forget(self):
+        """No message was ever under way; the buffer is used again."""
+        self.state = _AWAIT_METHOD
         self.channel = -1
         self.method = -1
-        self.store = None
         self.hash = None
         self.chunks = None
+        self.safe_text = None
         self.lossy = False
         self.vocabularies = None
         self.number = 0
         self.last_number = 0
+        return 0
 
     def open(self, channel):
         """Begin a content on a channel."""

@@ -3,7 +3,7 @@
 A handler of `ON_CHANNEL` is called with the tracker, the lane of the channel number, the channel,
 the event, and the request that the method answers (None where it answers none); one of
 `ON_CONNECTION` with the session in place of lane and channel. What it returns is kept with the
-request that the method is, for the handler of the reply. A method without a handler changes nothing.
+request that the method is, for the handler of the reply. Methods without a handler change nothing.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATI
 class Entry:
     """A publish, delivery or return, from its method on; `number` is its sequence number or tag.
 
-    `rows` and `row` say where its message row is, once that was written, and `open_row` whether that
-    row may still change. `wants` is whether it is known that the peer should answer it, `held`
-    whether a ledger has it. `ended`: it will get no outcome any more. `outcome` is a code of `OUTCOMES`, -1 while there is none.
+    `rows` and `row` say where its message's row is, once that was written, and `open_row` whether
+    that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
+    has it; `ended`: it will get no outcome any more. `outcome` is a code of `OUTCOMES`, -1 for none.
     """
 
     def __init__(self):

@@ -304,10 +304,9 @@ class Tracker:
             return 0
         if channel.deaf:
             return 0
+        outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
         if kind == _ACK:
             outcome = _ACKED
-        else:
-            outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
         self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
         return 0
 

@@ -1,154 +1,181 @@
-"""A TCP conversation as a person names it, and what was counted of it."""
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""A TCP conversation as a person names it, and what was counted of it.
 
-from __future__ import annotations
+There may be hundreds of thousands of short ones in a capture, so texts are made when someone asks.
+"""
 
 from hashlib import blake2b
 from ipaddress import IPv6Address
-from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
+import cython
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+else:
     from .half_stream import HalfStream
 
 CONNECTION_ID_OCTETS = 8
-
-
-class Endpoint(NamedTuple):
-    """One side of a conversation: `address` as text, `packed` in network order."""
-
-    address: str
-    port: int
-    packed: bytes
-
-    def __str__(self) -> str:
-        address = f"[{self.address}]" if len(self.packed) == 16 else self.address
-        return f"{address}:{self.port}"
-
-
-def endpoint(version: int, high: int, low: int, port: int) -> Endpoint:
-    """An endpoint from the integers of a segment's row."""
-    if version == 4:
-        packed = low.to_bytes(4, "big")
-        return Endpoint(".".join(map(str, packed)), port, packed)
-    v6 = IPv6Address((high & 0xFFFFFFFFFFFFFFFF) << 64 | low & 0xFFFFFFFFFFFFFFFF)
-    return Endpoint(str(v6), port, v6.packed)
-
-
-def connection_id(one: Endpoint, other: Endpoint, isn: int | None, incarnation: int) -> str:
-    """16 hex digits that name a conversation wherever it is read.
-
-    From both endpoints, in an order that does not depend on who spoke first, and the originator's
-    initial sequence number; where that was not captured, from which use of the two ports it is.
-    """
-    ends = sorted(end.packed + end.port.to_bytes(2, "big") for end in (one, other))
-    if isn is not None:
-        ends.append(isn.to_bytes(4, "big"))
-    elif incarnation:
-        ends.append(incarnation.to_bytes(8, "big"))
-    return blake2b(b"".join(ends), digest_size=CONNECTION_ID_OCTETS).hexdigest()
 
 
 class Conversation:
     """One TCP conversation; direction 0 is what the originator sends, 1 what the responder sends.
 
     The originator sent the SYN; where none was captured, it sent the first segment captured.
-    `addresses`, `ports` and the counts below are pairs by direction. `a` and `b` are the endpoints
-    as text. `syn_seen`: its beginning was captured (a SYN or the answer to one). `isn`: the
-    originator's initial sequence number, null when not known. `incarnation`: how many conversations
-    of the same endpoints came before it. `ended`: `fin`, `rst`, or null while it is open or when it
-    never ended; `ended_by`: the direction that ended it first.
+    `ports` and the counts below are pairs by direction. `a` and `b` are the endpoints as text.
+    `syn_seen`: its beginning was captured (a SYN or the answer to one). `isn`: the originator's
+    initial sequence number, null when not known. `incarnation`: how many conversations of the same
+    endpoints came before it. `ended`: `fin`, `rst`, or null while it is open or when it never
+    ended; `ended_by`: the direction that ended it first.
 
     Counts go on until the `CLOSE` and stay as they are then.
     """
 
-    __slots__ = (
-        "addresses",
-        "ports",
-        "a",
-        "b",
-        "syn_seen",
-        "isn",
-        "incarnation",
-        "connection_id",
-        "first_packet_number",
-        "start_ns",
-        "ended",
-        "ended_by",
-        "halves",
-        "serial",
-        "keys",
-        "lingers",
-        "findings_made",
-    )
-
-    def __init__(
-        self,
-        ends: tuple[Endpoint, Endpoint],
-        isn: int | None,
-        incarnation: int,
-        halves: tuple[HalfStream, HalfStream],
-    ) -> None:
-        self.addresses = (ends[0].address, ends[1].address)
-        self.ports = (ends[0].port, ends[1].port)
-        self.a, self.b = str(ends[0]), str(ends[1])
-        self.syn_seen = isn is not None
-        self.isn = isn
-        self.incarnation = incarnation
-        self.connection_id = connection_id(ends[0], ends[1], isn, incarnation)
+    def __init__(self, first: HalfStream, second: HalfStream) -> None:
+        self.first = first
+        self.second = second
+        self.syn_seen = False
+        self.first_isn = -1
+        self.incarnation = 0
         self.first_packet_number = 0
         self.start_ns = 0
-        self.ended: str | None = None
-        self.ended_by: int | None = None
-        self.halves = halves
+        self.ended = None
+        self.ended_by = None
         self.serial = 0
-        self.keys: tuple[bytes, bytes] = (b"", b"")
+        self.key = self.back_key = b""
         self.lingers = False
-        self.findings_made: dict[str, int] = {}
+        self.findings_made = None
+        self.name = None
 
     def __repr__(self) -> str:
         return f"<Conversation {self.a} > {self.b} {self.connection_id}>"
 
+    def take_ends(self, rows, at, turned):
+        """The endpoints are those of a segment's row; `turned`: the responder sent it."""
+        self.version = rows[at + 5] >> 32
+        self.a_port = rows[at + 5] >> 16 & 0xFFFF
+        self.b_port = rows[at + 5] & 0xFFFF
+        self.a_high, self.a_low = rows[at + 1], rows[at + 2]
+        self.b_high, self.b_low = rows[at + 3], rows[at + 4]
+        if turned:
+            self.a_port, self.b_port = self.b_port, self.a_port
+            self.a_high, self.b_high = self.b_high, self.a_high
+            self.a_low, self.b_low = self.b_low, self.a_low
+        return 0
+
+    @property
+    def ports(self) -> tuple[int, int]:
+        """TCP ports, by direction of their side."""
+        return self.a_port, self.b_port
+
+    @property
+    def a(self) -> str:
+        """The originator as `address:port`."""
+        return _shown(self.version, self.a_high, self.a_low, self.a_port)
+
+    @property
+    def b(self) -> str:
+        """The responder as `address:port`."""
+        return _shown(self.version, self.b_high, self.b_low, self.b_port)
+
+    @property
+    def isn(self) -> int | None:
+        """The originator's initial sequence number."""
+        return None if self.first_isn < 0 else self.first_isn
+
+    @property
+    def connection_id(self) -> str:
+        """16 hex digits that name a conversation wherever it is read.
+
+        From both endpoints, in an order that does not depend on who spoke first, and the
+        originator's initial sequence number; where that was not captured, from which use of the two
+        ports it is.
+        """
+        if self.name is None:
+            self.name = self._name()
+        return self.name
+
+    def _name(self):
+        one = _packed(self.version, self.a_high, self.a_low, self.a_port)
+        other = _packed(self.version, self.b_high, self.b_low, self.b_port)
+        ends = other + one if other < one else one + other
+        if self.first_isn >= 0:
+            ends += _octets(self.first_isn, 4)
+        elif self.incarnation:
+            ends += _octets(self.incarnation, 8)
+        return blake2b(ends, digest_size=CONNECTION_ID_OCTETS).hexdigest()
+
     @property
     def packets(self) -> tuple[int, int]:
         """Packets captured, by direction; from the one that opened it to the one that closed it."""
-        return self.halves[0].packets, self.halves[1].packets
+        return self.first.packets, self.second.packets
 
     @property
     def octets(self) -> tuple[int, int]:
         """Octets of the stream that were captured, each once, by direction."""
-        return self.halves[0].octets, self.halves[1].octets
+        return self.first.octets, self.second.octets
 
     @property
     def retransmissions(self) -> tuple[int, int]:
         """Segments whose octets had come before, by direction; not copies of one packet."""
-        return self.halves[0].retransmissions, self.halves[1].retransmissions
+        return self.first.retransmissions, self.second.retransmissions
 
     @property
     def gaps(self) -> tuple[int, int]:
         """Holes given up, by direction."""
-        return self.halves[0].gaps, self.halves[1].gaps
+        return self.first.gaps, self.second.gaps
 
     @property
     def cut_octets(self) -> tuple[int, int]:
         """Octets that the snap length cut off, by direction."""
-        return self.halves[0].cut_octets, self.halves[1].cut_octets
+        return self.first.cut_octets, self.second.cut_octets
 
     @property
     def lost_octets(self) -> tuple[int, int]:
         """Octets in those holes, by direction."""
-        return self.halves[0].lost_octets, self.halves[1].lost_octets
+        return self.first.lost_octets, self.second.lost_octets
 
-    @property
-    def last_half(self) -> HalfStream:
+    def last_half(self):
         """The direction of the last packet."""
-        first, second = self.halves
-        return first if first.activity >= second.activity else second
+        return self.first if self.first.activity >= self.second.activity else self.second
 
     @property
     def last_packet_number(self) -> int:
         """Packet number of the last packet, either direction."""
-        return self.last_half.last_number
+        return self.last_half().last_number
 
     @property
     def end_ns(self) -> int:
         """Time of the last packet."""
-        return self.last_half.last_ns
+        return self.last_half().last_ns
+
+
+@cython.cfunc
+def _octets(number: object, count: cython.int) -> bytes:
+    """A number that is not negative in network order."""
+    return number.to_bytes(count, "big")
+
+
+@cython.cfunc
+def _whole(high: object, low: object) -> object:
+    """The 128 bits of which a segment's row has two signed halves."""
+    return (high & 0xFFFFFFFFFFFFFFFF) << 64 | low & 0xFFFFFFFFFFFFFFFF
+
+
+@cython.cfunc
+def _packed(
+    version: cython.int, high: cython.longlong, low: cython.longlong, port: cython.int
+) -> bytes:
+    """An endpoint as octets: address and port in network order."""
+    if version == 4:
+        return _octets(low << 16 | port, 6)
+    return _octets(_whole(high, low), 16) + _octets(port, 2)
+
+
+@cython.cfunc
+def _shown(
+    version: cython.int, high: cython.longlong, low: cython.longlong, port: cython.int
+) -> str:
+    """An endpoint as text."""
+    if version == 4:
+        return f"{low >> 24 & 255}.{low >> 16 & 255}.{low >> 8 & 255}.{low & 255}:{port}"
+    return f"[{IPv6Address(_whole(high, low))}]:{port}"

@@ -6,31 +6,33 @@ here, segment by segment. `unusual` takes them in this order: SYN, whether the s
 at all, acknowledgement, RST, payload, FIN; then it looks whether a hole is overdue or the end
 reached.
 
-Deadlines stand in one heap. An entry is only a reason to look: whether something is due is read
-from the half-stream's own state, so entries that were overtaken by events need not be removed.
+What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
 """
 
-import heapq
-from struct import Struct
+from array import array
 
 import cython
 
-from .conversation import Conversation, endpoint
 from .holding import HoldingPool
-from .limits import later
 from .stream import TcpFinding
-from .table import ConversationTable
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
+    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
     from cython.cimports.amqpsniff.tcp.handshake import begin, greet  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+    from cython.cimports.amqpsniff.tcp.table import ConversationTable  # type: ignore
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
 else:
+    from .conversation import Conversation
+    from .deadlines import Deadlines
     from .events import EventWriter
-    from .half_stream import HalfStream
+    from .half_stream import HalfStream, later
     from .handshake import begin, greet
     from .history import History
+    from .table import ConversationTable
 
 OPEN = cython.declare(cython.int, 0)
 CLOSE = cython.declare(cython.int, 3)
@@ -49,123 +51,126 @@ ANOTHER = cython.declare(cython.int, 1)
 NONE = cython.declare(cython.int, 2)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
-NEVER = cython.declare(cython.longlong, 2**63 - 1)
 
-# Entries of the heap beyond four for each open conversation before it is cleaned.
-SPARE_DEADLINES = 1024
+# Octets of a key: source and destination address, IP version and ports.
+KEY_OCTETS = cython.declare(cython.longlong, 40)
 
-_PORTS = Struct("=q")
+
+@cython.cfunc
+def _key(rows: cython.longlong[::1], at: cython.longlong) -> bytes:
+    """The addresses and ports of the segment at `at`, as octets."""
+    if not 0 <= at < len(rows) - 5:
+        raise IndexError("no such row")
+    if cython.compiled:
+        first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
+        return PyBytes_FromStringAndSize(first, KEY_OCTETS)
+    return rows[at + 1 : at + 6].tobytes()
 
 
 class Follower:
-    """State of all conversations; `next_deadline` is when `expire` has something to look at."""
+    """State of all conversations; `expire` is to be called at `deadlines.next_ns`."""
 
     def __init__(self, limits):
         self.limits = limits
+        self.most = limits.conversations
+        self.linger = limits.linger_ns
         self.writer = EventWriter()
         self.history = History(limits)
         self.pool = HoldingPool(limits)
         self.table = ConversationTable(limits)
         self.keys = self.table.keys
-        self.deadlines = []
-        self.deadlines_made = 0
-        self.next_deadline = NEVER
-        self.octets_of_rows = memoryview(b"")
+        self.turned = array("q", [0]) * 6
+        self.deadlines = Deadlines()
         self.serial = 0
         self.cut = self.retransmissions = self.duplicates = 0
         self.out_of_order = self.impossible = 0
         self.limit_reported = False
 
-    def use(self, rows):
-        """Segments from here on are in `rows`, an array of integers."""
-        self.octets_of_rows = memoryview(rows).cast("B")
-        return 0
+    def find(self, rows, at):
+        """The half-stream of a segment, or None."""
+        return self.keys.get(_key(rows, at))
 
-    def _key(self, at):
-        """Addresses and ports of a row, as octets."""
-        return self.octets_of_rows[8 * at + 8 : 8 * at + 48].tobytes()
-
-    def find(self, at):
-        """The half-stream of a segment: an index into `table.halves`, or -1."""
-        return self.keys.get(self._key(at), -1)
+    def _back_key(self, rows, at):
+        """The key of the other direction."""
+        ports: cython.longlong = rows[at + 5]
+        turned: cython.longlong[::1] = self.turned
+        turned[1], turned[2] = rows[at + 3], rows[at + 4]
+        turned[3], turned[4] = rows[at + 1], rows[at + 2]
+        turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
+        return _key(turned, 0)
 
     def unknown(self, rows, at, number, ts_ns):
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
         flags: cython.int = rows[at + 8]
         if flags & RST or not (flags & SYN or rows[at + 12] > 0):
             return -1
-        if self.table.straggler(self._key(at), rows[at + 6], flags & SYN != 0):
+        if self.table.straggler(_key(rows, at), rows[at + 6], flags & SYN != 0):
             return -1
         return self.open(rows, at, number, ts_ns)
 
     def open(self, rows, at, number, ts_ns):
         """Open a conversation with a segment; gives the segment's half-stream."""
-        ports: cython.longlong = rows[at + 5]
         flags: cython.int = rows[at + 8]
         answer: cython.int = 1 if flags & SYN and flags & ACK else 0
-        version: cython.longlong = ports >> 32
-        sent_from = (ports >> 16) & 0xFFFF
-        sent_to = ports & 0xFFFF
-        source = endpoint(version, rows[at + 1], rows[at + 2], sent_from)
-        target = endpoint(version, rows[at + 3], rows[at + 4], sent_to)
-        backwards = version << 32 | sent_to << 16 | sent_from
-        key = self._key(at)
-        keys = (key, key[16:32] + key[:16] + _PORTS.pack(backwards))
-        while self.table.open >= self.limits.conversations:
+        slot: cython.longlong
+        conversation: Conversation
+        while self.table.open >= self.most:
             self._evict(number, ts_ns)
         slot = self.table.free_slot()
-        halves = (
+        conversation = Conversation(
             HalfStream(self.writer, self.history, self.pool, slot * 2),
             HalfStream(self.writer, self.history, self.pool, slot * 2 + 1),
         )
-        isn = None
-        if flags & SYN:
-            begin(halves[answer], rows[at + 6])
-            isn = rows[at + 6]
-        if answer:
-            isn = (rows[at + 7] - 1) & MASK
-            begin(halves[0], isn)
-        incarnation = self.table.incarnation(keys[0])
-        ends = (target, source) if answer else (source, target)
-        conversation = Conversation(ends, isn, incarnation, halves)
+        conversation.take_ends(rows, at, answer)
         conversation.first_packet_number = number
         conversation.start_ns = ts_ns
-        self.table.add(slot, conversation, (keys[1], keys[0]) if answer else keys)
+        if answer:
+            conversation.key, conversation.back_key = self._back_key(rows, at), _key(rows, at)
+            conversation.first_isn = (rows[at + 7] - 1) & MASK
+            begin(conversation.second, rows[at + 6])
+        else:
+            conversation.key, conversation.back_key = _key(rows, at), self._back_key(rows, at)
+            if flags & SYN:
+                conversation.first_isn = rows[at + 6]
+        if flags & SYN:
+            conversation.syn_seen = True
+            begin(conversation.first, conversation.first_isn)
+        conversation.incarnation = self.table.incarnation(conversation.key)
+        self.table.add(slot, conversation)
         self.writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
         return slot * 2 + answer
 
     def _evict(self, number, ts_ns):
-        quiet = self.table.least_active()
+        quiet: Conversation = self.table.least_active()
         if not self.limit_reported:
             self.limit_reported = True
-            detail = f"more than {self.limits.conversations} conversations are open"
+            detail = f"more than {self.most} conversations are open"
             self._report("tcp-conversation-limit", quiet, number, ts_ns, detail, 1)
         self._close(quiet, quiet.last_packet_number, quiet.end_ns, 0)
         return 0
 
     def _close(self, conversation, number, ts_ns, over):
         """End a conversation; `over`: nothing more of it is to be expected."""
-        half: HalfStream
-        for half in conversation.halves:
-            half.flush(number, ts_ns, self.history.seen)
-        half = conversation.halves[0]
-        self.writer.append(CLOSE, half.index, -1, 0, 0, 0, number, ts_ns)
+        first: HalfStream = conversation.first
+        first.flush(number, ts_ns, self.history.seen)
+        conversation.second.flush(number, ts_ns, self.history.seen)
+        self.writer.append(CLOSE, first.index, -1, 0, 0, 0, number, ts_ns)
         self.table.remove(conversation, over != 0)
         return 0
 
     def close_all(self):
         """End every open conversation, in the order in which they were opened."""
+        conversation: Conversation
         for conversation in self.table.all_open():
             self._close(conversation, conversation.last_packet_number, conversation.end_ns, 0)
         self.deadlines.clear()
-        self.next_deadline = NEVER
         return 0
 
     def unusual(self, octets, index, rows, at, number, ts_ns):
         """Take any segment of an open conversation; `octets` is the block of packets."""
         half: HalfStream = self.table.halves[index]
         other: HalfStream = self.table.halves[index ^ 1]
-        conversation = self.table.conversations[index >> 1]
+        conversation: Conversation = self.table.conversations[index >> 1]
         flags: cython.int = rows[at + 8]
         seq: cython.longlong = rows[at + 6]
         length: cython.longlong = rows[at + 12]
@@ -258,6 +263,8 @@ class Follower:
         return 0
 
     def _report(self, code, conversation, number, ts_ns, detail, most):
+        if conversation.findings_made is None:
+            conversation.findings_made = {}
         made = conversation.findings_made.get(code, 0)
         if made < most:
             conversation.findings_made[code] = made + 1
@@ -278,12 +285,12 @@ class Follower:
 
     def _overdue(self, half, segments, ts_ns):
         if half.watch(segments, ts_ns):
-            self._deadline(half, half.deadline_ns)
+            self.deadlines.add(half, half.deadline_ns, self.table.open)
         while half.due(segments, ts_ns):
             half.give_up(half.waiting_until, self.history.seen)
             half.waiting_until = -1
             if half.watch(segments, ts_ns):
-                self._deadline(half, half.deadline_ns)
+                self.deadlines.add(half, half.deadline_ns, self.table.open)
         return 0
 
     def _end(self, conversation, half, other, number, ts_ns):
@@ -294,40 +301,17 @@ class Follower:
             return self._close(conversation, number, ts_ns, 1)
         if not conversation.lingers:
             conversation.lingers = True
-            half.linger_ns = later(ts_ns, self.limits.linger_ns)
-            self._deadline(half, half.linger_ns)
-        return 0
-
-    def _deadline(self, half, deadline_ns):
-        if deadline_ns < NEVER:
-            self.deadlines_made += 1
-            heapq.heappush(self.deadlines, (deadline_ns, self.deadlines_made, half))
-            if len(self.deadlines) > 4 * self.table.open + SPARE_DEADLINES:
-                self._clean_deadlines()
-            self.next_deadline = self.deadlines[0][0]
-        return 0
-
-    def _clean_deadlines(self):
-        """Forget entries that events have overtaken: what stays is two per half-stream at most."""
-        half: HalfStream
-        kept = []
-        for entry in self.deadlines:
-            half = entry[2]
-            if half.open and (
-                entry[0] == half.linger_ns
-                or (half.waiting_until >= 0 and entry[0] == half.deadline_ns)
-            ):
-                kept.append(entry)
-        heapq.heapify(kept)
-        self.deadlines = kept
+            half.linger_ns = later(ts_ns, self.linger)
+            self.deadlines.linger(half, self.table.open)
         return 0
 
     def expire(self, ts_ns):
-        """Capture time has come to `next_deadline`: see what is due."""
+        """Capture time has come to the next deadline: see what is due."""
         half: HalfStream
         other: HalfStream
-        while self.deadlines and self.deadlines[0][0] <= ts_ns:
-            half = heapq.heappop(self.deadlines)[2]
+        conversation: Conversation
+        while self.deadlines.next_ns <= ts_ns and self.deadlines.any():
+            half = self.deadlines.take()
             if not half.open:
                 continue
             conversation = self.table.conversations[half.index >> 1]
@@ -339,5 +323,4 @@ class Follower:
             self._end(
                 conversation, half, other, conversation.last_packet_number, conversation.end_ns
             )
-        self.next_deadline = self.deadlines[0][0] if self.deadlines else NEVER
         return 0

@@ -1,6 +1,8 @@
 from amqpsniff.tcp.events cimport EventWriter
 from amqpsniff.tcp.history cimport History
 
+cdef long long later(long long ts_ns, long long wait_ns) except? -1
+
 cdef class HalfStream:
     cdef EventWriter writer
     cdef History history
@@ -14,7 +16,7 @@ cdef class HalfStream:
     cdef readonly long long packets, retransmissions, gaps, lost_octets, cut_octets
     cdef readonly long long last_number, last_ns, activity
     cdef long long delivered_number, delivered_ns
-    cdef long long waiting_until, deadline_segments, deadline_ns, linger_ns
+    cdef long long waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef int strange
     cdef long long strange_seq
     cdef int start_at(self, long long seq) except? -1

@@ -16,7 +16,7 @@ other direction nor the conversation: `amqpsniff.tcp.reassembly` asks and tells.
 import cython
 
 from .holding import Held, Piece
-from .limits import NEVER, NO_TIME, later
+from .limits import NEVER, NO_TIME
 
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
@@ -39,6 +39,16 @@ LIMIT = cython.declare(cython.int, 16)
 
 HISTORY_SAME_PACKET = cython.declare(cython.int, 1)
 HISTORY_CONFLICT = cython.declare(cython.int, 2)
+
+_NO_TIME = cython.declare(cython.longlong, NO_TIME)
+_NEVER = cython.declare(cython.longlong, NEVER)
+
+
+def later(ts_ns, wait_ns):
+    """The time `wait_ns` after `ts_ns`; `NEVER` when that has no time or does not fit."""
+    if ts_ns == _NO_TIME or ts_ns >= _NEVER - wait_ns:
+        return _NEVER
+    return ts_ns + wait_ns
 
 
 class HalfStream:
@@ -72,7 +82,8 @@ class HalfStream:
         self.waiting_until = -1
         self.waiting_acked = 0
         self.deadline_segments = self.deadline_ns = 0
-        self.linger_ns = NEVER
+        self.linger_ns = _NEVER
+        self.linger_turn = 0
         self.strange = 0
         self.strange_seq = 0
 

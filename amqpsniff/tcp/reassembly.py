@@ -26,11 +26,13 @@ from .limits import Limits
 from .stream import StreamBatch
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
     from cython.cimports.amqpsniff.tcp.follow import Follower  # type: ignore
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
 else:
+    from .deadlines import Deadlines
     from .events import EventWriter
     from .follow import Follower
     from .half_stream import HalfStream
@@ -136,10 +138,10 @@ class Reassembler:
     def _segments(self, batch: object, count: cython.longlong) -> cython.int:
         """The hot loop: `count` rows of the parser."""
         rows: cython.longlong[::1] = self.parser.segments()
-        self.follower.use(self.parser.segments())
         numbers: cython.longlong[::1] = batch.number
         times: cython.longlong[::1] = batch.ts_ns
         octets: bytes = batch.octets
+        deadlines: Deadlines = self.follower.deadlines
         half: HalfStream
         other: HalfStream
         row: cython.longlong
@@ -159,7 +161,7 @@ class Reassembler:
             ts_ns = times[rows[at]]
             self.history.seen = rows[at + 13]
             self.follower.serial += 1
-            if ts_ns >= self.follower.next_deadline:
+            if ts_ns >= deadlines.next_ns:
                 self.follower.expire(ts_ns)
             low = (rows[at + 2] & MASK) * 0x1E3779B1 + (rows[at + 4] & MASK) * 0x05EBCA77
             cell = ((low + (rows[at + 5] & MASK) * 0x42B2AE3D) >> 20) & (CELLS - 1)
@@ -240,9 +242,10 @@ class Reassembler:
         """The half-stream of a segment, or -1; a cell is right if its half-stream points back."""
         half: HalfStream
         slot: cython.longlong = cell * CELL
-        index: cython.int = self.follower.find(at)
-        if index >= 0:
-            half = self.halves[index]
+        index: cython.int = -1
+        half = self.follower.find(rows, at)
+        if half is not None:
+            index = half.index
             half.cell = cell
             self.cache[slot] = rows[at + 5]
             self.cache[slot + 1] = rows[at + 2]

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Which conversations there are: open ones by slot, ended ones for a while, and who goes first.
 
 A slot is the place of an open conversation in the lists that the hot loop indexes. It is free
@@ -6,125 +7,163 @@ Keys are a segment's addresses and ports as octets, in the order of one directio
 Python's keyed hash stands between a capture and the table.
 """
 
-from __future__ import annotations
+from operator import attrgetter
 
-from collections import OrderedDict
-from typing import NamedTuple
+import cython
 
-from .conversation import Conversation
-from .half_stream import HalfStream
-from .limits import Limits
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+else:
+    from .conversation import Conversation
+    from .half_stream import HalfStream
 
-MASK = 0xFFFFFFFF
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+
+_BY_SERIAL = attrgetter("serial")
 
 
-class Closed(NamedTuple):
-    """What is remembered of a conversation after its end; pairs by direction, -1 for unknown."""
+class Closed:
+    """What is remembered of a conversation after its end, by direction; -1 for unknown.
 
-    next_seq: tuple[int, int]
-    isn: tuple[int, int]
-    incarnation: int
-    over: bool  # it ended; otherwise it was given up and may go on
+    `over`: it ended; otherwise it was given up and may go on.
+    """
+
+    def __init__(self) -> None:
+        self.key = self.back_key = b""
 
 
 class ConversationTable:
-    """Open and recently closed conversations, bounded by `Limits`."""
+    """Open and recently closed conversations, bounded by `Limits`.
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.halves: list[HalfStream | None] = []
-        self.conversations: list[Conversation | None] = []
-        self.keys: dict[bytes, int] = {}
+    `halves` and `conversations` are by slot, `keys` has the half-stream of each key. `open` and
+    `opened` count conversations: those there are and those there ever were.
+    """
+
+    def __init__(self, limits):
+        self.near = limits.closed_near_octets
+        self.remembered = limits.closed_conversations
+        self.halves = []
+        self.conversations = []
+        self.keys = {}
         self.open = 0
         self.opened = 0
-        self._free: list[int] = []
-        self._free_next_batch: list[int] = []
-        self._closed: OrderedDict[bytes, tuple[Closed, int]] = OrderedDict()
-        self._quiet: list[tuple[int, int, Conversation]] = []
+        self._free = []
+        self._free_next_batch = []
+        self._closed = {}
+        self._ended = []
+        self._oldest = 0
+        self._quiet = []
 
-    def begin_batch(self) -> None:
+    def begin_batch(self):
         """Slots of conversations that ended in the last batch may be used again."""
+        slot: cython.Py_ssize_t
         for slot in self._free_next_batch:
             self.conversations[slot] = None
         self._free.extend(self._free_next_batch)
         self._free_next_batch.clear()
+        return 0
 
-    def free_slot(self) -> int:
+    def free_slot(self):
         """A slot that no conversation has in this batch."""
         if self._free:
             return self._free.pop()
         self.conversations.append(None)
-        self.halves.extend((None, None))
+        self.halves.append(None)
+        self.halves.append(None)
         return len(self.conversations) - 1
 
-    def add(self, slot: int, conversation: Conversation, keys: tuple[bytes, bytes]) -> None:
-        """Enter a conversation; `keys` are those of its directions."""
-        self.conversations[slot] = conversation
-        self.halves[slot * 2], self.halves[slot * 2 + 1] = conversation.halves
-        conversation.keys = keys
+    def add(self, slot, conversation):
+        """Enter a conversation."""
         conversation.serial = self.opened
-        self.keys[keys[0]] = slot * 2
-        self.keys[keys[1]] = slot * 2 + 1
+        self.conversations[slot] = conversation
+        self.halves[slot * 2] = conversation.first
+        self.halves[slot * 2 + 1] = conversation.second
+        self.keys[conversation.key] = conversation.first
+        self.keys[conversation.back_key] = conversation.second
         self.open += 1
         self.opened += 1
+        return 0
 
-    def remove(self, conversation: Conversation, over: bool) -> None:
+    def remove(self, conversation, over):
         """Take a conversation out and remember what is needed to know its stragglers."""
-        first, second = conversation.halves
-        for key in conversation.keys:
-            self.keys.pop(key, None)
-            self._closed.pop(key, None)
-        record = Closed(
-            (first.next_seq, second.next_seq),
-            (first.isn, second.isn),
-            conversation.incarnation,
-            over,
-        )
-        for direction, key in enumerate(conversation.keys):
-            self._closed[key] = (record, direction)
-        while len(self._closed) > 2 * self.limits.closed_conversations:
-            self._closed.popitem(last=False)
-        self._free_next_batch.append(first.index >> 1)
+        self.keys.pop(conversation.key, None)
+        self.keys.pop(conversation.back_key, None)
+        self._free_next_batch.append(conversation.first.index >> 1)
         self.open -= 1
+        if self.remembered > 0:
+            self._remember(conversation, self._record(), over)
+        return 0
 
-    def incarnation(self, key: bytes) -> int:
+    def _record(self):
+        """A record to be written: a new one, or that of the conversation which ended first."""
+        record: Closed
+        if len(self._ended) < self.remembered:
+            record = Closed()
+            self._ended.append(record)
+            return record
+        record = self._ended[self._oldest]
+        self._oldest = (self._oldest + 1) % self.remembered
+        if self._closed.get(record.key) is record:
+            del self._closed[record.key]
+        if self._closed.get(record.back_key) is record:
+            del self._closed[record.back_key]
+        return record
+
+    def _remember(self, conversation, record, over):
+        first: HalfStream = conversation.first
+        second: HalfStream = conversation.second
+        record.key = conversation.key
+        record.back_key = conversation.back_key
+        record.next_seq, record.back_next_seq = first.next_seq, second.next_seq
+        record.isn, record.back_isn = first.isn, second.isn
+        record.incarnation = conversation.incarnation
+        record.over = over
+        self._closed[record.key] = record
+        self._closed[record.back_key] = record
+        return 0
+
+    def incarnation(self, key):
         """How many conversations of these endpoints are known to have been before."""
-        closed = self._closed.get(key)
-        return closed[0].incarnation + 1 if closed else 0
+        record: Closed = self._closed.get(key)
+        return 0 if record is None else record.incarnation + 1
 
-    def straggler(self, key: bytes, seq: int, syn: bool) -> bool:
+    def straggler(self, key, seq, syn):
         """Whether a segment without a conversation is a late one of a conversation that ended."""
-        closed = self._closed.get(key)
-        if closed is None or not closed[0].over:
+        record: Closed = self._closed.get(key)
+        expected: cython.longlong
+        back: cython.bint
+        if record is None or not record.over:
             return False
-        record, direction = closed
+        back = key == record.back_key
         if syn:
-            return seq == record.isn[direction]
-        expected = record.next_seq[direction]
-        near = self.limits.closed_near_octets
-        return expected >= 0 and (seq - expected + near) & MASK <= 2 * near
+            return seq == (record.back_isn if back else record.isn)
+        expected = record.back_next_seq if back else record.next_seq
+        return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
-    def least_active(self) -> Conversation:
+    def least_active(self):
         """The open conversation that has been quiet for the longest time.
 
         Sorted once and used until nobody on the list has stayed quiet since: everybody else has
         been active since it was made, so the first one left on it is the answer.
         """
+        conversation: Conversation
         while True:
             while self._quiet:
                 activity, _, conversation = self._quiet.pop()
-                if conversation.halves[0].open and conversation.last_half.activity == activity:
+                if conversation.first.open and conversation.last_half().activity == activity:
                     return conversation
-            self._quiet = sorted(
-                (
-                    (conversation.last_half.activity, conversation.serial, conversation)
-                    for conversation in self.conversations
-                    if conversation is not None and conversation.halves[0].open
-                ),
-                reverse=True,
-            )
+            for conversation in self.all_open():
+                activity = conversation.last_half().activity
+                self._quiet.append((activity, conversation.serial, conversation))
+            self._quiet.sort(reverse=True)
 
-    def all_open(self) -> list[Conversation]:
+    def all_open(self):
         """Open conversations in the order in which they were opened."""
-        found = [c for c in self.conversations if c is not None and c.halves[0].open]
-        return sorted(found, key=lambda conversation: conversation.serial)
+        conversation: Conversation
+        found = []
+        for conversation in self.conversations:
+            if conversation is not None and conversation.first.open:
+                found.append(conversation)
+        found.sort(key=_BY_SERIAL)
+        return found

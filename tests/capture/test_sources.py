@@ -83,6 +83,24 @@ def test_any_block_size(block_octets: int, tmp_path: Path) -> None:
     assert build.rows(open_capture(path, block_octets=block_octets)) == build.PCAPNG_ROWS
 
 
+def test_blocks_of_a_file_begin_with_a_record(tmp_path: Path) -> None:
+    """What is left of a record is read again, which costs less than to join blocks."""
+    path = tmp_path / "capture"
+    path.write_bytes(build.pcap(packets=100))
+    batches = list(open_capture(path, block_octets=1000))
+    assert [batch.start[0] for batch in batches] == [40] + [16] * (len(batches) - 1)
+    assert {len(batch.octets) for batch in batches[:-1]} == {1000}
+    assert sum(map(len, batches)) == 100
+
+
+def test_a_record_larger_than_a_block(tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    records = [build.pcap_record("<", 1, n, bytes(size)) for n, size in enumerate((10, 5000, 20))]
+    path.write_bytes(build.pcap_header() + b"".join(records))
+    batches = list(open_capture(path, block_octets=100))
+    assert [size for batch in batches for size in batch.captured] == [10, 5000, 20]
+
+
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import tracemalloc
 
 import pytest
 
@@ -16,6 +17,52 @@ from tests.encoder import HEARTBEAT_FRAME, body, frame, header
 NAMES = {row.code: row.name for row in FRAME_TYPES}
 USUAL = (1, 2, 3, 8)
 UNUSUAL = (4, 5, 6, 7, 9, 10)
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"AM",
+        OPENING[:-5],
+        OPENING + publish()[:30],
+        OPENING + frame(11, 1, b"") + bytes(99),
+        OPENING + body(5, b"orphan")[:-4],
+        b"GET / HTTP/1.1\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("missing", [0, 1000])
+def test_a_connection_begins_afresh(octets: bytes, missing: int) -> None:
+    """However the ones before it ended: their half-streams are used again."""
+    alone = Feeder().data(CLIENT, OPENING + HEARTBEAT_FRAME).finish()
+    feeder = Feeder()
+    feeder.data(CLIENT, octets)
+    if missing:
+        feeder.gap(CLIENT, missing).gap(SERVER, missing)
+    feeder.decoder.close(0)
+    feeder.decoder.take()
+    feeder.log.take()
+    feeder.decoder.open(0, Talk())
+    done = feeder.data(CLIENT, OPENING + HEARTBEAT_FRAME).finish()
+    assert done.codes == alone.codes
+    assert frames(done) == frames(alone)
+
+
+def test_large_buffers_are_not_kept() -> None:
+    begun = OPENING + frame(1, 1, b"\0\x3c\0\x50" + bytes(1_000_000))[:-1]
+    feeder = Feeder(*[Talk()] * 20)
+    for slot in range(20):
+        feeder.data(CLIENT, begun, slot=slot)
+    tracemalloc.start()
+    try:
+        for slot in range(20):
+            feeder.decoder.close(slot)
+            feeder.decoder.open(slot, Talk())
+            feeder.data(CLIENT, begun, slot=slot)
+        for slot in range(20):
+            feeder.decoder.close(slot)
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("kind", [*range(11), 11, 66, 255])

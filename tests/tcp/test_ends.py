@@ -29,6 +29,28 @@ def test_closed_without_the_last_acknowledgement() -> None:
     assert result.conversations[0][8] == 7
 
 
+def test_ends_without_the_last_acknowledgement_come_in_order() -> None:
+    talks = [Talk(ports=(port, 5672)).hands().goodbye() for port in (1, 2, 3)]
+    clock = 1000 * MILLISECOND
+    packets = [packet for talk in talks for packet in talk.packets[:-1]]
+    packets = [packet._replace(ts_ns=clock + n) for n, packet in enumerate(packets)]
+    packets[-1] = packets[-1]._replace(ts_ns=1)  # the last one's clock is the earliest
+    late = spoken(port=4).packets[0]._replace(ts_ns=3 * clock)
+    result = alike_in_any_batches([*packets, late])
+    closed = [event.a[-1] for event in result.events if event.kind == "close"]
+    assert closed == ["3", "1", "2", "4"]
+
+
+def test_ends_that_are_waited_for_do_not_pile_up() -> None:
+    """One that stays open is before thousands that did not have to wait to the end."""
+    first = Talk(ports=(1, 5672)).hands().goodbye().packets[:-1]
+    many = [Talk(ports=(port, 5672)).hands().goodbye() for port in range(2, 4000)]
+    packets = [*first, *(packet for talk in many for packet in talk.packets)]
+    result = run([packet._replace(ts_ns=1) for packet in packets])
+    closed = [event.a for event in result.events if event.kind == "close"]
+    assert closed == [*(f"10.0.0.1:{port}" for port in range(2, 4000)), "10.0.0.1:1"]
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_reset(side: int) -> None:
     talk = spoken()

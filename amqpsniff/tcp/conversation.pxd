@@ -1,0 +1,16 @@
+from amqpsniff.tcp.half_stream cimport HalfStream
+
+cdef class Conversation:
+    cdef HalfStream first, second
+    cdef int version, a_port, b_port
+    cdef long long a_high, a_low, b_high, b_low, first_isn
+    cdef readonly bint syn_seen
+    cdef readonly long long incarnation, first_packet_number, start_ns, serial
+    cdef readonly object ended, ended_by
+    cdef bytes key, back_key
+    cdef bint lingers
+    cdef dict findings_made
+    cdef str name
+    cdef int take_ends(self, long long[::1] rows, long long at, bint turned) except? -1
+    cdef str _name(self)
+    cdef HalfStream last_half(self)

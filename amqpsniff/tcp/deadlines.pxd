@@ -1,0 +1,16 @@
+from amqpsniff.tcp.half_stream cimport HalfStream
+
+cdef class Deadlines:
+    cdef list heap
+    cdef object queue
+    cdef long long last_ns, made, next_ns
+    cdef int clear(self) except? -1
+    cdef bint any(self) except? -1
+    cdef int add(self, HalfStream half, long long deadline_ns, long long conversations) except? -1
+    cdef int linger(self, HalfStream half, long long conversations) except? -1
+    cdef HalfStream take(self)
+    cdef HalfStream _first(self)
+    cdef long long _earliest(self) except? -2
+    cdef int _clean_heap(self) except? -1
+    cdef int _forget_closed(self) except? -1
+    cdef int _clean_queue(self) except? -1

@@ -1,0 +1,23 @@
+from amqpsniff.tcp.conversation cimport Conversation
+
+cdef class Closed:
+    cdef bytes key, back_key
+    cdef long long next_seq, back_next_seq, isn, back_isn, incarnation
+    cdef bint over
+
+cdef class ConversationTable:
+    cdef readonly list halves, conversations
+    cdef dict keys, _closed
+    cdef readonly long long open, opened
+    cdef long long near, remembered, _oldest
+    cdef list _free, _free_next_batch, _ended, _quiet
+    cpdef int begin_batch(self) except? -1
+    cdef long long free_slot(self) except? -1
+    cdef int add(self, long long slot, Conversation conversation) except? -1
+    cdef int remove(self, Conversation conversation, bint over) except? -1
+    cdef Closed _record(self)
+    cdef int _remember(self, Conversation conversation, Closed record, bint over) except? -1
+    cdef long long incarnation(self, bytes key) except? -1
+    cdef bint straggler(self, bytes key, long long seq, bint syn) except? -1
+    cdef Conversation least_active(self)
+    cdef list all_open(self)
