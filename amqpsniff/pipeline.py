@@ -141,9 +141,12 @@ class Pipeline:
         """The decoder's columns since the last `take`; see `amqpsniff.tables.batches`."""
         return self.decoder.take()
 
-    def findings(self) -> list[Finding]:
-        """What was found so far, in order; they are given once."""
-        return self.log.take()
+    def findings(self, others: Iterable[Finding] = ()) -> list[Finding]:
+        """What was found so far, in order; they are given once.
+
+        `others`, those that reading the captures gave, can be causes of what is given.
+        """
+        return self.log.take(others)
 
     def _count(self, packets: PacketBatch) -> None:
         totals = self.totals

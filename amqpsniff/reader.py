@@ -214,7 +214,7 @@ class Capture:
                     yield from _made(makers, pipeline)
             pipeline.finish()
             yield from _made(makers, pipeline)
-            self.found = [*packets.findings, *pipeline.findings()]
+            self.found = [*packets.findings, *pipeline.findings(packets.findings)]
         for maker in makers:
             if maker.table == "findings":
                 yield maker.table, maker.make(self.found)
