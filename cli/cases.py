@@ -1,0 +1,111 @@
+"""Findings folded for reading: what came of the same cause in many places is one case.
+
+A finding's place in the tree is the path of codes from what began it to itself. Findings with the
+same path, on however many connections, are the places of one case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from amqpsniff.findings import SEVERITIES
+
+Row = dict[str, Any]
+"""A row of the findings table."""
+
+
+@dataclass
+class Case:
+    """One finding in all its places.
+
+    Attributes:
+        code: Of the finding.
+        rows: One for each place, in the order of time.
+        consequences: Cases that this one brought about, important ones first.
+    """
+
+    code: str
+    rows: list[Row] = field(default_factory=list)
+    consequences: list[Case] = field(default_factory=list)
+
+    @property
+    def first(self) -> Row:
+        """The row that was seen first."""
+        return self.rows[0]
+
+    @property
+    def count(self) -> int:
+        """How often it was seen, in all places together."""
+        return sum(row["count"] for row in self.rows)
+
+    @property
+    def severity(self) -> str:
+        """The severity of the finding itself."""
+        return str(self.first["severity"])
+
+    def walk(self) -> Iterator[Case]:
+        """This case and all that came of it."""
+        yield self
+        for case in self.consequences:
+            yield from case.walk()
+
+
+def rank(severity: str) -> int:
+    """How bad a severity is, from 0."""
+    return SEVERITIES.index(severity)
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows by importance: severity, then how sure they are, then time."""
+    return sorted(rows, key=lambda row: (-rank(row["severity"]), row["grade"], row["ts_ns"] or 0))
+
+
+def cases(rows: Iterable[Row]) -> list[Case]:
+    """The cases that stand for themselves, the one with the worst in it first."""
+    listed = sorted(rows, key=lambda row: (row["ts_ns"] or 0, row["cause_code"] is not None))
+    by_path: dict[tuple[str, ...], Case] = {}
+    roots: list[Case] = []
+    for row, path in zip(listed, _Causes(listed).paths, strict=True):
+        case = by_path.get(path)
+        if case is None:
+            case = by_path[path] = Case(row["code"])
+            (by_path[path[:-1]].consequences if len(path) > 1 else roots).append(case)
+        case.rows.append(row)
+    for case in by_path.values():
+        case.consequences.sort(key=_importance)
+    return sorted(roots, key=_importance)
+
+
+def _importance(case: Case) -> tuple[int, str, int]:
+    worst = max(rank(one.severity) for one in case.walk())
+    return -worst, case.first["grade"], case.first["ts_ns"] or 0
+
+
+class _Causes:
+    """Finds the row that another names as its cause.
+
+    `rows` are in the order of time. A cause comes before what it brought about, so that no row can
+    be its own cause by a detour.
+    """
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        self.paths = [self._path(row) for row in rows]
+
+    def _path(self, row: Row) -> tuple[str, ...]:
+        """Codes from what began it to the row itself."""
+        path: tuple[str, ...] = (row["code"],)
+        if row["cause_code"] is not None:
+            keys = _keys(row["cause_code"], row, row["cause_packet_number"])
+            path = next((self._rows[key] for key in keys if key in self._rows), ()) + path
+        for key in _keys(row["code"], row, row["packet_number"]):
+            self._rows.setdefault(key, path)
+        return path
+
+
+def _keys(code: str, row: Row, packet_number: int | None) -> Iterator[tuple[Any, ...]]:
+    """By what a cause is found: packet and connection, then packet and capture."""
+    yield code, row["connection_id"], packet_number
+    yield code, row["capture"], packet_number
