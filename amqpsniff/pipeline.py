@@ -114,6 +114,7 @@ class Pipeline:
             tables=frozenset(tables),
         )
         self.capture: str | None = None
+        self._several = False
 
     @property
     def ready(self) -> bool:
@@ -124,6 +125,7 @@ class Pipeline:
     def feed(self, packets: PacketBatch) -> None:
         """Decode a batch of packets."""
         self._count(packets)
+        self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
         self._decode(self.reassembler.feed(packets))
 
@@ -135,7 +137,8 @@ class Pipeline:
         counters = self.totals.counters = dict(self.reassembler.counters)
         if counters.get("cut"):
             detail = f"{counters['cut']} segments of {counters['segments']}"
-            self.log.add(Finding("packets-cut", detail, self.capture))
+            capture = None if self._several else self.capture
+            self.log.add(Finding("packets-cut", detail, capture))
 
     def take(self) -> Any:
         """The decoder's columns since the last `take`; see `amqpsniff.tables.batches`."""

@@ -40,11 +40,6 @@ class Case:
         """How often it was seen, in all places together."""
         return sum(row["count"] for row in self.rows)
 
-    @property
-    def severity(self) -> str:
-        """The severity of the finding itself."""
-        return str(self.first["severity"])
-
     def walk(self) -> Iterator[Case]:
         """This case and all that came of it."""
         yield self
@@ -79,7 +74,7 @@ def cases(rows: Iterable[Row]) -> list[Case]:
 
 
 def _importance(case: Case) -> tuple[int, str, int]:
-    worst = max(rank(one.severity) for one in case.walk())
+    worst = max(rank(one.first["severity"]) for one in case.walk())
     return -worst, case.first["grade"], case.first["ts_ns"] or 0
 
 
@@ -91,21 +86,25 @@ class _Causes:
     """
 
     def __init__(self, rows: list[Row]) -> None:
-        self._rows: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        # by code, connection or capture (null for all of them), and packet
+        self._paths: dict[tuple[Any, ...], tuple[str, ...]] = {}
         self.paths = [self._path(row) for row in rows]
 
     def _path(self, row: Row) -> tuple[str, ...]:
         """Codes from what began it to the row itself."""
         path: tuple[str, ...] = (row["code"],)
-        if row["cause_code"] is not None:
-            keys = _keys(row["cause_code"], row, row["cause_packet_number"])
-            path = next((self._rows[key] for key in keys if key in self._rows), ()) + path
-        for key in _keys(row["code"], row, row["packet_number"]):
-            self._rows.setdefault(key, path)
+        code, packet_number = row["cause_code"], row["cause_packet_number"]
+        if code is not None:
+            places = (row["connection_id"], row["capture"], None)
+            keys: list[tuple[Any, ...]] = [(code, place, packet_number) for place in places]
+            keys.append((code, row["connection_id"]))  # a case of it that is not the first
+            path = next((self._paths[key] for key in keys if key in self._paths), ()) + path
+        self._remember(row, path)
         return path
 
-
-def _keys(code: str, row: Row, packet_number: int | None) -> Iterator[tuple[Any, ...]]:
-    """By what a cause is found: packet and connection, then packet and capture."""
-    yield code, row["connection_id"], packet_number
-    yield code, row["capture"], packet_number
+    def _remember(self, row: Row, path: tuple[str, ...]) -> None:
+        code, connection = row["code"], row["connection_id"]
+        if connection is not None:
+            self._paths.setdefault((code, connection, row["packet_number"]), path)
+            self._paths.setdefault((code, connection), path)
+        self._paths.setdefault((code, row["capture"], row["packet_number"]), path)

@@ -67,8 +67,9 @@ def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:
 
 
 def _around(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
-    """The places where a cause may be, nearest first: the connection, then the capture."""
+    """The places where a cause may be, nearest first: connection, capture, all captures."""
     where, channel = finding.connection_id, finding.channel
     if where is not None:
         yield [(where, channel), (where, 0)] if channel else [(where, None)]
     yield [(finding.capture,)]
+    yield [(None,)]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "?"
 NONE = "-"
+WIDE = 100
+"""Columns from which on places are a table."""
 LEAST_WIDTH = 40
 """Columns that a consequence is given, however deep it is."""
 
@@ -66,10 +68,13 @@ class Diagnosis:
             "  ",
             (kind.code, "name"),
         )
-        yield Padding(self._where(case, width), (0, 0, 0, INDENT))
+        wide = width >= WIDE and any(row["connection_id"] for row in case.rows)
+        where = self._table(case, width) if wide else self._lines(case)
+        yield Padding(where, (0, 0, 0, INDENT))
         more = len(case.rows) - self._places
         if more > 0:
-            yield Padding(Text(f"and {plural(more, 'more place')}", "key"), (0, 0, 0, INDENT))
+            rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
+            yield Padding(Text(rest, "key"), (0, 0, 0, INDENT))
         facts = labelled(
             ("likely cause", "" if depth else _elsewhere(case.first)),
             ("what to do", kind.advice),
@@ -77,7 +82,22 @@ class Diagnosis:
         )
         yield Padding(facts, (0, 0, 0, INDENT))
 
-    def _where(self, case: Case, width: int) -> Any:
+    def _lines(self, case: Case) -> Any:
+        """The places as text: what a narrow terminal has no columns for."""
+        lines = []
+        for row in case.rows[: self._places]:
+            parts = [f"packet {self._packet(row)}"] if row["packet_number"] is not None else []
+            parts += [ends] if (ends := _ends(row)) != NONE else []
+            if row["channel"] is not None:
+                parts.append(f"channel {row['channel']}")
+            if row["count"] > 1:
+                parts.append(plural(row["count"], "time"))
+            lines.append(Text(", ".join(parts), "key"))
+            lines.append(Text(harmless(row["detail"] or "")))
+        return Text("\n").join(line for line in lines if line)
+
+    def _table(self, case: Case, width: int) -> Any:
+        """The places in columns."""
         grid = Grid(">packets|?>seconds|>times|*client → server|>channel|~detail")
         for row in case.rows[: self._places]:
             grid.add(

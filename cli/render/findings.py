@@ -14,6 +14,8 @@ from amqpsniff.findings import GRADES, SUBJECTS
 from .grid import Grid
 
 INDENT = 2
+PROSE = 88
+"""Columns of a text at most, however wide the terminal: longer lines are hard to read."""
 
 
 def listing(kinds: Sequence[Any], width: int) -> Iterator[Any]:
@@ -53,7 +55,7 @@ def labelled(*rows: tuple[str, str]) -> Table:
     """Texts with a label before each; those that are empty are left out."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="key", no_wrap=True)
-    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", max_width=PROSE)
     for label, text in rows:
         if text:
             table.add_row(label, Text(text))
