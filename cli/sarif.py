@@ -7,7 +7,6 @@ artifact, a connection and a channel are logical locations.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from amqpsniff.findings import KINDS
 
 from .cases import Row
 from .explain import described
+from .rows import standard_output
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -27,8 +27,8 @@ LEVELS = {"info": "note", "warning": "warning", "error": "error"}
 
 def write(rows: Sequence[Row], captures: Sequence[str], exit_code: int) -> None:
     """Write a log of one run to standard output."""
-    json.dump(log(rows, captures, exit_code), sys.stdout, indent=2)
-    sys.stdout.write("\n")
+    text = json.dumps(log(rows, captures, exit_code), indent=2)
+    standard_output().write(f"{text}\n".encode())
 
 
 def log(rows: Sequence[Row], captures: Sequence[str], exit_code: int = 0) -> dict[str, Any]:
