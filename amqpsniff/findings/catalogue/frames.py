@@ -23,8 +23,9 @@ FRAMES = (
          "RabbitMQ answers 501 unknown_frame; update the client."),
     Kind("frame-too-large", "error", "A",
          "A frame is larger than the negotiated frame-max",
-         "Its size is above frame-max of tune-ok less the 8 octets around the payload. RabbitMQ "
-         "closes with 501 frame_too_large.",
+         "Its payload is larger than frame-max of tune-ok; RabbitMQ closes with 501 "
+         "frame_too_large. A method or content header of more than 1 MiB is reported whatever "
+         "frame-max is.",
          "The client must split bodies at frame-max minus 8 octets. A content header is never "
          "split: if it is the one, make the headers smaller (long exception texts, x-death), or "
          "raise frame-max on both sides.",

@@ -23,7 +23,7 @@ HANDSHAKE = (
          "Compare with the versions the broker offers; it answers with its own header."),
     Kind("protocol-not-decoded", "warning", "A",
          "The connection speaks a protocol not decoded here",
-         "Its protocol header is that of AMQP 1.0 or 0-10.",
+         "Its protocol header is that of AMQP 1.0, of 0-10 or of a relative of AMQP.",
          "Only AMQP 0-8, 0-9 and 0-9-1 are decoded; Wireshark decodes AMQP 1.0."),
     Kind("connection-silent", "info", "A",
          "A TCP connection was opened and closed without speaking AMQP",

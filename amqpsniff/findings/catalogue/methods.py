@@ -60,7 +60,7 @@ METHODS = (
          "Clients differ in which of the values they use; set each header once."),
     Kind("text-not-utf8", "warning", "A",
          "A short string is not valid UTF-8",
-         "A name, key or property has octets that are not UTF-8, or a zero octet.",
+         "A name, key or property has octets that are not UTF-8.",
          "RabbitMQ answers 501; let the client encode names as UTF-8."),
     Kind("timestamp-milliseconds", "info", "A",
          "A timestamp looks like milliseconds, not seconds",
