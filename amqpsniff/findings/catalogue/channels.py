@@ -2,6 +2,8 @@
 
 from amqpsniff.findings.kind import Kind
 
+from .ends import CHANNEL_ENDS
+
 CHANNELS = (
     Kind("channel-zero-misused", "error", "A",
          "Channel 0 was used for something else, or another channel for the connection",
@@ -16,7 +18,7 @@ CHANNELS = (
          "code.",
          "What a client sent before it learned of the broker's close is legal: see "
          "publishes-discarded.",
-         ("channel-closed-by-broker",)),
+         CHANNEL_ENDS),
     Kind("channel-opened-twice", "error", "B",
          "A channel that is open was opened again",
          "A second channel.open on the same channel number without a close between them. RabbitMQ "

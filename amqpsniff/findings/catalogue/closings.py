@@ -2,6 +2,8 @@
 
 from amqpsniff.findings.kind import Kind
 
+from .ends import CHANNEL_ENDS
+
 _FRAMING = (
     "frame-end-wrong", "frame-type-unknown", "frame-type-unusual", "frame-too-large",
     "heartbeat-malformed", "method-unknown", "method-wrong-direction", "arguments-truncated",
@@ -45,9 +47,7 @@ CLOSINGS = (
          "They are lost unless published again. Use publisher confirms, and publish again "
          "whatever was not confirmed.",
          "Far from the broker the order in the capture is that of the capturing point.",
-         ("channel-closed-by-broker", "declaration-mismatch", "acknowledgement-invalid",
-          "acknowledgement-timeout", "message-too-large", "exclusive-queue-locked",
-          "user-id-refused")),
+         CHANNEL_ENDS),
     Kind("connection-forced-closed", "warning", "A",
          "The broker closed a connection by order",
          "connection.close 320 CONNECTION_FORCED; the text has the reason: an operator's, a "

@@ -2,6 +2,8 @@
 
 from amqpsniff.findings.kind import Kind
 
+from .ends import CHANNEL_ENDS, CONNECTION_ENDS
+
 DELIVERY = (
     Kind("automatic-acknowledgement", "warning", "A",
          "Deliveries count as acknowledged when they are sent",
@@ -16,8 +18,7 @@ DELIVERY = (
          "Expect them twice: make handlers recognise work that is done, and look at the "
          "redelivered flag.",
          "",
-         ("disconnect-unclean", "connection-closed-by-broker", "channel-closed-by-broker",
-          "acknowledgement-timeout", "acknowledgement-invalid", "connection-forced-closed")),
+         (*CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("poison-message", "error", "B",
          "A message is delivered and put back again and again",
          "The same message (by message-id, otherwise by routing key and body) is delivered many "

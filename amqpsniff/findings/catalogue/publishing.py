@@ -2,6 +2,8 @@
 
 from amqpsniff.findings.kind import Kind
 
+from .ends import CHANNEL_ENDS, CONNECTION_ENDS
+
 PUBLISHING = (
     Kind("publishes-unprotected", "warning", "B",
          "Messages are published without confirms or transactions",
@@ -30,8 +32,7 @@ PUBLISHING = (
          "Whether they were stored is unknown: publish them again, and let consumers recognise "
          "duplicates by message-id.",
          "Confirms may lie in a hole of the capture: see tcp-gap.",
-         ("disconnect-unclean", "connection-closed-by-broker", "channel-closed-by-broker",
-          "connection-forced-closed", "connection-blocked", "broker-not-reading")),
+         (*CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("publish-repeated", "warning", "C",
          "The same message was published more than once",
          "Two publishes within a short time have the same message-id, or without one the same "

@@ -33,7 +33,7 @@ SECURITY = (
     Kind("operation-destructive", "info", "A",
          "Queues, exchanges, bindings or messages were deleted",
          "queue.delete, queue.purge, exchange.delete, queue.unbind or exchange.unbind.",
-         "See whether that user was meant to; the configure permission decides.",
+         "See whether that user was meant to, and what its permissions allow it.",
          "Migrations and tests; a client's own temporary queues."),
     Kind("resource-bomb", "error", "A",
          "A client sends what is made to exhaust a reader",
