@@ -140,6 +140,16 @@ def test_scopes_and_filters() -> None:
     assert "packets-cut" in text
 
 
+def test_what_is_said_of_several_captures_is_said_of_none_of_them() -> None:
+    out = run("diagnose", "snapped.pcap", "bunny.pcapng", "--format", "ndjson").out
+    found = [json.loads(line) for line in out.splitlines()]
+    (cut,) = (one for one in found if one["code"] == "packets-cut")
+    assert cut["capture"] is None
+    assert {one["cause_code"] for one in found if one is not cut} == {"packets-cut"}
+    lines = run("diagnose", "snapped.pcap", "bunny.pcapng").out.splitlines()
+    assert any(line.startswith("    so: info  Arguments of methods") for line in lines)
+
+
 def test_one_line_when_there_is_nothing() -> None:
     text = run("diagnose", "bunny.pcapng").out
     assert text.count("\n") == 1
