@@ -66,7 +66,7 @@ def test_usage(words: str) -> None:
 
 def test_errors_say_what_to_do() -> None:
     assert "basic.publish" in run("spec", "basic.pubish").err
-    assert "did you mean frame-end-wrong?" in run("explain", "frame-ned-wrong").err
+    assert "did you mean frame-end-wrong, " in run("explain", "frame-ned-wrong").err
     assert "prefetch-unlimited" in run("diagnose", CAPTURE, "--only", "prefetch").err
     assert "amqpsniff explain" in run("explain", "qqqq").err
     assert "--frames" in run("inspect", CAPTURE, "--frame").err
