@@ -10,10 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import SEVERITIES
+from amqpsniff.findings import SEVERITIES, SUBJECTS
 
 Row = dict[str, Any]
 """A row of the findings table."""
+
+CAN_WAIT = frozenset(
+    kind.code for subject in ("efficiency", "security", "frameworks") for kind in SUBJECTS[subject]
+)
+"""What stands behind all else of its severity: it was so before anything broke."""
 
 
 @dataclass
@@ -53,8 +58,13 @@ def rank(severity: str) -> int:
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows by importance: severity, then how sure they are, then time."""
-    return sorted(rows, key=lambda row: (-rank(row["severity"]), row["grade"], row["ts_ns"] or 0))
+    """Rows by importance: severity, what can wait later, then how sure they are, then time."""
+    return sorted(rows, key=lambda row: (-rank(row["severity"]), *_order(row)))
+
+
+def _order(row: Row) -> tuple[bool, str, int]:
+    """What comes first of the same severity."""
+    return row["code"] in CAN_WAIT, row["grade"], row["ts_ns"] or 0
 
 
 def cases(rows: Iterable[Row]) -> list[Case]:
@@ -73,9 +83,9 @@ def cases(rows: Iterable[Row]) -> list[Case]:
     return sorted(roots, key=_importance)
 
 
-def _importance(case: Case) -> tuple[int, str, int]:
+def _importance(case: Case) -> tuple[int, bool, str, int]:
     worst = max(rank(one.first["severity"]) for one in case.walk())
-    return -worst, case.first["grade"], case.first["ts_ns"] or 0
+    return -worst, *_order(case.first)
 
 
 class _Causes:

@@ -72,8 +72,15 @@ def test_a_case_counts_as_much_as_the_worst_that_came_of_it() -> None:
         "heartbeat-disabled", "account-default", "connection-unnamed",
     ]  # fmt: skip
     assert [one["code"] for one in in_order(rows)] == [
-        "idle-connection-cut", "account-default", "heartbeat-disabled", "connection-unnamed",
+        "idle-connection-cut", "heartbeat-disabled", "account-default", "connection-unnamed",
     ]  # fmt: skip
+
+
+def test_what_broke_comes_before_what_was_always_so() -> None:
+    rows = [row("credentials-in-clear", 1), row("account-default", 2), row("frame-end-wrong", 9)]
+    wanted = ["frame-end-wrong", "credentials-in-clear", "account-default"]
+    assert [case.code for case in cases(rows)] == wanted
+    assert [one["code"] for one in in_order(rows)] == wanted
 
 
 def test_a_cause_of_the_whole_capture_and_of_all_captures() -> None:
