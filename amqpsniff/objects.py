@@ -198,6 +198,9 @@ class Finding(Row):
     advice: str
     count: int
     last_packet_number: int | None
+    grade: str
+    cause_code: str | None
+    cause_packet_number: int | None
 
     def __repr__(self) -> str:
         where = None if self.packet_number is None else f"#{self.packet_number}"

@@ -130,6 +130,7 @@ class Pipeline:
         self._frames_followed = 0
         self._messages_followed = 0
         self._finished = False
+        self._several = False
 
     @property
     def ready(self) -> bool:
@@ -144,6 +145,7 @@ class Pipeline:
     def feed(self, packets: PacketBatch) -> None:
         """Decode a batch of packets."""
         self._count(packets)
+        self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
         self._decode(self.reassembler.feed(packets))
 
@@ -157,7 +159,8 @@ class Pipeline:
         counters = self.totals.counters = dict(self.reassembler.counters)
         if counters.get("cut"):
             detail = f"{counters['cut']} segments of {counters['segments']}"
-            self.log.add(Finding("packets-cut", detail, self.capture))
+            capture = None if self._several else self.capture
+            self.log.add(Finding("packets-cut", detail, capture))
         for name, count in self.tracker.settler.hits.items():
             self.log.add(Finding("session-limit", f"{name}: {count} times", self.capture))
 
@@ -187,9 +190,12 @@ class Pipeline:
         connections, channels = self.tracker.take()
         return {"connections": connections, "channels": channels}
 
-    def findings(self) -> list[Finding]:
-        """What was found so far, in order; they are given once."""
-        return self.log.take()
+    def findings(self, others: Iterable[Finding] = ()) -> list[Finding]:
+        """What was found so far, in order; they are given once.
+
+        `others`, those that reading the captures gave, can be causes of what is given.
+        """
+        return self.log.take(others)
 
     def _count(self, packets: PacketBatch) -> None:
         totals = self.totals

@@ -222,7 +222,7 @@ class Capture:
             pipeline.finish()
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)
-            self.found = [*packets.findings, *pipeline.findings()]
+            self.found = [*packets.findings, *pipeline.findings(packets.findings)]
         for maker in makers:
             if maker.table == "findings":
                 yield maker.table, maker.make(self.found)

@@ -1,8 +1,8 @@
 """The console script: answers `--version` before anything heavy is imported, and ends every run.
 
-Whatever a command raises ends here, as one line on standard error and an exit code: 0 fine, 2
-usage, 3 a capture that could not be read or an output that could not be written, 130 Ctrl-C. A
-reader that closes the pipe early (`| head`) is no error.
+Whatever a command raises ends here, as one line on standard error and an exit code: 0 fine, 1
+findings that `--fail-on` asked for, 2 usage, 3 a capture that could not be read or an output that
+could not be written, 130 Ctrl-C. A reader that closes the pipe early (`| head`) is no error.
 """
 
 import gc
@@ -11,6 +11,7 @@ import sys
 
 from amqpsniff import __version__
 
+FOUND = 1
 USAGE = 2
 FAILED = 3
 INTERRUPTED = 130

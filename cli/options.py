@@ -134,7 +134,7 @@ class Rows(Scope):
             metavar="SQL",
             help="Only rows for which this expression over the columns of the table is true, such "
             "as \"method = 'basic.publish' AND exchange = 'orders'\". The table of inspect is "
-            "frames, of bodies messages.",
+            "frames, of bodies messages, of diagnose findings.",
             rich_help_panel=ROWS,
             show_default=False,
         ),

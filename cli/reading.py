@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from .options import Input
     from .selection import Selection
 
-WARNED_OF = ("capture-", "interface-", "packets-", "protocol-")
-"""How the codes of findings begin that say why something is not there: those about the files, and
-about protocols that are not decoded."""
+WARNED_OF = frozenset(
+    ("capture-truncated", "capture-damaged", "capture-unreadable", "interface-dropped",
+     "packets-cut", "protocol-header-unknown", "protocol-not-decoded")
+)  # fmt: skip
+"""Findings that say why something is not there: those about the files, and about protocols that are
+not decoded."""
 
 MOST_WARNINGS = 20
 """Warnings written: a directory of a thousand damaged files is one thing to say, not a thousand."""
@@ -28,16 +31,26 @@ MOST_WARNINGS = 20
 class Reading:
     """One pass over the captures of an `Input`.
 
+    `warned_of` are codes of findings that are said on standard error.
+
     Attributes:
         capture: The `amqpsniff.reader.Capture`.
         findings: All findings, once the pass is over.
         exit_code: 3 when a capture could not be read, else 0, once the pass is over.
     """
 
-    def __init__(self, options: Input, *, bodies: bool = False, body_sha256: bool = False) -> None:
+    def __init__(
+        self,
+        options: Input,
+        *,
+        bodies: bool = False,
+        body_sha256: bool = False,
+        warned_of: Collection[str] = WARNED_OF,
+    ) -> None:
         import amqpsniff
 
         self.options = options
+        self._warned_of = warned_of
         self.findings: list[Finding] = []
         self.exit_code = 0
         self.capture = amqpsniff.open(
@@ -84,7 +97,7 @@ class Reading:
         warnings = Counter(
             f"{one.kind.severity}: {_said(one)}"
             for one in self.findings
-            if one.code.startswith(WARNED_OF)
+            if one.code in self._warned_of
         )
         for warning, places in warnings.most_common(MOST_WARNINGS):
             complain(warning + (f" ({places} times)" if places > 1 else ""))

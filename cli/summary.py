@@ -11,6 +11,7 @@ from amqpsniff.errors import UsageError
 
 from . import times
 from .options import OUTPUT, Input, Scope, spread
+from .quality import quality
 
 if TYPE_CHECKING:
     from .digest import Digest
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json")
 TOP = 10
 """Rows of a section shown by default: what a screen holds."""
-
-QUALITY = (
-    "cut", "retransmissions", "out_of_order", "duplicates", "impossible", "not_ip", "not_tcp",
-    "malformed", "other_ports", "fragments",
-)  # fmt: skip
-"""Counters of packets and segments that say how good a capture is."""
 
 
 @spread
@@ -104,15 +99,7 @@ def report(reading: Reading, digest: Digest, top: int) -> dict[str, Any]:
         "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
         "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
         "span_ns": span_ns,
-        "quality": {
-            "gaps": totals.gaps,
-            "lost_octets": totals.lost_octets,
-            "midstream_connections": totals.midstream,
-            "foreign_conversations": totals.foreign,
-            **{name: totals.counters.get(name, 0) for name in QUALITY},
-            "retransmissions": totals.retransmissions,
-            "messages": dict(digest.statuses.most_common()),
-        },
+        "quality": quality(totals) | {"messages": dict(digest.statuses.most_common())},
         "connection_count": totals.connections,
         "connections": digest.connections.top(top),
         "clients": _clients(digest),

@@ -15,7 +15,7 @@ run amqpsniff summary pika_mix.pcap
 run amqpsniff inspect blocked.pcap --limit 12
 run amqpsniff messages aiopika_rpc.pcap --limit 8
 run amqpsniff export pika_mix.pcap --table messages --format parquet -o "$out/messages.parquet"
-run amqpsniff export lost.pcap --table findings --format ndjson
+run amqpsniff diagnose lost.pcap
 
 if command -v java >/dev/null 2>&1 && python -c 'import pyspark' 2>/dev/null; then
     run python -m amqpsniff.spark_jobs.traffic pika_mix.pcap node.pcap aiopika_rpc.pcap --rows 8

@@ -233,7 +233,7 @@ def _finding_column(findings: list[Finding], name: str, kind: pa.DataType) -> pa
     if name == "timestamp":
         times = (finding.ts_ns for finding in findings)
         values: list[Any] = [None if time is None else time // 1000 for time in times]
-    elif name in ("severity", "title", "advice"):
+    elif name in ("severity", "title", "advice", "grade"):
         values = [getattr(finding.kind, name) for finding in findings]
     else:
         values = [getattr(finding, name) for finding in findings]

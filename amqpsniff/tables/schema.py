@@ -105,7 +105,9 @@ FINDINGS: Final = _schema(
     string: connection_id client server
     int32: channel
     string: code severity title detail advice
-    int64: count last_packet_number"""
+    int64: count last_packet_number
+    string: grade cause_code
+    int64: cause_packet_number"""
 )
 
 TABLES: Final[dict[str, pa.Schema]] = {

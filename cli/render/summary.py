@@ -10,31 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from .grid import Grid
-from .text import cells, count, duration, harmless, octets, quoted
+from .quality import FLAWLESS, flaws
+from .text import cells, count, duration, harmless, octets, plural, quoted
 
 UNKNOWN = "?"
 NONE = "-"
 
 METHOD_COLUMNS = 3
-
-_ENDED_EARLY = {
-    "capture-damaged": "a file is damaged",
-    "capture-truncated": "a file is cut short",
-    "capture-unreadable": "a file could not be read",
-    "interface-dropped": "packets were dropped while capturing",
-}
-"""What is said of a capture's quality for a finding."""
-
-_QUALITY = (
-    ("lost_octets", "{gaps} with {lost_octets} lost", "gap"),
-    ("cut", "{} cut by the snap length", "packet"),
-    ("retransmissions", "{} sent again", "segment"),
-    ("out_of_order", "{} out of order", "segment"),
-    ("duplicates", "{} captured twice", "packet"),
-    ("impossible", "{} outside the window", "segment"),
-    ("malformed", "{} with broken headers", "packet"),
-)
-"""What is said of a capture's quality where the number is not zero."""
 
 
 def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
@@ -64,7 +46,7 @@ def _facts(result: dict[str, Any]) -> Table:
     table.add_column(overflow="fold")
     names = [harmless(name) for name in result["captures"]]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    packets = _plural(result["packets"], "packet")
+    packets = plural(result["packets"], "packet")
     if result["span_ns"] is not None:
         packets += f" in {duration(result['span_ns'])}"
     table.add_row("capture" if len(names) == 1 else "captures", Text(shown))
@@ -81,44 +63,25 @@ def _facts(result: dict[str, Any]) -> Table:
 def _traffic(result: dict[str, Any]) -> str:
     quality = result["quality"]
     frames = sum(result["frames"].values())
-    parts = [_plural(result["connection_count"], "AMQP connection")]
+    parts = [plural(result["connection_count"], "AMQP connection")]
     if quality["midstream_connections"]:
         began = quality["midstream_connections"]
         parts[0] += f" ({count(began)} of them began before the capture)"
     heartbeats = result["frames"].get("heartbeat", 0)
     parts.append(
-        _plural(frames, "frame") + (f", {count(heartbeats)} heartbeats" if heartbeats else "")
+        plural(frames, "frame") + (f", {count(heartbeats)} heartbeats" if heartbeats else "")
     )
     if quality["foreign_conversations"]:
-        parts.append(f"{_plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
+        parts.append(f"{plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
     other = sum(quality[name] for name in ("not_ip", "not_tcp", "other_ports"))
     if other:
-        parts.append(f"{_plural(other, 'packet')} not looked at: no TCP, or another port")
+        parts.append(f"{plural(other, 'packet')} not looked at: no TCP, or another port")
     return " · ".join(parts)
 
 
 def _quality(result: dict[str, Any]) -> Text:
-    quality = result["quality"]
-    ended = {one["code"] for one in result["findings"]} & set(_ENDED_EARLY)
-    parts = [_ENDED_EARLY[code] for code in sorted(ended)]
-    for name, text, noun in _QUALITY:
-        if not quality[name]:
-            continue
-        if name == "lost_octets":
-            gaps = _plural(quality["gaps"], noun)
-            parts.append(text.format(gaps=gaps, lost_octets=octets(quality[name])))
-        else:
-            parts.append(text.format(_plural(quality[name], noun)))
-    for name in ("truncated", "incomplete"):
-        if quality["messages"].get(name):
-            parts.append(f"{_plural(quality['messages'][name], 'message')} {name}")
-    if not parts:
-        return Text("nothing missing")
-    return Text(" · ".join(parts), style="warning")
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+    parts = flaws(result["quality"], {one["code"] for one in result["findings"]})
+    return Text(" · ".join(parts), style="warning") if parts else Text(FLAWLESS)
 
 
 def _connections_title(result: dict[str, Any]) -> str:

@@ -70,6 +70,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def plural(number: int, noun: str) -> str:
+    """A number with a noun: `1 packet`, `2,000 packets`."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def octets(number: float) -> str:
     """A number of octets: `241 B`, `24.1 kB`, `3.20 GB`; prefixes are powers of 1000."""
     return f"{scaled(number)}B"

@@ -37,6 +37,11 @@ USAGE = {
     "an expression that is no condition": f"inspect {CAPTURE} --where method",
     "an expression that fails on a value": f"inspect {CAPTURE} --where cast(method\tas\tint)=1",
     "a method that is not there": "spec basic.pubish",
+    "a code that is not there": "explain frame-end",
+    "a format that explain has not": "explain frame-end-wrong --format sarif",
+    "a severity that is not there": f"diagnose {CAPTURE} --fail-on critical",
+    "a code among others that is not there": f"diagnose {CAPTURE} --only not-amqp,x",
+    "a format of diagnoses that is not there": f"diagnose {CAPTURE} --format xml",
     "a dialect without the method": "spec confirm --dialect 0-8",
     "a directory as file": f"export {CAPTURE} -t frames -o . --format csv",
     "a directory that is not empty": f"bodies {CAPTURE} -o .",
@@ -61,13 +66,16 @@ def test_usage(words: str) -> None:
 
 def test_errors_say_what_to_do() -> None:
     assert "basic.publish" in run("spec", "basic.pubish").err
+    assert "did you mean frame-end-wrong, " in run("explain", "frame-ned-wrong").err
+    assert "prefetch-unlimited" in run("diagnose", CAPTURE, "--only", "prefetch").err
+    assert "amqpsniff explain" in run("explain", "qqqq").err
     assert "--frames" in run("inspect", CAPTURE, "--frame").err
     assert "routing_key" in run("inspect", CAPTURE, "--where", "rk = 'a'").err
     assert "amqpsniff inspect --help" in run("inspect").err
     assert "ndjson, csv" in run("messages", CAPTURE, "--format", "x").err
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "spec"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("spec", "explain")])
 def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
     more = {"export": ["-t", "frames"], "bodies": ["-o", str(tmp_path / "new")]}.get(command, [])
     for name in ("README.md", "nowhere.pcap"):
@@ -100,7 +108,9 @@ def test_nothing_to_show_is_said() -> None:
     assert run("messages", CAPTURE, "--channel", "77", "-q") == (0, "", "")
 
 
-@pytest.mark.parametrize("words", ["inspect", "messages", "summary", "export -t frames"])
+@pytest.mark.parametrize(
+    "words", ["inspect", "messages", "summary", "diagnose", "export -t frames"]
+)
 def test_a_full_disk(words: str) -> None:
     command, *more = words.split()
     result = process(command, CAPTURE, *more, shell="> /dev/full")

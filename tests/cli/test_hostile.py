@@ -95,6 +95,16 @@ def test_text_in_a_pipe_is_harmless_too(words: str, hostile: Path) -> None:
     assert "\\x1b[2J" in result.out
 
 
+@pytest.mark.parametrize("form", ["text", "ndjson", "sarif"])
+def test_findings_do_not_steer_terminals(form: str, hostile: Path) -> None:
+    hostile.write_bytes(hostile.read_bytes()[:-1])
+    for columns in (80, 400):
+        result = on_terminal("diagnose", hostile, "--format", form, columns=columns)
+        assert result.code == 0
+        assert all(one.isprintable() or one == "\n" for one in result.out)
+        assert "capture-truncated" in result.out
+
+
 def test_errors_are_harmless() -> None:
     assert "\x1b" not in run("inspect", "\x1b[2Jx.pcap").err
     assert "\x1b" not in run("inspect", "bunny.pcapng", "--where", "\x1b[2J").err

@@ -27,6 +27,12 @@ PIPED = {
     "summary": "summary pika_mix.pcap",
     "summary-lost": "summary lost.pcap",
     "summary-several": "summary node.pcap kombu.pcap.gz --top 3",
+    "diagnose": "diagnose lost.pcap midstream.pcap",
+    "diagnose-nothing": "diagnose bunny.pcapng",
+    "diagnose-consequences": "diagnose snapped.pcap --places 5",
+    "explain": "explain",
+    "explain-code": "explain connection-closed-by-broker",
+    "explain-subject": "explain handshake",
     "spec-method": "spec basic.publish",
     "spec-class": "spec queue --dialect 0-9-1",
     "spec-id": "spec 10/60",
@@ -42,6 +48,9 @@ ON_TERMINALS = {
     "messages": "messages pika_mix.pcap --limit 5 --body",
     "summary": "summary pika_mix.pcap",
     "summary-midstream": "summary midstream.pcap",
+    "diagnose": "diagnose snapped.pcap lost.pcap midstream.pcap",
+    "explain": "explain delivery",
+    "explain-code": "explain disconnect-unclean",
     "spec-class": "spec basic",
 }
 

@@ -91,7 +91,7 @@ def test_findings_have_the_catalogue_s_words_and_nulls_where_nothing_is_known() 
     assert first["title"] == bare.kind.title
     assert [name for name, value in first.items() if value is None] == [
         *("capture", "packet_number", "ts_ns", "timestamp", "connection_id", "client", "server"),
-        *("channel", "last_packet_number"),
+        *("channel", "last_packet_number", "cause_code", "cause_packet_number"),
     ]
     assert (second["channel"], second["count"], second["last_packet_number"]) == (7, 9, 12)
     assert second["timestamp"].microsecond == 5

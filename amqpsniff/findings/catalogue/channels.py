@@ -1,0 +1,70 @@
+"""Findings about the use of connections and channels against the protocol's order."""
+
+from amqpsniff.findings.kind import Kind
+
+from .ends import CHANNEL_ENDS
+
+CHANNELS = (
+    Kind("channel-zero-misused", "error", "A",
+         "Channel 0 was used for something else, or another channel for the connection",
+         "A method of a class other than connection, or a content, on channel 0; or a connection "
+         "method on another channel. RabbitMQ answers 503, 504 or 505.",
+         "The client's library is at fault; the whole connection closes, with all its channels."),
+    Kind("channel-not-open", "error", "B",
+         "A method was sent on a channel that is not open",
+         "No channel.open came before it on this channel, or the channel was closed. RabbitMQ "
+         "answers 504 \"expected 'channel.open'\".",
+         "Do not go on using a channel after an error closed it; open a new one in the recovery "
+         "code.",
+         "What a client sent before it learned of the broker's close is legal: see "
+         "publishes-discarded.",
+         CHANNEL_ENDS),
+    Kind("channel-opened-twice", "error", "B",
+         "A channel that is open was opened again",
+         "A second channel.open on the same channel number without a close between them. RabbitMQ "
+         "answers 504 \"second 'channel.open' seen\".",
+         "Two parts of the client hand out the same channel number: give each connection one "
+         "owner."),
+    Kind("channel-mode-mixed", "error", "A",
+         "Transactions and publisher confirms were mixed on a channel",
+         "tx.select on a channel in confirm mode, confirm.select on a transactional one, or a "
+         "commit without tx.select. RabbitMQ closes the channel with 406.",
+         "Use one mode per channel."),
+    Kind("acknowledgement-invalid", "error", "B",
+         "A delivery was acknowledged that is not outstanding on the channel",
+         "An ack, nack or reject names a delivery tag that was settled already, was delivered on "
+         "another channel, needs no acknowledgement, or was never delivered. RabbitMQ closes the "
+         "channel with 406 \"unknown delivery tag\".",
+         "Settle each delivery once, on the channel that delivered it, and not at all with "
+         "no-ack; look for a framework that acknowledges by itself besides the handler.",
+         "",
+         ("acknowledgement-stale", "automatic-acknowledgement")),
+    Kind("acknowledgement-stale", "error", "B",
+         "A delivery was acknowledged on a channel opened after it",
+         "The tag is higher than any delivered since the channel was opened, and the channel or "
+         "connection before it had that tag outstanding.",
+         "Throw work in progress away when its channel is lost: the broker delivers it again, "
+         "marked redelivered."),
+    Kind("traffic-after-close", "warning", "B",
+         "A side went on sending after it closed the connection",
+         "After connection.close a side may send nothing but close-ok; this one did, or TCP was "
+         "closed without close-ok.",
+         "A flaw in the client's shutdown; harmless by itself, but errors logged then may hide "
+         "the reason of the close.",
+         "The other side may still send what it sent before it saw the close."),
+    Kind("publish-while-blocked", "warning", "B",
+         "A client went on publishing on a blocked connection",
+         "basic.publish between connection.blocked and connection.unblocked, later than a round "
+         "trip after the first.",
+         "Stop or fail publishing in the client's handler of connection.blocked (pika: "
+         "blocked_connection_timeout); what is sent now waits in buffers.",
+         "What was under way within one round trip is not meant.",
+         ("connection-blocked",)),
+    Kind("prefetch-exceeded", "warning", "C",
+         "The broker delivered more than the prefetch count allows",
+         "Unacknowledged deliveries of a consumer stay above its prefetch count for longer than a "
+         "round trip.",
+         "Check where basic.qos is called and with which `global`: in RabbitMQ the count holds "
+         "for each consumer that is started afterwards.",
+         "A basic.qos after basic.consume does not change consumers that run."),
+)  # fmt: skip

@@ -1,0 +1,104 @@
+"""Findings about how channels, connections and consumers end."""
+
+from amqpsniff.findings.kind import Kind
+
+from .ends import CHANNEL_ENDS
+
+_FRAMING = (
+    "frame-end-wrong", "frame-type-unknown", "frame-type-unusual", "frame-too-large",
+    "heartbeat-malformed", "method-unknown", "method-wrong-direction", "arguments-truncated",
+    "arguments-trailing", "field-tag-unknown", "field-tag-unusual", "field-table-malformed",
+    "text-not-utf8", "content-unexpected-frame", "content-interrupted", "content-body-longer",
+    "content-body-shorter", "content-class-wrong", "content-weight", "properties-malformed",
+    "property-flags-undefined", "channel-zero-misused", "channel-not-open",
+    "channel-opened-twice", "feature-not-implemented", "tuning-rejected", "channels-leaking",
+)  # fmt: skip
+"""What makes a broker close a connection."""
+
+CLOSINGS = (
+    Kind("channel-closed-by-broker", "error", "A",
+         "The broker closed a channel with an error",
+         "channel.close from the broker with a reply code, a text, and the method it objects to.",
+         "By code: 404 create what is missing or correct its name; 403 grant the permission; 405 "
+         "another connection owns the queue; 406 a condition was not met, the text says which. "
+         "Deliveries that were not acknowledged go back to their queues; the client must open a "
+         "new channel.",
+         "Passive declarations ask whether something exists, and 404 is then an ordinary answer.",
+         ("channel-mode-mixed", "acknowledgement-invalid", "acknowledgement-stale")),
+    Kind("connection-closed-by-broker", "error", "A",
+         "The broker closed a connection with an error",
+         "connection.close from the broker with a reply code, a text, and the method it objects "
+         "to.",
+         "By code: 501 to 505 the client broke the protocol, look at what it sent last; 530 not "
+         "allowed; 540 not implemented; 541 the broker failed inside, see its log. All channels "
+         "of the connection are gone.",
+         "",
+         _FRAMING),
+    Kind("declaration-mismatch", "error", "A",
+         "A queue or exchange was declared with other properties than it has",
+         "channel.close 406 \"inequivalent arg\" on queue.declare or exchange.declare; the text "
+         "has both values.",
+         "Make the declarations of all applications agree, or move to a new name; set length and "
+         "time limits by policy instead of by argument."),
+    Kind("publishes-discarded", "error", "B",
+         "Messages were published on a channel that the broker had closed",
+         "basic.publish after the broker's channel.close and before the client's close-ok: the "
+         "broker drops such messages without a word.",
+         "They are lost unless published again. Use publisher confirms, and publish again "
+         "whatever was not confirmed.",
+         "Far from the broker the order in the capture is that of the capturing point.",
+         CHANNEL_ENDS),
+    Kind("connection-forced-closed", "warning", "A",
+         "The broker closed a connection by order",
+         "connection.close 320 CONNECTION_FORCED; the text has the reason: an operator's, a "
+         "shutdown, credentials that expired.",
+         "Expected during maintenance. See that the client connects again, and with a delay that "
+         "grows."),
+    Kind("disconnect-unclean", "warning", "A",
+         "A connection ended without being closed",
+         "TCP was ended with FIN or RST, and no connection.close and close-ok went before.",
+         "The detail says which side ended it and what was left open. Most often the client's "
+         "process ended; otherwise heartbeats failed, a side stopped reading, or something "
+         "between them cut an idle connection.",
+         "After a legal close some stacks still send RST.",
+         ("heartbeat-missed", "client-not-reading", "idle-connection-cut", "tuning-rejected",
+          "authentication-failed", "method-unknown", "handshake-slow", "field-tag-unknown",
+          "field-tag-unusual", "connection-blocked", "broker-not-reading")),
+    Kind("consumer-cancelled", "error", "B",
+         "The broker cancelled a consumer, and it was not started again",
+         "basic.cancel from the broker, as after its queue was deleted or moved, and no "
+         "basic.consume from that client afterwards.",
+         "Handle the cancellation in the client: declare the queue and consume again. Until then "
+         "the application is connected and receives nothing.",
+         "The client may consume again on another connection.",
+         ("operation-destructive",)),
+    Kind("acknowledgement-timeout", "error", "A",
+         "A delivery was not acknowledged in time, and the broker closed the channel",
+         "channel.close 406 whose text says that delivery acknowledgement timed out.",
+         "Acknowledge earlier, split long jobs, or raise consumer_timeout. In Celery, tasks with "
+         "an ETA beyond the timeout and acks_late do this.",
+         "",
+         ("consumer-stuck", "celery-eta-prefetch")),
+    Kind("message-too-large", "error", "A",
+         "A message is larger than the broker accepts",
+         "channel.close 406 whose text gives the message's size and the configured maximum (16 "
+         "MiB by default since RabbitMQ 4.0, 128 MiB before).",
+         "Store the payload elsewhere and send its address, split it, or compress it; raising "
+         "max_message_size costs the broker memory.",
+         "",
+         ("message-oversized",)),
+    Kind("reconnect-loop", "error", "C",
+         "A client connects again and again, and each time fails the same way",
+         "Connections of one client end with the same reason three times a minute or more.",
+         "Correct the first error of the series; let the client wait longer after each attempt.",
+         "Many clients behind one address look like one unless their connections have names.",
+         ("authentication-failed", "vhost-refused", "tuning-rejected", "limit-reached",
+          "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch")),
+    Kind("exclusive-queue-locked", "warning", "A",
+         "An exclusive queue still belongs to another connection",
+         "The broker refused to declare or consume from the queue with 405 RESOURCE_LOCKED, soon "
+         "after the client connected again.",
+         "The client's old connection has not ended for the broker yet: use names given by the "
+         "broker, queues that are not exclusive, or a shorter heartbeat.",
+         "Two clients may really claim the same name."),
+)  # fmt: skip

@@ -1,0 +1,49 @@
+"""Findings about contents: the header and body frames that follow a method."""
+
+from amqpsniff.findings.kind import Kind
+
+CONTENTS = (
+    Kind("content-unexpected-frame", "error", "A",
+         "A content frame came where none was expected",
+         "A header or body frame has no method before it on its channel.",
+         "RabbitMQ answers 505; look for two threads publishing on one channel, and give each "
+         "thread a channel of its own.",
+         "",
+         ("content-interrupted",)),
+    Kind("content-interrupted", "error", "A",
+         "A method came before the content before it was complete",
+         "Between a method with content and the end of its body, another method or header came on "
+         "the same channel.",
+         "RabbitMQ answers 505; look for two threads publishing on one channel, and give each "
+         "thread a channel of its own or take a lock around publish.",
+         "Contents of two channels may alternate; those are not reported."),
+    Kind("content-body-longer", "error", "A",
+         "A body is longer than its content header declares",
+         "The body frames add up to more than body-size. RabbitMQ before 4.3 blames the method "
+         "after it.",
+         "The client's body size is wrong, often characters counted instead of octets; the "
+         "octets past it were not counted."),
+    Kind("content-body-shorter", "error", "A",
+         "A body is shorter than its content header declares",
+         "Another frame came on the channel before the body frames added up to body-size.",
+         "The client's body size is wrong, or two threads publish on one channel."),
+    Kind("content-class-wrong", "error", "A",
+         "A content header has another class than its method",
+         "The class number in the content header differs from that of the method before it.",
+         "RabbitMQ answers 505; the client builds the content header wrongly."),
+    Kind("content-weight", "error", "A",
+         "A content header has a weight other than zero",
+         "The second field of the content header is not zero. RabbitMQ answers 505 with a text "
+         "that speaks of a non content header frame.",
+         "The client builds the content header wrongly."),
+    Kind("properties-malformed", "error", "A",
+         "Content properties do not decode exactly",
+         "The property list is shorter or longer than its flags say.",
+         "RabbitMQ answers 501 or 541 when it reads them; the client encodes properties wrongly."),
+    Kind("property-flags-undefined", "warning", "A",
+         "A content header sets undefined property flags",
+         "A flag is set for which the class has no property, or the flag that announces more "
+         "flags.",
+         "RabbitMQ answers 541 to the announcement of more flags and ignores the others; correct "
+         "the client."),
+)  # fmt: skip

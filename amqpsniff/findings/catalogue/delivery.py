@@ -1,0 +1,71 @@
+"""Findings about whether what was delivered is worked on."""
+
+from amqpsniff.findings.kind import Kind
+
+from .ends import CHANNEL_ENDS, CONNECTION_ENDS
+
+DELIVERY = (
+    Kind("automatic-acknowledgement", "warning", "A",
+         "Deliveries count as acknowledged when they are sent",
+         "basic.consume or basic.get with no-ack on a queue that is no private reply queue.",
+         "Acknowledge by hand what must not be lost: with no-ack a consumer that dies loses all "
+         "it has received, and prefetch has no effect.",
+         "Intended for metrics and events; direct reply-to requires it."),
+    Kind("deliveries-in-doubt", "warning", "B",
+         "A channel ended with deliveries that were not acknowledged",
+         "Deliveries had neither ack, nack nor reject when the channel or connection ended; the "
+         "broker delivers them again.",
+         "Expect them twice: make handlers recognise work that is done, and look at the "
+         "redelivered flag.",
+         "",
+         (*CHANNEL_ENDS, *CONNECTION_ENDS)),
+    Kind("poison-message", "error", "B",
+         "A message is delivered and put back again and again",
+         "The same message (by message-id, otherwise by routing key and body) is delivered many "
+         "times and returned to the queue each time, or its x-delivery-count grows.",
+         "Stop putting it back: dead-letter it after some attempts (delivery-limit on quorum "
+         "queues), and find out why its handler fails.",
+         "Different messages with identical bodies and no id look like one."),
+    Kind("requeue-storm", "warning", "C",
+         "Many deliveries are put back into the queue",
+         "More than a fifth of the deliveries of ten seconds were rejected with requeue.",
+         "Put failed work into a queue that waits (a dead-letter exchange and a TTL) instead of "
+         "back at once: requeueing occupies consumers and broker with work that fails again.",
+         "A consumer that shuts down gives back what it holds.",
+         ("poison-message",)),
+    Kind("dead-letter-cycle", "warning", "A",
+         "A message goes round through dead-letter exchanges",
+         "Its x-death header counts several rounds through a queue, or it arrives in the queue it "
+         "was first dead-lettered from.",
+         "Limit the rounds by the count in x-death; the header grows with each queue, until the "
+         "content header no longer fits a frame.",
+         "Retry queues are built like this on purpose."),
+    Kind("consumer-stuck", "error", "B",
+         "A consumer holds all it may hold and acknowledges nothing",
+         "Unacknowledged deliveries have reached the prefetch count, the connection is alive, and "
+         "there was no acknowledgement for far longer than usual.",
+         "Find the handler that hangs (a lock, a call without timeout). A higher prefetch helps "
+         "only where long-waiting tasks fill it.",
+         "Jobs may really take that long."),
+    Kind("prefetch-unlimited", "warning", "B",
+         "A consumer receives without a prefetch limit",
+         "basic.consume with acknowledgements and no basic.qos before it on the channel, or with "
+         "a count of 0.",
+         "Set a prefetch count: 100 to 300 is a good beginning. Without it one consumer can be "
+         "sent the whole queue.",
+         "The broker may have a default limit; quorum queues have one of 2000."),
+    Kind("prefetch-too-small", "warning", "C",
+         "A consumer waits for the network between deliveries",
+         "With a small prefetch count, the next delivery comes a round trip after each "
+         "acknowledgement, and those waits are a large share of the time.",
+         "Raise the prefetch count so that work is there while acknowledgements travel; keep 1 "
+         "for long jobs of uneven length.",
+         "An empty queue makes consumers wait as well."),
+    Kind("backlog-in-client", "warning", "B",
+         "A large backlog lies in a client",
+         "Unacknowledged deliveries of a channel amount to more than 100 MB, or to many times "
+         "what it settles in a second.",
+         "Lower the prefetch count, so that other consumers can take part.",
+         "Consumers that work in batches collect on purpose.",
+         ("prefetch-unlimited",)),
+)  # fmt: skip

@@ -1,0 +1,36 @@
+"""Findings about habits of frameworks that use AMQP."""
+
+from amqpsniff.findings.kind import Kind
+
+FRAMEWORKS = (
+    Kind("celery-event-noise", "warning", "A",
+         "Celery workers spend much traffic on events about themselves",
+         "A large share of the messages goes through celeryev and is worker heartbeats and "
+         "gossip; each worker receives those of all others.",
+         "Start workers with --without-gossip --without-mingle --without-heartbeat.",
+         "Monitors such as Flower need the events."),
+    Kind("celery-eta-prefetch", "warning", "B",
+         "Celery tasks that wait for their time fill the prefetch",
+         "basic.qos is raised by one for each delivery with an eta header, or deliveries with an "
+         "eta header have used up the prefetch count.",
+         "Use native delayed delivery, or keep tasks with an ETA out of the queues of workers.",
+         "Workers that scale themselves change the prefetch count too."),
+    Kind("celery-result-queues", "warning", "B",
+         "Celery creates a queue for each result",
+         "A queue named by a UUID and with x-expires is declared for each task.",
+         "Use the rpc:// result backend or another one, or ignore_result where results are not "
+         "read."),
+    Kind("php-short-connections", "info", "A",
+         "PHP opens a connection for each request",
+         "Short connections whose client product is AMQPLib.",
+         "Put amqproxy between, which keeps connections open, or publish in batches.",
+         "Command-line workers.",
+         ("connection-churn",)),
+    Kind("spring-channel-cache", "info", "C",
+         "Spring's channel cache is too small",
+         "A Java client opens and closes 25 channels a second or more with an operation or two "
+         "each.",
+         "Raise channelCacheSize to the number of threads that publish.",
+         "Other Java programs look the same.",
+         ("channel-churn",)),
+)  # fmt: skip

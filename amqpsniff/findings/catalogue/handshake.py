@@ -1,0 +1,83 @@
+"""Findings about how connections are opened: protocol, login, tuning, virtual host."""
+
+from amqpsniff.findings.kind import Kind
+
+HANDSHAKE = (
+    Kind("not-amqp", "error", "A",
+         "A client did not speak AMQP to an AMQP server",
+         "The client's first octets are those of another protocol (TLS, HTTP, MQTT, a proxy's "
+         "header), and the server answers with an AMQP protocol header.",
+         "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
+         "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
+    Kind("protocol-version-refused", "error", "A",
+         "The broker refused the client's protocol version",
+         "Both sides sent a protocol header; the broker closed the connection after its own.",
+         "Use a client that speaks the version in the broker's header, or enable the plugin for "
+         "the client's: RabbitMQ before 4.0 needs one for AMQP 1.0, RabbitMQ since 4.0 has no "
+         "0-8.",
+         "",
+         ("protocol-header-unknown", "not-amqp")),
+    Kind("protocol-header-unknown", "error", "A",
+         "A protocol header names an unknown version",
+         "`AMQP` is followed by four octets that no version of the protocol uses.",
+         "Compare with the versions the broker offers; it answers with its own header."),
+    Kind("protocol-not-decoded", "warning", "A",
+         "The connection speaks a protocol not decoded here",
+         "Its protocol header is that of AMQP 1.0, of 0-10 or of a relative of AMQP.",
+         "Only AMQP 0-8, 0-9 and 0-9-1 are decoded; Wireshark decodes AMQP 1.0."),
+    Kind("connection-silent", "info", "A",
+         "A TCP connection was opened and closed without speaking AMQP",
+         "A connection to the broker's port carried less than a protocol header.",
+         "Health checks of load balancers do this, and each leaves a line in the broker's log; "
+         "let them speak AMQP, or leave their address out.",
+         "A snap length or lost packets can hide what the client sent."),
+    Kind("handshake-slow", "warning", "A",
+         "Opening a connection took long, or was given up",
+         "The time from protocol header to open-ok is long beyond the network's round trip, or "
+         "TCP was closed at the broker's handshake timeout (10 s) without open-ok.",
+         "The detail says which step took the time. Login: the backend that checks passwords "
+         "(LDAP, HTTP, OAuth). Tuning: the client was busy. Raise handshake_timeout only after "
+         "that.",
+         "On a slow path every step takes a round trip of its own."),
+    Kind("authentication-failed", "error", "A",
+         "The broker refused a login",
+         "After start-ok the broker closed the connection with 403; or it closed TCP within a few "
+         "seconds and never sent tune, as it does when the client has not announced "
+         "authentication_failure_close.",
+         "Check user, password and mechanism; the account guest works from the broker's own host "
+         "only. The broker's log has the exact reason.",
+         "Without the close method, a crash of the client or broker during login looks the same."),
+    Kind("vhost-refused", "error", "A",
+         "The virtual host does not exist or the user may not use it",
+         "The broker answered connection.open with connection.close 530 that names the virtual "
+         "host.",
+         "Correct the name (in a URI the default virtual host `/` is written %2F), or give the "
+         "user permissions on it."),
+    Kind("tuning-rejected", "error", "A",
+         "The broker refused the client's channel or frame limits",
+         "tune-ok asks for more channels or larger frames than tune offered (0 means no limit), "
+         "or for frames below 4096 octets (8192 since RabbitMQ 4.1); then TCP closes without a "
+         "close method.",
+         "Let the client take over the broker's numbers; update clients that always send 0 or "
+         "65535."),
+    Kind("limit-reached", "error", "A",
+         "A limit on connections or channels is reached",
+         "connection.close 530 whose text names the limit of the node, virtual host or user, or "
+         "the negotiated channel_max.",
+         "Find who keeps them open before raising the limit: see connections-leaking and "
+         "channels-leaking.",
+         "",
+         ("connections-leaking", "channels-leaking")),
+    Kind("capabilities-missing", "info", "A",
+         "The client lacks capabilities that would tell it of trouble",
+         "The client's properties in start-ok do not announce one or more of connection.blocked, "
+         "consumer_cancel_notify, authentication_failure_close, basic.nack, publisher_confirms.",
+         "Update or configure the client; without them alarms, cancelled consumers and failed "
+         "logins look like silence to it.",
+         "A capability that is announced may still have no handler in the application."),
+    Kind("connection-unnamed", "info", "A",
+         "The connection has no name",
+         "The client's properties in start-ok have no connection_name.",
+         "Set a connection name in the client, so that the management UI and captures tell "
+         "applications apart."),
+)  # fmt: skip

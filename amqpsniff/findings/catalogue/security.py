@@ -1,0 +1,64 @@
+"""Findings about access and secrets. No finding shows a password."""
+
+from amqpsniff.findings.kind import Kind
+
+SECURITY = (
+    Kind("credentials-in-clear", "error", "A",
+         "A password crossed the network in clear text",
+         "start-ok with mechanism PLAIN or AMQPLAIN on a connection without TLS.",
+         "Use TLS or client certificates (EXTERNAL), and change the password. The capture file "
+         "now is a secret itself.",
+         "On loopback or a network of its own the risk may be accepted."),
+    Kind("account-default", "warning", "A",
+         "A client logs in as guest",
+         "start-ok has the user name guest, whose password everybody knows.",
+         "Give each application a user of its own, and delete guest.",
+         "Brokers for tests."),
+    Kind("account-shared", "warning", "A",
+         "Different applications share one user",
+         "The same user name is used by different client products or from many addresses.",
+         "Give each application a user of its own, so that permissions and logs tell them apart.",
+         "Several copies of one application."),
+    Kind("connection-unencrypted", "warning", "A",
+         "AMQP crosses a network without encryption",
+         "AMQP without TLS between addresses that are not loopback.",
+         "Use TLS, by default on port 5671.",
+         "Encryption below TCP (IPsec, a service mesh) cannot be seen here."),
+    Kind("password-guessing", "warning", "C",
+         "Logins fail at a high rate",
+         "Five refused logins a minute or more from one address, or for many user names.",
+         "Block the address and look for logins that succeeded; change passwords if one did.",
+         "A deployment with a wrong password tries again and again: see reconnect-loop.",
+         ("authentication-failed",)),
+    Kind("operation-destructive", "info", "A",
+         "Queues, exchanges, bindings or messages were deleted",
+         "queue.delete, queue.purge, exchange.delete, queue.unbind or exchange.unbind.",
+         "See whether that user was meant to, and what its permissions allow it.",
+         "Migrations and tests; a client's own temporary queues."),
+    Kind("resource-bomb", "error", "A",
+         "A client sends what is made to exhaust a reader",
+         "A field table with far too many entries, a length far beyond its frame, a body-size "
+         "above 512 MiB, or thousands of channels opened within a second.",
+         "Disconnect the client and find out what it is; nothing here or in the broker should "
+         "have to read this.",
+         "",
+         ("field-table-too-deep", "field-table-malformed")),
+    Kind("user-id-refused", "warning", "A",
+         "A message claimed to be from another user",
+         "channel.close 406 whose text says that the user_id property differs from the user who "
+         "is logged in.",
+         "Set user-id to the user who logs in, or leave it out; the tag impersonator allows "
+         "others.",
+         "Federation and shovels that log in as the wrong user."),
+    Kind("login-anonymous", "warning", "A",
+         "A client logs in without a name",
+         "start-ok with mechanism ANONYMOUS.",
+         "Remove ANONYMOUS from the broker's mechanisms; RabbitMQ 4 offers it by default.",
+         "Test environments."),
+    Kind("software-outdated", "info", "A",
+         "The broker or a client is an old version",
+         "The version in server-properties is of a series without support, or the client's is one "
+         "with known faults on the wire.",
+         "Update it.",
+         "Distributors repair old versions without a new number."),
+)  # fmt: skip

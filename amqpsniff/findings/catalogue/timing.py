@@ -1,0 +1,114 @@
+"""Findings about time: latencies, stalls, heartbeats and the network."""
+
+from amqpsniff.findings.kind import Kind
+
+TIMING = (
+    Kind("confirms-slow", "warning", "B",
+         "Publisher confirms are slow",
+         "The time from a publish to its confirm is long.",
+         "Look at disks and quorum queues of the broker, at alarms and flow control, and at the "
+         "size of messages.",
+         "Captured at the client, the network's round trip is included.",
+         ("connection-blocked", "broker-not-reading", "message-oversized")),
+    Kind("consumer-slow", "info", "B",
+         "Deliveries are acknowledged late",
+         "The time from a delivery to its acknowledgement is long.",
+         "Make the handler faster or start more consumers.",
+         "Consumers that acknowledge in batches wait on purpose."),
+    Kind("rpc-unanswered", "warning", "B",
+         "A request got no answer",
+         "A message with reply-to and correlation-id was published, and no message with that "
+         "correlation-id came back.",
+         "Check that the answering consumer runs; give requests an expiration and callers a "
+         "timeout.",
+         "The answer may have come on a connection that was not captured."),
+    Kind("rpc-slow", "warning", "B",
+         "Requests are answered late",
+         "The time from a request to the message with its correlation-id is long.",
+         "See whether the request waited in its queue or the answering consumer took the time; "
+         "start more of them in the first case.",
+         "Requests that get several answers, or reuse their ids."),
+    Kind("queue-residence-long", "info", "B",
+         "Messages wait long in a queue",
+         "The time from a publish to the delivery of the same message is long.",
+         "Consumers do not keep up, or were away: compare the rates of publishing and delivery.",
+         "Without message-ids, messages of the same body may be confused."),
+    Kind("heartbeat-missed", "error", "B",
+         "A side was silent for longer than the heartbeat allows",
+         "Nothing came from it for more than the heartbeat interval of tune-ok; after two "
+         "intervals the other side ends TCP without a close method.",
+         "Let the client send heartbeats while it works: do not block its I/O thread in a "
+         "handler. An interval of 5 to 20 s suits most networks.",
+         "Any frame counts as a heartbeat, and a hole in the capture looks like silence.",
+         ("connection-blocked", "broker-not-reading", "client-not-reading")),
+    Kind("heartbeat-disabled", "warning", "A",
+         "The connection has no heartbeats",
+         "tune-ok sets heartbeat to 0.",
+         "Enable heartbeats: otherwise a peer that is gone is noticed after minutes or hours, and "
+         "firewalls forget idle connections.",
+         "TCP keepalive may be set to do the same work."),
+    Kind("heartbeat-too-short", "warning", "A",
+         "The heartbeat interval is very short",
+         "tune-ok sets heartbeat below 5 seconds.",
+         "Use 5 to 20 s: a short pause of the network or of the client's process now ends the "
+         "connection."),
+    Kind("idle-connection-cut", "error", "C",
+         "Something between client and broker cuts idle connections",
+         "Connections end, or their packets are no longer answered, after the same idle time "
+         "each, and the heartbeat is off or longer than that.",
+         "Set a heartbeat of 10 to 30 s, below the idle time of the firewall or load balancer.",
+         "Timeouts of the application may have the same length by chance.",
+         ("heartbeat-disabled",)),
+    Kind("broker-not-reading", "error", "B",
+         "The broker does not read what a client sends",
+         "The broker's TCP window is closed, or nearly, while the client has data to send.",
+         "With connection.blocked it is an alarm: free memory or disk. Without, it is flow "
+         "control: slow down publishers, and see that consumers keep up.",
+         "Small windows of short duration are ordinary.",
+         ("connection-blocked",)),
+    Kind("client-not-reading", "error", "B",
+         "A client does not read what the broker sends",
+         "The client's TCP window is closed while the broker has data to send; the broker gives "
+         "up after some 30 s.",
+         "Set a prefetch count, and do not block the thread that reads the connection.",
+         "",
+         ("prefetch-unlimited", "automatic-acknowledgement")),
+    Kind("connection-blocked", "error", "A",
+         "The broker blocked publishing because of an alarm",
+         "connection.blocked with the reason; publishing goes on after connection.unblocked.",
+         "Free memory or disk space on the broker. Let consumers use connections of their own: a "
+         "blocked one also holds up their acknowledgements.",
+         "A client that does not publish is told nothing, so more of them may be affected."),
+    Kind("reply-missing", "error", "B",
+         "The broker does not answer a synchronous method",
+         "A method that waits for its answer (declare, qos, open, consume) had none for more than "
+         "5 s, while the connection was alive.",
+         "Most often an alarm; otherwise the broker waits for a queue's leader or for its disk.",
+         "The capture may end before the answer.",
+         ("connection-blocked", "broker-not-reading")),
+    Kind("tcp-retransmissions", "warning", "B",
+         "TCP had to send again",
+         "A noticeable share of the segments of a connection were captured more than once.",
+         "Look at the network's path, not at AMQP; each loss holds up all channels of the "
+         "connection.",
+         "Capturing on two interfaces shows each packet twice."),
+    Kind("delayed-ack-stall", "warning", "B",
+         "Sending waits for a delayed TCP acknowledgement",
+         "Between the segments of one message lie 35 to 45 ms that end with a bare "
+         "acknowledgement, again and again.",
+         "Set TCP_NODELAY in the client, or let it write a message's frames at once.",
+         "Pauses of the application may have the same length by chance."),
+    Kind("message-stalled", "error", "B",
+         "A message was begun and not ended for a long time",
+         "The method or header of a message was sent and its body did not follow for more than a "
+         "second, although the receiver's window was open.",
+         "The client keeps the rest in a buffer that it does not flush: update its library.",
+         "A large body on a slow network takes its time.",
+         ("broker-not-reading",)),
+    Kind("broker-slow", "info", "B",
+         "The broker takes long to answer",
+         "Answers to declarations, bindings, consumers or channels take long.",
+         "Look at the cluster's metadata store, and at DNS or the login backend for connections.",
+         "",
+         ("connection-blocked",)),
+)  # fmt: skip

@@ -1,0 +1,75 @@
+"""What brought findings about: the catalogue says what may, place and time say what did."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from .finding import Finding
+
+
+def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> None:
+    """Give findings that have no cause the one that the catalogue makes likely, if it was seen.
+
+    That is, of the findings on the same connection (and the same channel, where both are about one)
+    with a code among the `causes` of its kind, the last that began no later; when there is none,
+    one that was found of the whole capture. `others` can be causes and are given none.
+    """
+    listed = list(findings)
+    seen = _Seen([*listed, *others])
+    for finding in listed:
+        if finding.kind.causes and finding.cause_code is None:
+            cause = seen.before(finding)
+            if cause is not None:
+                finding.cause_code = cause.code
+                finding.cause_packet_number = cause.packet_number
+
+
+class _Seen:
+    """Findings by place and code, in the order of time: the search must not be a square one."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        self._places: dict[tuple[object, ...], list[Finding]] = {}
+        for finding in sorted(findings, key=_began):
+            for key in _keys(finding):
+                self._places.setdefault(key, []).append(finding)
+
+    def before(self, finding: Finding) -> Finding | None:
+        """The last finding that may have brought this one about."""
+        for places in _around(finding):
+            found = [one for place in places for one in self._causes(finding, place)]
+            if found:
+                return max(found, key=_began)
+        return None
+
+    def _causes(self, finding: Finding, place: tuple[object, ...]) -> Iterator[Finding]:
+        for code in finding.kind.causes:
+            listed = self._places.get((*place, code), ())
+            at = len(listed)
+            if finding.ts_ns is not None:
+                at = bisect_right(listed, finding.ts_ns, key=_began)
+            if at:
+                yield listed[at - 1]
+
+
+def _began(finding: Finding) -> int:
+    """When it was seen first; what has no time may have been there from the start."""
+    return finding.ts_ns or 0
+
+
+def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:
+    """Under which keys a finding is looked for: its connection with its channel, and with any."""
+    if finding.connection_id is None:
+        yield finding.capture, finding.code
+    else:
+        yield finding.connection_id, finding.channel or 0, finding.code
+        yield finding.connection_id, None, finding.code
+
+
+def _around(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
+    """The places where a cause may be, nearest first: connection, capture, all captures."""
+    where, channel = finding.connection_id, finding.channel
+    if where is not None:
+        yield [(where, channel), (where, 0)] if channel else [(where, None)]
+    yield [(finding.capture,)]
+    yield [(None,)]

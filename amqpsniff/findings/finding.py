@@ -1,0 +1,37 @@
+"""One finding: a row of the findings table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .catalogue import KINDS
+from .kind import Kind
+
+
+@dataclass(slots=True)
+class Finding:
+    """One finding: where it was seen first, how often, and where last.
+
+    Everything but `code`, `detail` and `count` may be None: not known, or not about a packet.
+    `cause_code` and `cause_packet_number` name the finding that brought this one about, by its code
+    and the packet where it was seen first; None when it stands for itself.
+    """
+
+    code: str
+    detail: str
+    capture: str | None = None
+    packet_number: int | None = None
+    ts_ns: int | None = None
+    connection_id: str | None = None
+    client: str | None = None
+    server: str | None = None
+    channel: int | None = None
+    count: int = 1
+    last_packet_number: int | None = None
+    cause_code: str | None = None
+    cause_packet_number: int | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """The catalogue's row for this finding's code."""
+        return KINDS[self.code]

@@ -1,0 +1,40 @@
+"""One row of the catalogue of findings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SEVERITIES = ("info", "warning", "error")
+"""How bad it is, the least first."""
+
+GRADES = {
+    "A": "seen in the octets themselves",
+    "B": "follows from the state of a connection or channel that was followed from its beginning",
+    "C": "follows from rates and counts",
+}
+"""What a finding rests on, the surest first."""
+
+
+class Kind(NamedTuple):
+    """One row of the catalogue.
+
+    Attributes:
+        code: Stable name, in kebab case.
+        severity: One of `SEVERITIES`.
+        grade: One of `GRADES`.
+        title: What is the case, in one line.
+        evidence: What on the wire shows it.
+        advice: What to do.
+        false_alarms: What looks the same and is harmless; empty when nothing is known that does.
+        causes: Codes of findings that bring this one about when they are seen before it on the same
+            connection.
+    """
+
+    code: str
+    severity: str
+    grade: str
+    title: str
+    evidence: str
+    advice: str
+    false_alarms: str = ""
+    causes: tuple[str, ...] = ()

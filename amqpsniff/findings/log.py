@@ -1,0 +1,83 @@
+"""The log of findings, which folds those of one kind and place into one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from .catalogue import KINDS
+from .causes import find_causes
+from .finding import Finding
+
+MAX_FINDINGS = 100_000
+"""Distinct findings kept; an attacker could otherwise make one per connection without end."""
+
+MAX_PLACES = 10_000
+"""Distinct findings of one code kept, so that a flood of one code leaves room for the others."""
+
+
+class FindingLog:
+    """Collects findings, folding those of one code, connection and channel into one.
+
+    At most `MAX_FINDINGS` distinct ones are kept, and `MAX_PLACES` of one code. What comes after is
+    counted in one finding for each code that has no place, and `findings-limit` says so.
+    """
+
+    def __init__(self) -> None:
+        self._findings: dict[tuple[object, ...], Finding] = {}
+        self._places: Counter[str] = Counter()
+        self._unplaced: dict[str, Finding] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
+        KINDS[finding.code]
+        where = finding.connection_id or finding.capture
+        key = (finding.code, where, finding.channel)
+        known = self._findings.get(key)
+        if known is not None:
+            _fold(finding, known)
+        elif len(self._findings) < MAX_FINDINGS and self._places[finding.code] < MAX_PLACES:
+            if finding.last_packet_number is None:
+                finding.last_packet_number = finding.packet_number
+            self._findings[key] = finding
+            self._places[finding.code] += 1
+        else:
+            self._add_unplaced(finding)
+
+    def _add_unplaced(self, finding: Finding) -> None:
+        known = self._unplaced.get(finding.code)
+        if known is not None:
+            _fold(finding, known)
+            return
+        self._unplaced[finding.code] = Finding(
+            finding.code,
+            "in further places, first: " + (finding.connection_id or finding.capture or "?"),
+            finding.capture,
+            finding.packet_number,
+            finding.ts_ns,
+            count=finding.count,
+            last_packet_number=finding.last_packet_number or finding.packet_number,
+        )
+
+    def take(self, others: Iterable[Finding] = ()) -> list[Finding]:
+        """All findings in the order first seen, with their causes; the log is empty afterwards.
+
+        `others` are findings that are not in the log and may have brought about some that are.
+        """
+        findings = list(self._findings.values())
+        find_causes(findings, others)
+        if self._unplaced:
+            number = sum(finding.count for finding in self._unplaced.values())
+            findings += self._unplaced.values()
+            detail = f"{number} cases of {', '.join(sorted(self._unplaced))}"
+            findings.append(Finding("findings-limit", detail))
+        self._findings.clear()
+        self._places.clear()
+        self._unplaced.clear()
+        return findings
+
+
+def _fold(finding: Finding, known: Finding) -> None:
+    """Count a finding with the one of its kind and place."""
+    known.count += finding.count
+    known.last_packet_number = finding.last_packet_number or finding.packet_number

@@ -1,0 +1,120 @@
+"""Findings folded for reading: what came of the same cause in many places is one case.
+
+A finding's place in the tree is the path of codes from what began it to itself. Findings with the
+same path, on however many connections, are the places of one case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from amqpsniff.findings import SEVERITIES, SUBJECTS
+
+Row = dict[str, Any]
+"""A row of the findings table."""
+
+CAN_WAIT = frozenset(
+    kind.code for subject in ("efficiency", "security", "frameworks") for kind in SUBJECTS[subject]
+)
+"""What stands behind all else of its severity: it was so before anything broke."""
+
+
+@dataclass
+class Case:
+    """One finding in all its places.
+
+    Attributes:
+        code: Of the finding.
+        rows: One for each place, in the order of time.
+        consequences: Cases that this one brought about, important ones first.
+    """
+
+    code: str
+    rows: list[Row] = field(default_factory=list)
+    consequences: list[Case] = field(default_factory=list)
+
+    @property
+    def first(self) -> Row:
+        """The row that was seen first."""
+        return self.rows[0]
+
+    @property
+    def count(self) -> int:
+        """How often it was seen, in all places together."""
+        return sum(row["count"] for row in self.rows)
+
+    def walk(self) -> Iterator[Case]:
+        """This case and all that came of it."""
+        yield self
+        for case in self.consequences:
+            yield from case.walk()
+
+
+def rank(severity: str) -> int:
+    """How bad a severity is, from 0."""
+    return SEVERITIES.index(severity)
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows by importance: severity, what can wait later, then how sure they are, then time."""
+    return sorted(rows, key=lambda row: (-rank(row["severity"]), *_order(row)))
+
+
+def _order(row: Row) -> tuple[bool, str, int]:
+    """What comes first of the same severity."""
+    return row["code"] in CAN_WAIT, row["grade"], row["ts_ns"] or 0
+
+
+def cases(rows: Iterable[Row]) -> list[Case]:
+    """The cases that stand for themselves, the one with the worst in it first."""
+    listed = sorted(rows, key=lambda row: (row["ts_ns"] or 0, row["cause_code"] is not None))
+    by_path: dict[tuple[str, ...], Case] = {}
+    roots: list[Case] = []
+    for row, path in zip(listed, _Causes(listed).paths, strict=True):
+        case = by_path.get(path)
+        if case is None:
+            case = by_path[path] = Case(row["code"])
+            (by_path[path[:-1]].consequences if len(path) > 1 else roots).append(case)
+        case.rows.append(row)
+    for case in by_path.values():
+        case.consequences.sort(key=_importance)
+    return sorted(roots, key=_importance)
+
+
+def _importance(case: Case) -> tuple[int, bool, str, int]:
+    worst = max(rank(one.first["severity"]) for one in case.walk())
+    return -worst, *_order(case.first)
+
+
+class _Causes:
+    """Finds the row that another names as its cause.
+
+    `rows` are in the order of time. A cause comes before what it brought about, so that no row can
+    be its own cause by a detour.
+    """
+
+    def __init__(self, rows: list[Row]) -> None:
+        # by code, connection or capture (null for all of them), and packet
+        self._paths: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        self.paths = [self._path(row) for row in rows]
+
+    def _path(self, row: Row) -> tuple[str, ...]:
+        """Codes from what began it to the row itself."""
+        path: tuple[str, ...] = (row["code"],)
+        code, packet_number = row["cause_code"], row["cause_packet_number"]
+        if code is not None:
+            places = (row["connection_id"], row["capture"], None)
+            keys: list[tuple[Any, ...]] = [(code, place, packet_number) for place in places]
+            keys.append((code, row["connection_id"]))  # a case of it that is not the first
+            path = next((self._paths[key] for key in keys if key in self._paths), ()) + path
+        self._remember(row, path)
+        return path
+
+    def _remember(self, row: Row, path: tuple[str, ...]) -> None:
+        code, connection = row["code"], row["connection_id"]
+        if connection is not None:
+            self._paths.setdefault((code, connection, row["packet_number"]), path)
+            self._paths.setdefault((code, connection), path)
+        self._paths.setdefault((code, row["capture"], row["packet_number"]), path)

@@ -1,0 +1,151 @@
+"""`amqpsniff diagnose`: what is wrong in captures, the important first."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+from amqpsniff.findings import SEVERITIES
+
+from .cases import Row, cases, in_order, rank
+from .options import OUTPUT, ROWS, Input, Rows, spread
+
+FORMATS = ("text", "ndjson", "sarif")
+PLACES = 3
+"""Places shown of each finding by default: enough to see what they have in common."""
+
+
+@spread
+def diagnose(
+    source: Input,
+    rows: Rows,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CODES",
+            help="Only findings with these codes, with commas between.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None,
+    places: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Places shown of each finding.", rich_help_panel=OUTPUT
+        ),
+    ] = PLACES,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEVERITY",
+            help="Exit with 1 when there is a finding of this severity (info, warning, error) or a "
+            "worse one.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}; ndjson gives the rows of the findings table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """Say what is wrong in captures: what, where, why, and what to do about it.
+
+    The important comes first. What one thing brought about stands under it; what was found on
+    several connections is said once, with the first places. `amqpsniff explain` knows more of each.
+
+    Examples:
+
+        amqpsniff diagnose trace.pcapng
+        amqpsniff diagnose captures/ --only frame-end-wrong,not-amqp --places 20
+        amqpsniff diagnose trace.pcapng --fail-on error --format sarif > findings.sarif
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    if fail_on is not None and fail_on not in SEVERITIES:
+        raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
+    run = _Diagnosis(source, rows, only)
+    found = run.read()
+    if format_ == "text":
+        run.show(found, places)
+    elif format_ == "ndjson":
+        run.write(found[: rows.limit])
+    else:
+        from .sarif import write
+
+        write(found[: rows.limit], run.reading.capture.names, run.reading.exit_code)
+    from .entry import FOUND
+
+    failed = fail_on is not None and any(rank(row["severity"]) >= rank(fail_on) for row in found)
+    return run.reading.exit_code or (FOUND if failed else 0)
+
+
+class _Diagnosis:
+    """One run of the command."""
+
+    def __init__(self, source: Input, rows: Rows, only: str | None) -> None:
+        from dataclasses import replace
+
+        from .explain import kind_of
+        from .reading import Reading
+        from .selection import Selection
+
+        self._codes = None
+        if only is not None:
+            self._codes = {kind_of(code.strip().lower()).code for code in only.split(",")}
+        self._limit = rows.limit
+        self.reading = Reading(source, warned_of=())
+        # the limit is for what is left when the important stands first
+        self._selection = Selection(replace(rows, limit=None), "findings", self.reading.started)
+        self._selection.check()
+
+    def read(self) -> list[Row]:
+        """All wanted rows of the findings table, the important first."""
+        found: list[Row] = []
+        for _, batch in self.reading.rows("findings", progress=True):
+            found += self._selection.of(batch).to_pylist()
+        if self._codes is not None:
+            found = [row for row in found if row["code"] in self._codes]
+        return in_order(found)
+
+    def show(self, found: list[Row], places: int) -> None:
+        """Write the findings for a person."""
+        from .output import Output
+        from .quality import quality
+        from .render.diagnosis import Diagnosis, verdict
+        from .times import Clock
+
+        totals = self.reading.capture.totals
+        codes = {one.code for one in self.reading.findings}
+        output = Output()
+        clock = Clock("relative", self.reading.started())
+        several = len(self.reading.capture.names) > 1
+        diagnosis = Diagnosis(output.room, clock, places, several=several)
+        for case in cases(found)[: self._limit]:
+            output.show(*diagnosis.case(case))
+        output.show(verdict(found, totals, quality(totals), codes))
+
+    def write(self, found: list[Row]) -> None:
+        """Write rows of the findings table, the important first."""
+        from amqpsniff.tables.export import write
+        from amqpsniff.tables.schema import FINDINGS
+
+        from .rows import standard_output
+
+        write(_batches(found), FINDINGS, "ndjson", standard_output())
+
+
+def _batches(found: list[Row]) -> Any:
+    import pyarrow as pa
+
+    from amqpsniff.tables.schema import FINDINGS
+
+    if found:
+        yield pa.RecordBatch.from_pylist(found, schema=FINDINGS)

@@ -1,0 +1,99 @@
+"""`amqpsniff explain`: what the code of a finding means."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+if TYPE_CHECKING:
+    from amqpsniff.findings import Kind
+
+FORMATS = ("text", "json")
+LIKENESS = 0.5
+"""How alike a code must be to be proposed: with less, anything is."""
+
+
+def explain(
+    code: Annotated[
+        str,
+        typer.Argument(
+            metavar="CODE",
+            help="The code of a finding (frame-end-wrong), or a subject (frames). Without it: all "
+            "codes, by subject.",
+            show_default=False,
+        ),
+    ] = "",
+    format_: Annotated[
+        str, typer.Option("--format", metavar="F", help="How it is written: text, json.")
+    ] = FORMATS[0],
+) -> int:
+    """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.
+
+    Examples:
+
+        amqpsniff explain frame-end-wrong
+        amqpsniff explain handshake
+        amqpsniff explain --format json | jq '.[].code'
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    kinds, single = _wanted(code.strip().lower())
+    if format_ == "json":
+        import json
+
+        json.dump([described(kind) for kind in kinds], sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return 0
+    from .output import Output
+    from .render.findings import listing, page
+
+    output = Output()
+    output.show(*(page(described(kinds[0])) if single else listing(kinds, output.room)))
+    return 0
+
+
+def _wanted(word: str) -> tuple[list[Kind], bool]:
+    """The rows a person means, and whether it is one row that was asked for by its code."""
+    from amqpsniff.findings import KINDS, SUBJECTS
+
+    if not word:
+        return list(KINDS.values()), False
+    if word in SUBJECTS:
+        return list(SUBJECTS[word]), False
+    return [kind_of(word)], True
+
+
+def kind_of(code: str) -> Kind:
+    """The catalogue's row of a code; raises UsageError that proposes codes like it."""
+    from amqpsniff.findings import KINDS
+
+    if code in KINDS:
+        return KINDS[code]
+    alike = [known for known in KINDS if code and code in known][:3]
+    alike += [one for one in get_close_matches(code, KINDS, 3, LIKENESS) if one not in alike]
+    hint = f"did you mean {', '.join(alike[:3])}?" if alike else "`amqpsniff explain` lists them"
+    raise UsageError(f"no finding has the code `{code}`; {hint}")
+
+
+def described(kind: Kind) -> dict[str, Any]:
+    """A row of the catalogue as JSON has it; `leads_to` turns the causes of the others round."""
+    from amqpsniff.findings import KINDS, SUBJECTS
+
+    subject = next(name for name, kinds in SUBJECTS.items() if kind in kinds)
+    return {
+        "code": kind.code,
+        "subject": subject,
+        "severity": kind.severity,
+        "grade": kind.grade,
+        "title": kind.title,
+        "evidence": kind.evidence,
+        "advice": kind.advice,
+        "false_alarms": kind.false_alarms or None,
+        "causes": list(kind.causes),
+        "leads_to": [other.code for other in KINDS.values() if kind.code in other.causes],
+    }

@@ -1,0 +1,156 @@
+"""Findings for a person: what, where, why, and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from rich.padding import Padding
+from rich.text import Text
+
+from amqpsniff.findings import KINDS, SEVERITIES
+
+from .findings import INDENT, labelled
+from .grid import Grid
+from .quality import FLAWLESS, flaws
+from .text import count, harmless, plural
+
+if TYPE_CHECKING:
+    from amqpsniff.pipeline import Totals
+
+    from ..cases import Case, Row
+    from ..times import Clock
+
+UNKNOWN = "?"
+NONE = "-"
+WIDE = 100
+"""Columns from which on places are a table."""
+LEAST_WIDTH = 40
+"""Columns that a consequence is given, however deep it is."""
+
+_NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+class Diagnosis:
+    """Writes cases.
+
+    Args:
+        width: Columns of a line.
+        clock: Writes times.
+        places: Most places shown of a case.
+        several: Whether there are several captures, so that a packet number needs its file's name.
+    """
+
+    def __init__(self, width: int, clock: Clock, places: int, *, several: bool) -> None:
+        self._width = width
+        self._clock = clock
+        self._places = places
+        self._several = several
+
+    def case(self, case: Case, depth: int = 0) -> Iterator[Any]:
+        """A case, its consequences indented under it, and a blank line behind all of it."""
+        left = 2 * INDENT * depth
+        for part in self._parts(case, depth, max(self._width - left - INDENT, LEAST_WIDTH)):
+            yield Padding(part, (0, 0, 0, left))
+        yield Text("")
+        for consequence in case.consequences:
+            yield from self.case(consequence, depth + 1)
+
+    def _parts(self, case: Case, depth: int, width: int) -> Iterator[Any]:
+        kind = KINDS[case.code]
+        yield Text.assemble(
+            ("so: " if depth else "", "key"),
+            (kind.severity, kind.severity),
+            "  ",
+            (kind.title, "heading"),
+            "  ",
+            (kind.code, "name"),
+        )
+        wide = width >= WIDE and any(row["connection_id"] for row in case.rows)
+        where = self._table(case, width) if wide else self._lines(case)
+        yield Padding(where, (0, 0, 0, INDENT))
+        more = len(case.rows) - self._places
+        if more > 0:
+            rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
+            yield Padding(Text(rest, "key"), (0, 0, 0, INDENT))
+        facts = labelled(
+            ("likely cause", "" if depth else _elsewhere(case.first)),
+            ("what to do", kind.advice),
+            ("false alarms", "" if depth else kind.false_alarms),
+        )
+        yield Padding(facts, (0, 0, 0, INDENT))
+
+    def _lines(self, case: Case) -> Any:
+        """The places as text: what a narrow terminal has no columns for."""
+        lines = []
+        for row in case.rows[: self._places]:
+            parts = [f"packet {self._packet(row)}"] if row["packet_number"] is not None else []
+            parts += [ends] if (ends := _ends(row)) != NONE else []
+            if row["channel"] is not None:
+                parts.append(f"channel {row['channel']}")
+            if row["count"] > 1:
+                parts.append(plural(row["count"], "time"))
+            lines.append(Text(", ".join(parts), "key"))
+            lines.append(Text(harmless(row["detail"] or "")))
+        return Text("\n").join(line for line in lines if line)
+
+    def _table(self, case: Case, width: int) -> Any:
+        """The places in columns."""
+        grid = Grid(">packets|?>seconds|>times|*client → server|>channel|~detail")
+        for row in case.rows[: self._places]:
+            grid.add(
+                self._packet(row),
+                self._clock.show(row["ts_ns"]),
+                count(row["count"]),
+                _ends(row),
+                NONE if row["channel"] is None else str(row["channel"]),
+                harmless(row["detail"] or ""),
+            )
+        return grid.build(width)
+
+    def _packet(self, row: Row) -> str:
+        if row["packet_number"] is None:
+            return NONE
+        several = self._several and row["capture"]
+        name = f"{harmless(PurePath(row['capture']).name)}#" if several else ""
+        first, last = row["packet_number"], row["last_packet_number"]
+        return f"{name}{first}" + (f"–{last}" if last not in (None, first) else "")
+
+
+def _ends(row: Row) -> str:
+    """Which connection it is, or which capture where it is not about one."""
+    if row["connection_id"] is None:
+        return harmless(row["capture"] or NONE)
+    return harmless(f"{row['client'] or UNKNOWN} → {row['server'] or UNKNOWN}")
+
+
+def _elsewhere(row: Row) -> str:
+    """The cause of a finding that is not shown with its cause."""
+    if row["cause_code"] is None:
+        return ""
+    text = f"{KINDS[row['cause_code']].title} ({row['cause_code']}"
+    if row["cause_packet_number"] is not None:
+        text += f", packet {row['cause_packet_number']}"
+    return f"{text}), which is not among the findings shown"
+
+
+def verdict(
+    found: list[Row], totals: Totals, quality: dict[str, Any], codes: Collection[str]
+) -> Text:
+    """One line: how much was found, in how much, and how good the capture was."""
+    numbers = Counter(row["severity"] for row in found)
+    parts = [
+        (plural(numbers[severity], _NOUNS[severity]), severity)
+        for severity in reversed(SEVERITIES)
+        if numbers[severity]
+    ]
+    text = Text("nothing found" if not parts else "")
+    for at, (part, severity) in enumerate(parts):
+        text.append(", " if at else "")
+        text.append(part, severity)
+    text.append(
+        f" in {plural(totals.packets, 'packet')}, {plural(totals.connections, 'AMQP connection')}"
+    )
+    return text.append(f"; capture: {' · '.join(flaws(quality, codes)) or FLAWLESS}")

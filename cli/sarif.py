@@ -1,0 +1,128 @@
+"""Findings as SARIF 2.1.0, which code hosts and viewers read.
+
+One result for each row of the findings table, and a rule for each code among them. A capture is the
+artifact, a connection and a channel are logical locations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from amqpsniff import __version__
+from amqpsniff.findings import KINDS
+
+from .cases import Row
+from .explain import described
+from .rows import standard_output
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+LEVELS = {"info": "note", "warning": "warning", "error": "error"}
+
+
+def write(rows: Sequence[Row], captures: Sequence[str], exit_code: int) -> None:
+    """Write a log of one run to standard output."""
+    text = json.dumps(log(rows, captures, exit_code), indent=2)
+    standard_output().write(f"{text}\n".encode())
+
+
+def log(rows: Sequence[Row], captures: Sequence[str], exit_code: int = 0) -> dict[str, Any]:
+    """The log as JSON has it; `exit_code` other than 0 says that a capture could not be read."""
+    codes = list(dict.fromkeys(row["code"] for row in rows))
+    driver = {
+        "name": "amqpsniff",
+        "semanticVersion": __version__,
+        "rules": [_rule(code) for code in codes],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": exit_code == 0}],
+        "artifacts": [{"location": {"uri": _uri(name)}} for name in captures],
+        "results": [_result(row, codes, captures) for row in rows],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: str) -> dict[str, Any]:
+    kind = described(KINDS[code])
+    advice = kind["advice"]
+    if kind["false_alarms"]:
+        advice += f" Possible false alarms: {kind['false_alarms']}"
+    return {
+        "id": code,
+        "shortDescription": {"text": f"{kind['title']}."},
+        "fullDescription": {"text": kind["evidence"]},
+        "help": {"text": advice},
+        "defaultConfiguration": {"level": LEVELS[kind["severity"]]},
+        "properties": {"tags": [kind["subject"]], "grade": kind["grade"]},
+    }
+
+
+def _result(row: Row, codes: list[str], captures: Sequence[str]) -> dict[str, Any]:
+    text = f"{row['title']}: {row['detail']}" if row["detail"] else f"{row['title']}."
+    return {
+        "ruleId": row["code"],
+        "ruleIndex": codes.index(row["code"]),
+        "level": LEVELS[row["severity"]],
+        "message": {"text": text},
+        "locations": [_location(row, captures)],
+        "occurrenceCount": row["count"],
+        "partialFingerprints": {"place/v1": _place(row)},
+        "properties": _properties(row),
+    }
+
+
+def _location(row: Row, captures: Sequence[str]) -> dict[str, Any]:
+    location: dict[str, Any] = {}
+    name = row["capture"]
+    if name is not None:
+        artifact: dict[str, Any] = {"uri": _uri(name)}
+        if name in captures:
+            artifact["index"] = captures.index(name)
+        location["physicalLocation"] = {"artifactLocation": artifact}
+    connection, channel = row["connection_id"], row["channel"]
+    logical = []
+    if connection is not None:
+        ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
+        logical.append({"name": ends, "fullyQualifiedName": connection, "kind": "connection"})
+    if connection is not None and channel is not None:
+        whole = f"{connection}/{channel}"
+        logical.append(
+            {"name": f"channel {channel}", "fullyQualifiedName": whole, "kind": "channel"}
+        )
+    if logical:
+        location["logicalLocations"] = logical
+    return location
+
+
+def _place(row: Row) -> str:
+    """What stays the same when the capture is read again."""
+    where = row["connection_id"] or Path(row["capture"] or "").name
+    return "/".join(str(part) for part in (row["code"], where, row["channel"]) if part is not None)
+
+
+def _properties(row: Row) -> dict[str, Any]:
+    """What SARIF has no place for; what is not known is left out."""
+    values = {
+        "packetNumber": row["packet_number"],
+        "lastPacketNumber": row["last_packet_number"],
+        "tsNs": row["ts_ns"],
+        "client": row["client"],
+        "server": row["server"],
+        "connectionId": row["connection_id"],
+        "channel": row["channel"],
+        "causeCode": row["cause_code"],
+        "causePacketNumber": row["cause_packet_number"],
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _uri(name: str) -> str:
+    """A path as a URI, relative as it was given."""
+    path = quote(name.encode(errors="surrogateescape"))
+    return f"file://{path}" if name.startswith("/") else path

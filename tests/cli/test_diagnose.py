@@ -1,0 +1,319 @@
+"""Diagnoses: the order of importance, what is folded, exit codes, and the forms for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.cli.cases import Case, cases, in_order
+from amqpsniff.findings import KINDS, SEVERITIES
+from tests.cli.running import run
+
+LOST = ("diagnose", "lost.pcap")
+
+
+def row(
+    code: str, at: int | None = None, connection: str | None = "a", **more: Any
+) -> dict[str, Any]:
+    """A row of the findings table."""
+    kind = KINDS[code]
+    return {
+        "capture": "x.pcap", "packet_number": at, "ts_ns": at and at * 10**9,
+        "connection_id": connection, "client": "c:1", "server": "s:2", "channel": None,
+        "code": code, "severity": kind.severity, "grade": kind.grade, "title": kind.title,
+        "detail": "", "advice": kind.advice, "count": 1, "last_packet_number": at,
+        "cause_code": None, "cause_packet_number": None,
+    } | more  # fmt: skip
+
+
+def because(code: str, at: int) -> dict[str, Any]:
+    """What a row says of its cause."""
+    return {"cause_code": code, "cause_packet_number": at}
+
+
+def drawn(found: list[Case], depth: int = 0) -> list[str]:
+    """Cases as lines: how deep, the code, in how many places."""
+    lines = []
+    for case in found:
+        lines.append(f"{'-' * depth}{case.code} {len(case.rows)}")
+        lines += drawn(case.consequences, depth + 1)
+    return lines
+
+
+def test_the_same_chain_on_several_connections_is_one_case() -> None:
+    rows = []
+    for at, connection in enumerate("abc"):
+        rows.append(row("frame-end-wrong", 10 * at, connection))
+        close = because("frame-end-wrong", 10 * at)
+        rows.append(row("connection-closed-by-broker", 10 * at + 1, connection, **close))
+        doubt = because("connection-closed-by-broker", 10 * at + 1)
+        rows.append(row("publishes-in-doubt", 10 * at + 2, connection, **doubt))
+    rows.append(row("connection-closed-by-broker", 99, "d"))
+    assert drawn(cases(reversed(rows))) == [
+        "frame-end-wrong 3",
+        "-connection-closed-by-broker 3",
+        "--publishes-in-doubt 3",
+        "connection-closed-by-broker 1",
+    ]
+
+
+def test_a_case_counts_as_much_as_the_worst_that_came_of_it() -> None:
+    blocked = because("heartbeat-disabled", 5)
+    rows = [
+        row("connection-unnamed", 1),
+        row("account-default", 2),
+        row("heartbeat-disabled", 5),
+        row("idle-connection-cut", 6, **blocked),
+    ]
+    assert [case.code for case in cases(rows)] == [
+        "heartbeat-disabled", "account-default", "connection-unnamed",
+    ]  # fmt: skip
+    assert [one["code"] for one in in_order(rows)] == [
+        "idle-connection-cut", "heartbeat-disabled", "account-default", "connection-unnamed",
+    ]  # fmt: skip
+
+
+def test_what_broke_comes_before_what_was_always_so() -> None:
+    rows = [row("credentials-in-clear", 1), row("account-default", 2), row("frame-end-wrong", 9)]
+    wanted = ["frame-end-wrong", "credentials-in-clear", "account-default"]
+    assert [case.code for case in cases(rows)] == wanted
+    assert [one["code"] for one in in_order(rows)] == wanted
+
+
+def test_a_cause_of_the_whole_capture_and_of_all_captures() -> None:
+    for capture in ("x.pcap", None):
+        cut = row("packets-cut", None, None, capture=capture)
+        rows = [row("arguments-cut", 3, cause_code="packets-cut"), cut]
+        assert drawn(cases(rows)) == ["packets-cut 1", "-arguments-cut 1"]
+
+
+def test_a_cause_named_by_a_later_packet_of_its_finding() -> None:
+    rows = [
+        row("frame-end-wrong", 3, count=2),
+        row("undecoded", 9, **because("frame-end-wrong", 8)),
+    ]
+    assert drawn(cases(rows)) == ["frame-end-wrong 1", "-undecoded 1"]
+
+
+def test_causes_that_are_not_there_or_go_round() -> None:
+    gone = row("undecoded", 4, **because("frame-end-wrong", 3))
+    assert drawn(cases([gone])) == ["undecoded 1"]
+    one = row("undecoded", 4, **because("frame-end-wrong", 4))
+    other = row("frame-end-wrong", 4, **because("undecoded", 4))
+    (case,) = cases([one, other])
+    assert sum(len(part.rows) for part in case.walk()) == 2
+    own = row("undecoded", 4, **because("undecoded", 4))
+    assert drawn(cases([own])) == ["undecoded 1"]
+
+
+def test_exit_codes() -> None:
+    assert run(*LOST).code == 0
+    assert run(*LOST, "--fail-on", "error").code == 0
+    assert run(*LOST, "--fail-on", "warning").code == 1
+    assert run(*LOST, "--fail-on", "info", "--format", "ndjson", "--limit", "0").code == 1
+    assert run(*LOST, "--fail-on", "info", "--only", "midstream").code == 0
+    assert run("diagnose", "bunny.pcapng", "--fail-on", "info").code == 0
+    assert run(*LOST, "README.md", "--fail-on", "info").code == 3
+
+
+def test_only_some_codes() -> None:
+    words = ("diagnose", "lost.pcap", "midstream.pcap", "snapped.pcap", "--format", "ndjson")
+    every = [json.loads(line) for line in run(*words).out.splitlines()]
+    only = [json.loads(r) for r in run(*words, "--only", "tcp-gap, midstream").out.splitlines()]
+    assert only == [one for one in every if one["code"] in ("tcp-gap", "midstream")]
+    assert len(only) == 3
+
+
+def test_rows_are_those_of_the_table_in_another_order() -> None:
+    names = ("lost.pcap", "midstream.pcap", "snapped.pcap")
+    lines = run("diagnose", *names, "--format", "ndjson").out.splitlines()
+    assert sorted(lines) == sorted(run("export", *names, "-t", "findings").out.splitlines())
+    ranks = [SEVERITIES.index(json.loads(line)["severity"]) for line in lines]
+    assert ranks == sorted(ranks, reverse=True)
+    first = run("diagnose", *names, "--format", "ndjson", "--limit", "2").out.splitlines()
+    assert first == lines[:2]
+
+
+def test_scopes_and_filters() -> None:
+    words = ("diagnose", "snapped.pcap", "--format", "ndjson")
+    for more in (("--channel", "3"), ("--where", "channel = 3")):
+        (found,) = map(json.loads, run(*words, *more).out.splitlines())
+        assert (found["code"], found["channel"]) == ("arguments-cut", 3)
+    text = run("diagnose", "snapped.pcap", "--channel", "3").out
+    assert "likely cause" in text
+    assert "packets-cut" in text
+
+
+def test_what_is_said_of_several_captures_is_said_of_none_of_them() -> None:
+    out = run("diagnose", "snapped.pcap", "bunny.pcapng", "--format", "ndjson").out
+    found = [json.loads(line) for line in out.splitlines()]
+    (cut,) = (one for one in found if one["code"] == "packets-cut")
+    assert cut["capture"] is None
+    assert {one["cause_code"] for one in found if one is not cut} == {"packets-cut"}
+    lines = run("diagnose", "snapped.pcap", "bunny.pcapng").out.splitlines()
+    assert any(line.startswith("    so: info  Arguments of methods") for line in lines)
+
+
+def test_one_line_when_there_is_nothing() -> None:
+    text = run("diagnose", "bunny.pcapng").out
+    assert text.count("\n") == 1
+    assert "nothing found" in text
+    assert "nothing missing" in text
+
+
+def test_findings_about_files_are_said_once(samples: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes((samples / "bunny.pcapng").read_bytes()[:9000])
+    result = run("diagnose", cut)
+    assert result.err == ""
+    assert "capture-truncated" in result.out
+    assert "a file is cut short" in result.out
+
+
+def test_places_that_are_left_out_are_counted() -> None:
+    text = run("diagnose", "snapped.pcap", "--places", "2").out
+    assert "and 6 more places, " in text
+    assert "more place" not in run("diagnose", "snapped.pcap", "--places", "99").out
+
+
+# What SARIF 2.1.0 allows and requires of each object that is written here: required properties
+# with a +, then those that may be there.
+SHAPES = {
+    "log": "+version +runs $schema",
+    "run": "+tool invocations artifacts results",
+    "tool": "+driver",
+    "driver": "+name semanticVersion rules",
+    "rule": "+id shortDescription fullDescription help defaultConfiguration properties",
+    "text": "+text",
+    "configuration": "level",
+    "invocation": "+executionSuccessful",
+    "artifact": "location",
+    "result": "+message ruleId ruleIndex level locations occurrenceCount partialFingerprints "
+    "properties",
+    "location": "physicalLocation logicalLocations",
+    "physical": "artifactLocation",
+    "uri": "uri index",
+    "logical": "name fullyQualifiedName kind",
+}
+
+
+def shaped(kind: str, value: Any) -> dict[str, Any]:
+    """The object, which has what SARIF requires and nothing that it does not know."""
+    assert isinstance(value, dict)
+    words = SHAPES[kind].split()
+    assert {word[1:] for word in words if word[0] == "+"} <= value.keys()
+    assert value.keys() <= {word.lstrip("+") for word in words}
+    return value
+
+
+def checked(text: str) -> dict[str, Any]:
+    """The only run of a SARIF log, after a look at all of it."""
+    log = shaped("log", json.loads(text))
+    assert log["version"] == "2.1.0"
+    (one,) = log["runs"]
+    driver = shaped("driver", shaped("tool", shaped("run", one)["tool"])["driver"])
+    for rule in driver["rules"]:
+        shaped("rule", rule)
+        for name in ("shortDescription", "fullDescription", "help"):
+            assert shaped("text", rule[name])["text"]
+        level = shaped("configuration", rule["defaultConfiguration"])["level"]
+        assert level in ("none", "note", "warning", "error")
+    for artifact in one["artifacts"]:
+        shaped("uri", shaped("artifact", artifact)["location"])
+    for invocation in one["invocations"]:
+        assert shaped("invocation", invocation)["executionSuccessful"] in (True, False)
+    for result in one["results"]:
+        _check_result(result, driver["rules"], one["artifacts"])
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(ids) == len(set(ids))
+    return one
+
+
+def _check_result(result: dict[str, Any], rules: list[Any], artifacts: list[Any]) -> None:
+    shaped("result", result)
+    assert shaped("text", result["message"])["text"]
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    assert result["level"] in ("none", "note", "warning", "error")
+    assert result["occurrenceCount"] >= 1
+    assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
+    for location in result["locations"]:
+        shaped("location", location)
+        if "physicalLocation" in location:
+            place = shaped("physical", location["physicalLocation"])["artifactLocation"]
+            uri = shaped("uri", place)["uri"]
+            assert uri.isascii()
+            assert " " not in uri
+            if "index" in place:
+                assert artifacts[place["index"]]["location"]["uri"] == uri
+        for logical in location.get("logicalLocations", ()):
+            shaped("logical", logical)
+
+
+def test_sarif() -> None:
+    names = ("lost.pcap", "midstream.pcap", "snapped.pcap")
+    one = checked(run("diagnose", *names, "--format", "sarif").out)
+    rows = run("diagnose", *names, "--format", "ndjson").out.splitlines()
+    for result, line in zip(one["results"], rows, strict=True):
+        wanted = json.loads(line)
+        assert result["ruleId"] == wanted["code"]
+        assert result["occurrenceCount"] == wanted["count"]
+        assert result["properties"].get("packetNumber") == wanted["packet_number"]
+        kinds = [one["kind"] for one in result["locations"][0].get("logicalLocations", ())]
+        channel = wanted["channel"] is not None
+        known = wanted["connection_id"] is not None
+        assert kinds == ["connection"] * known + ["channel"] * channel
+    assert [artifact["location"]["uri"] for artifact in one["artifacts"]] == list(names)
+
+
+def test_sarif_of_nothing_and_of_what_could_not_be_read(samples: Path, tmp_path: Path) -> None:
+    one = checked(run("diagnose", "bunny.pcapng", "--format", "sarif").out)
+    assert one["results"] == one["tool"]["driver"]["rules"] == []
+    assert one["invocations"] == [{"executionSuccessful": True}]
+    odd = tmp_path / "a b:größe#1.pcap"
+    odd.write_bytes((samples / "lost.pcap").read_bytes())
+    result = run("diagnose", odd, "README.md", "--format", "sarif")
+    assert result.code == 3
+    one = checked(result.out)
+    assert one["invocations"] == [{"executionSuccessful": False}]
+    (uri,) = {
+        place["artifactLocation"]["uri"]
+        for found in one["results"]
+        if found["ruleId"] == "tcp-gap"
+        for place in [found["locations"][0]["physicalLocation"]]
+    }
+    assert uri.startswith("file:///")
+    assert uri.endswith("/a%20b%3Agr%C3%B6%C3%9Fe%231.pcap")
+
+
+def test_fingerprints_tell_places_apart() -> None:
+    one = checked(run("diagnose", "snapped.pcap", "--format", "sarif").out)
+    prints = [result["partialFingerprints"]["place/v1"] for result in one["results"]]
+    assert len(prints) == len(set(prints)) > 5
+
+
+@pytest.mark.parametrize("form", ["text", "ndjson", "sarif"])
+def test_the_whole_of_a_capture_of_violations(own_captures: Path, form: str) -> None:
+    result = run("diagnose", own_captures / "violations.pcap", "--format", form)
+    assert result.code == 0
+    assert "frame-end-wrong" in result.out
+    if form == "sarif":
+        checked(result.out)
+
+
+def test_explain_as_json() -> None:
+    (found,) = json.loads(run("explain", "frame-end-wrong", "--format", "json").out)
+    assert found["severity"] == "error"
+    assert "connection-closed-by-broker" in found["leads_to"]
+    every = json.loads(run("explain", "--format", "json").out)
+    assert [one["code"] for one in every] == list(KINDS)
+    assert run("explain", "FRAME-END-WRONG ").out == run("explain", "frame-end-wrong").out
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_every_code_is_explained(code: str) -> None:
+    result = run("explain", code)
+    assert result.code == 0
+    assert KINDS[code].advice in " ".join(result.out.split())

@@ -1,0 +1,63 @@
+"""docs/findings.md, made from the catalogue: `python -m tests.docs.findings` writes it."""
+
+from __future__ import annotations
+
+from amqpsniff.findings import GRADES, SUBJECTS, Kind
+from tests.docs.blocks import REPO
+
+PAGE = REPO / "docs" / "findings.md"
+
+HEADINGS = {
+    "capture": "The capture",
+    "handshake": "Opening a connection",
+    "frames": "Frames",
+    "methods": "Methods and their arguments",
+    "contents": "Contents",
+    "channels": "Connections and channels",
+    "closings": "How channels and connections end",
+    "publishing": "Publishing",
+    "delivery": "Delivery",
+    "timing": "Time",
+    "efficiency": "Efficiency",
+    "security": "Security",
+    "frameworks": "Frameworks",
+}
+
+BEGIN = """# Findings
+
+What is wrong with a capture or with the traffic in it is a row of the `findings` table, one row per
+code, connection and channel with a count. A finding is never a reason to stop: what could be read
+is in the other tables. `amqpsniff diagnose` shows them for reading, `amqpsniff explain CODE` says
+what is here.
+
+The severity is `error`, `warning` or `info`. The grade says what a finding rests on:
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [BEGIN, "".join(f"- **{grade}**: {meaning}\n" for grade, meaning in GRADES.items())]
+    for subject, kinds in SUBJECTS.items():
+        parts.append(f"\n## {HEADINGS[subject]}\n")
+        parts += map(_entry, kinds)
+    return "".join(parts)
+
+
+def _entry(kind: Kind) -> str:
+    lines = [
+        f"\n### `{kind.code}`\n",
+        f"{kind.title} ({kind.severity}, {kind.grade})\n",
+        f"- *shown by* {kind.evidence}",
+        f"- *what to do* {kind.advice}",
+    ]
+    if kind.false_alarms:
+        lines.append(f"- *false alarms* {kind.false_alarms}")
+    if kind.causes:
+        links = ", ".join(f"[{cause}](#{cause})" for cause in kind.causes)
+        lines.append(f"- *brought about by* {links}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
