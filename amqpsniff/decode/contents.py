@@ -208,7 +208,7 @@ class ContentAssembler:
 
     def _begin_body(self, half, content, number, ts_ns):
         if self.new_hash is not None:
-            content.hash = self.newhash_of()
+            content.hash = self.new_hash()
         if self.keep_bodies:
             content.chunks = []
 
@@ -303,7 +303,7 @@ class ContentAssembler:
         content.state = _AWAIT_METHOD
         if content.body_size == 0 and status == _COMPLETE:
             if self.new_hash is not None:
-                content.hash = self.newhash_of()
+                content.hash = self.new_hash()
             if self.keep_bodies:
                 content.chunks = []
         self.writer.write(half, content, status, self.frames.rows)

@@ -34,7 +34,7 @@ class Entry:
 
     `rows` and `row` say where its message's row is, once that was written, and `open_row` whether
     that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
-    has it; `ended`: it will get no outcome any more. `outcome` is a code of `OUTCOMES`, -1 for none.
+    has it; `ended`: it will get no outcome any more. `outcome`: a code of `OUTCOMES`, -1 for none.
     """
 
     def __init__(self):

@@ -95,6 +95,13 @@ CAPTURES = (
          "A number does not fit a signed 64-bit column",
          "A 64-bit field of the wire has its highest bit set.",
          "The column is null; the arguments show the number."),
+    Kind("session-limit", "warning", "A",
+         "More channels or messages were open at once than are followed",
+         "The tracker remembers a bounded number of channels, consumers, requests that wait for a "
+         "reply, and messages that wait for an answer; the detail says which bound was reached.",
+         "What came beyond the bound has no outcome or reply in the tables. Read fewer connections "
+         "at once (--connection, --port), or a shorter capture.",
+         "A capture in which state is opened and never ended: scans, attacks, a damaged file."),
     Kind("findings-limit", "warning", "A",
          "There are more places of findings than are kept",
          "More connections and channels showed findings than this program lists one by one.",
