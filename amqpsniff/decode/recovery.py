@@ -27,7 +27,6 @@ _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
 _BODY = cython.declare(cython.int, 3)
-_AWAIT_BODY = cython.declare(cython.int, 2)
 
 FIRST_OCTETS = 16
 """Octets kept of a half-stream that is not AMQP, to say what it is."""
@@ -57,7 +56,7 @@ class RecoveringFramer(Framer):
             missing = self._gap_in_kept(half, missing, number, ts_ns)
         half.offset += missing
         if missing:
-            self.lose(half, False)
+            self._lose(half, half.offset - missing, False)
         return 0
 
     def finish(self, half):
@@ -87,6 +86,8 @@ class RecoveringFramer(Framer):
     def _gap_in_kept(self, half, missing, number, ts_ns):
         """A hole in a frame that is kept; octets of the hole behind that frame."""
         if half.expected == 0:
+            missing += half.kept
+            half.offset -= half.kept
             half.kept = 0
             return missing
         to_come: cython.longlong = half.expected - half.kept
@@ -100,8 +101,12 @@ class RecoveringFramer(Framer):
         return missing - to_come
 
     def lose(self, half, forced):
-        """Framing is lost at `half.offset`: search from there."""
-        self.contents.lose(half)
+        """Framing is lost in the frame under way: search from `half.offset` on."""
+        return self._lose(half, half.frame_offset, forced)
+
+    def _lose(self, half, begin, forced):
+        """What the octets from `begin` on mean is not known: search from `half.offset` on."""
+        self.contents.lose(half, begin)
         half.forget_frame()
         half.mode = _SEARCH
         half.search = Search(self.probe, half, half.offset, forced)
@@ -174,8 +179,8 @@ class RecoveringFramer(Framer):
             reader.read_from(payload)
             self.contents.body_octets(half, channel, reader, 0, size)
             return
-        content = self.contents._find(half, channel)
-        if content is not None and content.state == _AWAIT_BODY:
+        content = self.contents._awaiting(half, channel)
+        if content is not None:
             content.hash = None
             if content.chunks is not None:
                 self.contents._drop_chunks(content)

@@ -106,7 +106,13 @@ class Half:
 
 
 class Content:
-    """A message under way on one channel of one half-stream."""
+    """A message under way on one channel of one half-stream.
+
+    `lossy`: octets of unknown meaning are missing from stream offset `lost_at` on, and nothing of
+    it came since. `lost` counts such octets after which more of it came; `sound` octets of the body
+    came before the first of them. `body_size` is null when the header declares more than a signed
+    number holds.
+    """
 
     def __init__(self):
         self.state = AWAIT_METHOD
@@ -117,6 +123,9 @@ class Content:
         self.chunks = None
         self.lossy = False
         self.vocabularies = None
+        self.lost_at = 0
+        self.lost = 0
+        self.sound = 0
         self.number = 0
         self.last_number = 0
 
@@ -125,6 +134,7 @@ class Content:
         self.state = AWAIT_HEADER
         self.channel = channel
         self.lossy = False
+        self.lost = 0
         if self.store is None:
             self.store = Octets()
         self.store.used = 0
@@ -136,5 +146,10 @@ class Content:
         self.body_missing = 0
         self.hash = None
         self.chunks = None
-        self.too_large = False
         return 0
+
+    def body_rest(self):
+        """Octets of the body still to come; negative when more came than were declared."""
+        if self.body_size == _NULL:
+            return 0x7FFFFFFFFFFFFFFF
+        return self.body_size - self.body_seen
