@@ -17,6 +17,7 @@ cdef class ArgumentDecoder:
     cdef int _forget(self) except? -1
     cdef int _arguments(self, ValueReader reader, int method, long long at, long long end) except? -1
     cdef int _skim(self, ValueReader reader, long long at, long long end) except? -1
+    cdef bint fits(self, ValueReader reader, int method, long long at, long long end) except? -1
     cdef long long _width(self, ValueReader reader, int kind, long long at, long long end) except? -1
     cdef int _bit(self, ValueReader reader, int i, int value) except? -1
     cdef long long _value(self, ValueReader reader, int i, long long at, long long end) except? -1

@@ -230,6 +230,25 @@ class ArgumentDecoder:
             at += width
         return TRAILING if at < end else EXACT
 
+    def fits(self, reader, method, at, end):
+        """Whether the octets `at`..`end` can be the arguments of a row, to the last one."""
+        if not self.known[method]:
+            return True
+        bits: cython.int = 0
+        width: cython.longlong
+        i: cython.int
+        for i in range(self.first_argument[method], self.first_argument[method + 1]):
+            if self.types[i] == _BIT:
+                width = 1 if bits & 7 == 0 else 0
+                bits += 1
+            else:
+                bits = 0
+                width = self._width(reader, self.types[i], at, end)
+            if width < 0 or at + width > end:
+                return False
+            at += width
+        return at == end
+
     def _width(self, reader, kind, at, end):
         """Octets of the value at `at`; -2 when not even its length is there."""
         if kind == _SHORTSTR:

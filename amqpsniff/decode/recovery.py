@@ -9,7 +9,6 @@ are handed on as if they had been read in order.
 
 import cython
 
-from amqpsniff.decode import plan
 from amqpsniff.decode.synchronize import Search
 
 if cython.compiled:
@@ -144,18 +143,13 @@ class RecoveringFramer(Framer):
 
     def _prove_role(self, half, frames):
         """Let the methods of a chain tell who is the client before any row is written."""
-        if half.connection.role_proved:
-            return
+        reader: ValueReader = self.handler.scratch
         for _, kind, _, _, payload, *_ in frames:
+            if half.connection.role_proved:
+                return
             if kind == 1 and len(payload) >= 4:
-                class_id = payload[0] << 8 | payload[1]
-                method_id = payload[2] << 8 | payload[3]
-                dialect = half.connection.dialect
-                choice = self.handler.decoder.find(dialect, class_id, method_id)
-                sender = plan.senders[plan.choices[choice]] if choice >= 0 else 3
-                if sender < 3:
-                    self.handler.set_client(half.connection, half.direction ^ (sender - 1))
-                    return
+                reader.read_from(payload)
+                self.handler.prove_role(half, reader, 0, len(payload))
 
     def _chain_frame(self, half, offset, kind, channel, size, payload, missing, number, ts_ns):
         """Hand on one frame of a chain that is believed."""
