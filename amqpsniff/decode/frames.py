@@ -57,6 +57,9 @@ AMQP_PORTS = frozenset((5671, 5672))
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
 
+_AFTER_LOGIN = (30, 41)
+"""connection.tune and .open-ok: the server has taken the credentials (a client may not wait)."""
+
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
 _TOO_SHORT = cython.declare(cython.int, 2)
@@ -226,6 +229,7 @@ class FrameHandler:
             self.frames.rows += 1
             return 0
         reader.oddities = 0
+        decoder.past_login = connection.past_login
         self.frames.arguments.begin(self.frames.rows)
         answer = decoder.decode(reader, connection.dialect, at, end, whole)
         if answer == _UNKNOWN:
@@ -260,6 +264,8 @@ class FrameHandler:
     def _learn(self, half, decoder, reader, at, end):
         """Take what connection.start, start-ok and tune-ok say about the connection."""
         connection: Connection = half.connection
+        if decoder.method_id in _AFTER_LOGIN:
+            connection.past_login = True
         if decoder.method_id == 11:
             connection.user = login_name(bytes(reader.data[at:end]))
         elif decoder.method_id == 31 and decoder.frame_max >= 0:

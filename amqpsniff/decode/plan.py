@@ -94,6 +94,9 @@ secret_methods = tuple(
 )
 """(class, method) of the methods that carry a secret."""
 
+harmless_methods = frozenset((m.class_id, m.method_id) for m in METHODS) - set(secret_methods)
+"""(class, method) of those that carry none."""
+
 CLASS_LIMIT, METHOD_LIMIT = 128, 256
 """Ids below these are found in `lookup`, the few beyond in `far`."""
 

@@ -42,6 +42,7 @@ class Connection:
         self.began = conversation.syn_seen
         self.client_direction = -1
         self.role_proved = False
+        self.past_login = False
         self.dialect = 0
         self.frame_max = -1
         self.row_serial = -1
