@@ -221,7 +221,7 @@ class ContentAssembler:
 
     def _begin_body(self, half, content, number, ts_ns):
         if self.new_hash is not None:
-            content.hash = self.newhash_of()
+            content.hash = self.new_hash()
         if self.keep_bodies:
             content.chunks = []
 
@@ -339,7 +339,7 @@ class ContentAssembler:
         content.state = _AWAIT_METHOD
         if content.body_size == 0 and status == _COMPLETE:
             if self.new_hash is not None:
-                content.hash = self.newhash_of()
+                content.hash = self.new_hash()
             if self.keep_bodies:
                 content.chunks = []
         if content.lost and content.chunks is not None:

@@ -41,6 +41,7 @@ _START = cython.declare(cython.int, 0)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
+_NOT_AMQP = (_FOREIGN, 5)  # STRANGE
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
@@ -261,7 +262,7 @@ class Decoder:
     def _say_foreign(self, slot, number, ts_ns):
         """A client that spoke something else to a server that speaks AMQP."""
         half: Half = self.halves[2 * slot]
-        if half is not None and half.connection.is_amqp and half.mode == _FOREIGN:
+        if half is not None and half.connection.is_amqp and half.mode in _NOT_AMQP:
             detail = name_protocol(half.first_octets)
             self._report("not-amqp", half, None, number, ts_ns, detail)
 

@@ -9,6 +9,8 @@ are handed on as if they had been read in order.
 
 import cython
 
+from amqpsniff.columns import NULL
+from amqpsniff.decode.framing import FIRST_OCTETS
 from amqpsniff.decode.synchronize import Search
 
 if cython.compiled:
@@ -25,10 +27,9 @@ _SEARCH = cython.declare(cython.int, 1)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
+_STRANGE = cython.declare(cython.int, 5)
+_NULL = cython.declare(cython.longlong, NULL)
 _BODY = cython.declare(cython.int, 3)
-
-FIRST_OCTETS = 16
-"""Octets kept of a half-stream that is not AMQP, to say what it is."""
 
 
 class RecoveringFramer(Framer):
@@ -43,6 +44,8 @@ class RecoveringFramer(Framer):
                 half.offset = search.end
                 return 0
             self._take_up(half, search, chain, search.end)
+        if half.mode == _STRANGE:
+            half.mode = _FOREIGN
         if half.mode == _FOREIGN or half.mode == _SILENT:
             half.offset += missing
             return 0
@@ -60,12 +63,21 @@ class RecoveringFramer(Framer):
 
     def finish(self, half):
         """No more octets of a half-stream: take what the search believes after all."""
+        if half.mode == _START and half.kept:
+            self._end_start(half)
         while half.mode == _SEARCH:
             search = half.search
             chain = search.finish()
             if chain is None:
                 return 0
             self._take_up(half, search, chain, search.end)
+        return 0
+
+    def _end_start(self, half):
+        """A half-stream ended in what could have been a proxy's header."""
+        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        if octets[:4] != b"AMQP"[: len(octets)]:
+            self._headless(half, octets, 0, _NULL)
         return 0
 
     def _gap_in_counted(self, half, missing, number, ts_ns):

@@ -17,9 +17,10 @@ else:
     from amqpsniff.columns import Octets
 
 # modes of a half-stream
-START, SEARCH, FRAMES, FOREIGN, SILENT = 0, 1, 2, 3, 4
-"""START: nothing seen yet. SEARCH: looking for a frame boundary. FRAMES: at a known place between
-or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is not decoded."""
+START, SEARCH, FRAMES, FOREIGN, SILENT, STRANGE = 0, 1, 2, 3, 4, 5
+"""START: nothing seen yet but, it may be, a proxy's header. SEARCH: looking for a frame boundary.
+FRAMES: at a known place between or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is
+not decoded. STRANGE: not AMQP, and not all of its first octets were seen yet."""
 
 # states of a content
 AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
