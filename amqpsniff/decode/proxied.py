@@ -1,8 +1,8 @@
 """The PROXY protocol: the header that a proxy puts before a client's first octets.
 
-Version 1 is one line of text, `PROXY TCP4 192.0.2.1 192.0.2.2 40000 5672`. Version 2 is a signature,
-four octets, and as many more as the last two of these say: addresses, then fields of type, length
-and value. Both are skipped; who the client behind the proxy is is not remembered.
+Version 1 is one line of text, `PROXY TCP4 192.0.2.1 192.0.2.2 40000 5672`. Version 2 is a
+signature, four octets, and as many more as the last two of these say: addresses, then fields of
+type, length and value. Both are skipped; who the client behind the proxy is, is not remembered.
 """
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"

@@ -1,4 +1,4 @@
-"""A header of the PROXY protocol before the client's first octets: skipped, and nothing else moves."""
+"""A header of the PROXY protocol before the client's first octets: skipped, nothing else moves."""
 
 from __future__ import annotations
 
