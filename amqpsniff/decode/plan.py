@@ -69,8 +69,8 @@ def _meaning(method: Method) -> tuple[object, ...]:
 
 _masks: dict[tuple[object, ...], int] = {}
 for _method in METHODS:
-    for _dialect in _method.dialects:
-        _masks[_meaning(_method)] = _masks.get(_meaning(_method), 0) | 1 << DIALECTS.index(_dialect)
+    _bits = sum(1 << DIALECTS.index(each) for each in _method.dialects)
+    _masks[_meaning(_method)] = _masks.get(_meaning(_method), 0) | _bits
 
 for _method in METHODS:
     content.append(_method.content)

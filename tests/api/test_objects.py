@@ -58,8 +58,8 @@ def test_names() -> None:
         frame.colour  # noqa: B018
     with pytest.raises(AttributeError):
         frame._hidden  # noqa: B018
-    assert repr(frame) == "<Frame connection.close-ok #{} channel 0 from server>".format(
-        frame.packet_number
+    assert (
+        repr(frame) == f"<Frame connection.close-ok #{frame.packet_number} channel 0 from server>"
     )
 
 
