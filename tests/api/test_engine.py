@@ -20,6 +20,9 @@ from tests.encoder import HEARTBEAT_FRAME, body, header
 Piece = tuple[str, bytes]
 WAYS = ("client", "server")
 ENDS = ("10.0.0.1:40000", "10.0.0.2:5672")
+CALLS = ("last_packet_number", "response_packet_number", "outcome_packet_number", "count")
+"""Columns that number calls, or count them."""
+
 TABLES = ("frames", "messages", "findings")
 
 
@@ -39,10 +42,7 @@ def rows_of(pieces: Iterable[Piece], **options: Any) -> dict[str, list[str]]:
         given.feed_octets(ENDS, way, octets)
     given.finish()
     found = {name: given.take(name) for name in TABLES}
-    return {
-        name: joined(batch, "last_packet_number", "count") + bodies(batch)
-        for name, batch in found.items()
-    }
+    return {name: joined(batch, *CALLS) + bodies(batch) for name, batch in found.items()}
 
 
 def bodies(batch: Any) -> list[str]:
