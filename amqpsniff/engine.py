@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
+from amqpsniff.decode.proxied import may_open
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as FoundRow
 from amqpsniff.pipeline import Options, Pipeline, Totals
@@ -36,6 +37,8 @@ AMQP_PORT = 5672
 _DIRECTIONS = {"client": 0, "server": 1}
 
 Key: TypeAlias = str | tuple[str, str]
+Call: TypeAlias = tuple[bytes, int, int]
+"""Octets, number and time of a call."""
 
 
 def connection_id_of(key: Key) -> str:
@@ -130,15 +133,13 @@ class Engine:
 
         The key is any string, or a pair of the client's and the server's `address:port`, which
         then stand in the rows. `connection_id_of` gives its `connection_id`. A connection that
-        begins with the client's protocol header is taken to be whole; another may have begun at
-        any octet.
+        begins with the client's protocol header, or with a proxy's, is taken to be whole; another
+        may have begun at any octet.
         """
         way = self._way(direction)
         self._count()
         if octets:
-            slot = self._stream().place(connection_key, began=way == 0 and _is_header(octets))
-            self._stream().saw(slot, way, len(octets), self._number, _time(ts_ns))
-            self._pipeline.decoder.data(slot, way, bytes(octets), self._number, _time(ts_ns))
+            self._stream().data(connection_key, way, bytes(octets), self._number, _time(ts_ns))
             self._pipeline.follow()
         self._gather()
 
@@ -151,9 +152,7 @@ class Engine:
             raise UsageError(f"a gap of {missing} octets; it cannot be negative")
         self._count()
         if missing:
-            slot = self._stream().place(connection_key, began=False)
-            self._stream().lost(slot, way, missing)
-            self._pipeline.decoder.gap(slot, way, missing, self._number, _time(ts_ns))
+            self._stream().gap(connection_key, way, missing, self._number, _time(ts_ns))
             self._pipeline.follow()
         self._gather()
 
@@ -303,10 +302,32 @@ class _Streams:
         self._decoder = decoder
         self._slots: dict[Key, int] = {}
         self._open: dict[int, _Stream] = {}
+        self._begins: dict[Key, list[Call]] = {}  # too short to tell what begins
         self._free: list[int] = []
         self._opened = 0
 
-    def place(self, key: Key, *, began: bool) -> int:
+    def data(self, key: Key, way: int, octets: bytes, number: int, ts_ns: int) -> None:
+        """The next octets of one direction."""
+        if way or key in self._slots:
+            self._feed(self._place(key), way, octets, number, ts_ns)
+            return
+        calls = self._begins.setdefault(key, [])
+        calls.append((octets, number, ts_ns))
+        began = may_open(b"".join(call[0] for call in calls))
+        if began is not None:
+            self._place(key, began)
+
+    def gap(self, key: Key, way: int, missing: int, number: int, ts_ns: int) -> None:
+        """The next octets of one direction are missing."""
+        slot = self._place(key)
+        self._open[slot].lost(way, missing)
+        self._decoder.gap(slot, way, missing, number, ts_ns)
+
+    def _feed(self, slot: int, way: int, octets: bytes, number: int, ts_ns: int) -> None:
+        self._open[slot].saw(way, len(octets), number, ts_ns)
+        self._decoder.data(slot, way, octets, number, ts_ns)
+
+    def _place(self, key: Key, began: bool | None = None) -> int:
         """The slot of a connection, which is opened when it is new."""
         slot = self._slots.get(key)
         if slot is None:
@@ -316,27 +337,24 @@ class _Streams:
                 slot = self._opened
                 self._opened += 1
             self._slots[key] = slot
-            stream = _Stream(key, began)
+            calls = self._begins.pop(key, [])
+            stream = _Stream(key, bool(calls) if began is None else began)
             self._open[slot] = stream
             self._decoder.open(slot, stream)
+            for octets, number, ts_ns in calls:
+                self._feed(slot, 0, octets, number, ts_ns)
         return slot
 
-    def saw(self, slot: int, way: int, octets: int, number: int, ts_ns: int) -> None:
-        """Octets of a connection came."""
-        self._open[slot].saw(way, octets, number, ts_ns)
-
-    def lost(self, slot: int, way: int, octets: int) -> None:
-        """Octets of a connection are missing."""
-        self._open[slot].lost(way, octets)
-
     def close(self, key: Key, number: int) -> None:
+        if key in self._begins:
+            self._place(key)
         slot = self._slots.pop(key, None)
         if slot is not None:
             self._decoder.close(slot, number)
             self._free.append(slot)
 
     def close_all(self, number: int) -> None:
-        for key in list(self._slots):
+        for key in [*self._slots, *self._begins]:
             self.close(key, number)
 
 
@@ -366,11 +384,6 @@ class _Stream:
     def lost(self, way: int, octets: int) -> None:
         self.gaps[way] += 1
         self.lost_octets[way] += octets
-
-
-def _is_header(octets: bytes) -> bool:
-    """Whether these may be the first octets of a connection."""
-    return octets[:4] == b"AMQP"[: len(octets)]
 
 
 def _time(ts_ns: int | None) -> int:

@@ -2,7 +2,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder:
-    cdef public bint show_secrets, quiet, plain, written
+    cdef public bint show_secrets, quiet, plain, written, past_login
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
     cdef const unsigned char[::1] known, types, roles, frequent
     cdef Octets keys
@@ -17,11 +17,13 @@ cdef class ArgumentDecoder:
     cdef int _forget(self) except? -1
     cdef int _arguments(self, ValueReader reader, int method, long long at, long long end) except? -1
     cdef int _skim(self, ValueReader reader, long long at, long long end) except? -1
+    cdef bint fits(self, ValueReader reader, int method, long long at, long long end) except? -1
     cdef long long _width(self, ValueReader reader, int kind, long long at, long long end) except? -1
     cdef int _bit(self, ValueReader reader, int i, int value) except? -1
     cdef long long _value(self, ValueReader reader, int i, long long at, long long end) except? -1
     cdef long long _long_value(self, ValueReader reader, int kind, int role, long long at, long long end) except? -1
     cdef long long _inline_content(self, ValueReader reader, long long at, long long end) except? -1
-    cdef int _reply_text(self, ValueReader reader, long long at) except? -1
+    cdef int _reply_text(self, ValueReader reader, int i, long long at, long long end) except? -1
+    cdef int _redact(self, ValueReader reader, int i, long long at, long long end) except? -1
     cdef int _tag(self, ValueReader reader, int role, long long value) except? -1
     cdef int _number(self, int role, long long value) except? -1

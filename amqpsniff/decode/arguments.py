@@ -14,6 +14,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.quotes import redact_quote
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
@@ -45,24 +46,6 @@ _CONTENT = cython.declare(cython.int, 67)
 _OUT_OF_RANGE = cython.declare(cython.int, 128)  # values.OUT_OF_RANGE
 
 
-def redact_quote(text, class_id, method_id):
-    """A reply text without the octets it quotes, if those may hold a secret; else None.
-
-    RabbitMQ answers a frame it cannot decode with `cannot decode <<0,5,…>>`, blaming the method, or
-    with `all octets = <<0,10,0,11,…>>`, blaming none (measured on RabbitMQ 3.10.8).
-    """
-    opened = text.find(b"<<")
-    if opened < 0:
-        return None
-    quote = text[opened + 2 :]
-    if (class_id, method_id) not in plan.secret_methods and not quote.startswith(
-        tuple(b"0,%d,0,%d," % numbers for numbers in plan.secret_methods)
-    ):
-        return None
-    closed = text.rfind(b">>")
-    return text[: opened + 2] + b"[redacted]" + (text[closed:] if closed > opened else b"")
-
-
 class ArgumentDecoder:
     """Reads method payloads.
 
@@ -75,6 +58,7 @@ class ArgumentDecoder:
     def __init__(self, show_secrets=False, quiet=False):
         self.show_secrets = show_secrets
         self.quiet = quiet
+        self.past_login = False
         self.first_argument = plan.first_argument
         self.known = bytes(plan.known)
         self.frequent = bytes(plan.frequent)
@@ -212,10 +196,8 @@ class ArgumentDecoder:
             if width < 0 or at + width > end:
                 return TOO_SHORT
             if kind == _SHORTSTR:
-                if role == 5 and self.reply_code >= 501:
-                    mark: cython.longlong = reader.out.used
-                    self._reply_text(reader, at)
-                    reader.out.used = mark
+                if role == 5:
+                    self._redact(reader, i, at, end)
                 if 0 < role < 6:
                     self.starts[role] = at + 1
                     self.lengths[role] = width - 1
@@ -229,6 +211,25 @@ class ArgumentDecoder:
                 self._number(role, reader.data[at])
             at += width
         return TRAILING if at < end else EXACT
+
+    def fits(self, reader, method, at, end):
+        """Whether the octets `at`..`end` can be the arguments of a row, to the last one."""
+        if not self.known[method]:
+            return True
+        bits: cython.int = 0
+        width: cython.longlong
+        i: cython.int
+        for i in range(self.first_argument[method], self.first_argument[method + 1]):
+            if self.types[i] == _BIT:
+                width = 1 if bits & 7 == 0 else 0
+                bits += 1
+            else:
+                bits = 0
+                width = self._width(reader, self.types[i], at, end)
+            if width < 0 or at + width > end:
+                return False
+            at += width
+        return at == end
 
     def _width(self, reader, kind, at, end):
         """Octets of the value at `at`; -2 when not even its length is there."""
@@ -260,7 +261,7 @@ class ArgumentDecoder:
             if role == 8 and not self.show_secrets:
                 reader.out.put_bytes(REDACTED)
             elif role == 5:
-                self._reply_text(reader, at)
+                self._reply_text(reader, i, at, end)
             else:
                 reader.put_shortstr(at, end)
                 self.plain = self.plain and reader.plain
@@ -320,16 +321,26 @@ class ArgumentDecoder:
         reader.out.put_octet(125)
         return at + 5 + reader.u32(at + 1)
 
-    def _reply_text(self, reader, at):
+    def _reply_text(self, reader, i, at, end):
         """Write a reply text, without the secret that a broker may quote in it."""
-        end: cython.longlong = at + 1 + reader.data[at]
-        if self.reply_code >= 501 and not self.show_secrets and end + 4 <= len(reader.data):
-            text: bytes = bytes(reader.data[at + 1 : end])
-            self.safe_text = redact_quote(text, reader.u16(end), reader.u16(end + 2))
-            if self.safe_text is not None:
-                safe: str = self.safe_text.decode(errors="replace")
-                return reader.out.put_bytes(json.dumps(safe, ensure_ascii=False).encode())
+        self._redact(reader, i, at, end)
+        if self.safe_text is not None:
+            safe: str = self.safe_text.decode(errors="replace")
+            return reader.out.put_bytes(json.dumps(safe, ensure_ascii=False).encode())
         return reader.put_shortstr(at, end)
+
+    def _redact(self, reader, i, at, end):
+        """Leave what may be shown of argument `i`, a reply text, in `safe_text` if not all may."""
+        if self.show_secrets:
+            return 0
+        text: bytes = bytes(reader.data[at + 1 : at + 1 + reader.data[at]])
+        at += 1 + reader.data[at]
+        blamed = (0, 0)
+        last: cython.int = self.first_argument[self.method + 1]
+        if i + 1 < last and self.roles[i + 1] == 10 and at + 4 <= end:
+            blamed = (reader.u16(at), reader.u16(at + 2))
+        self.safe_text = redact_quote(text, blamed, self.past_login)
+        return 0
 
     def _tag(self, reader, role, value):
         if role == 6:

@@ -14,12 +14,14 @@ cdef class ContentAssembler:
     cdef public long long held, opened
     cdef public list losses
     cdef Content _find(self, Half half, int channel)
+    cdef Content _awaiting(self, Half half, int channel)
     cdef Content _place(self, Half half, int channel, long long number, long long ts_ns)
     cdef int method(self, Half half, int channel, ArgumentDecoder decoder, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
     cdef int other_method(self, Half half, int channel, long long number, long long ts_ns) except? -1
     cdef int _interrupt(self, Half half, Content content, long long number, long long ts_ns) except? -1
     cdef int header(self, Half half, int channel, ValueReader reader, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
     cdef int _check_header(self, Half half, Content content, ValueReader reader, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
+    cdef int lose(self, Half half, long long begin) except? -1
     cdef int body_octets(self, Half half, int channel, ValueReader reader, long long at, long long count) except? -1
     cdef int body_missing(self, Half half, int channel, long long count) except? -1
     cdef int body_end(self, Half half, int channel, long long number, long long ts_ns) except? -1

@@ -5,6 +5,10 @@ Per half-stream and channel a content is open or it is not (`state.Content`); fr
 channels interleave freely. A frame that does not fit the state of its channel is a finding, unless
 octets were lost before it: then it is what is left of a content whose beginning is missing.
 
+After octets of unknown meaning were lost (`lossy`), what comes next on a channel may be of a later
+content. A header then never belongs to the method before the loss; a body does where too few octets
+are missing for the rest of the body, a method and a header. In doubt the content ends there.
+
 A body is not kept unless it was asked for. Octets that are missing from the capture are counted:
 `body_captured` is what was there, and a message that lacks any is `truncated`; of its body only the
 octets before the first missing one are kept.
@@ -38,6 +42,10 @@ MAX_BODY_OCTETS = 128 * 1024 * 1024
 """Octets of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
 3.13. A body that does not fit has its size but no octets."""
 
+LEAST_OPENING_OCTETS = 39
+"""Octets of the smallest frames that open a content: basic.publish (17) and its header (22)."""
+
+_OPENING = cython.declare(cython.longlong, LEAST_OPENING_OCTETS)
 _NULL = cython.declare(cython.longlong, NULL)
 _BY_NUMBER = attrgetter("number")
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
@@ -147,11 +155,12 @@ class ContentAssembler:
 
     def _interrupt(self, half, content, number, ts_ns):
         """A content ends before it is complete."""
-        if content.lossy:
+        if content.lossy or content.lost:
             self._end(half, content, _TRUNCATED)
             return 0
         if content.state == _AWAIT_BODY and content.body_seen:
-            detail = f"{content.body_seen} of {content.body_size} octets before the next method"
+            size = "too many" if content.body_size == _NULL else content.body_size
+            detail = f"{content.body_seen} of {size} octets before the next method"
             self.report("content-body-shorter", half, content.channel, number, ts_ns, detail)
         else:
             self.report("content-interrupted", half, content.channel, number, ts_ns, "")
@@ -163,14 +172,15 @@ class ContentAssembler:
         if not half.lossy or channel in half.opened_since:
             self.report("content-unexpected-frame", half, channel, number, ts_ns, detail)
 
-    def lose(self, half):
-        """Octets of unknown meaning are missing: what is open may have lost frames."""
+    def lose(self, half, begin):
+        """Octets of unknown meaning are missing from `begin` on: what is open may lack frames."""
         self.losses.append((self.frames.rows, half.connection, half.direction))
         half.lossy = True
         half.opened_since = set()
-        half.active.lossy = True
-        for content in half.others.values():
-            content.lossy = True
+        for content in (half.active, *half.others.values()):
+            if not content.lossy:
+                content.lossy = True
+                content.lost_at = begin
 
     def header(self, half, channel, reader, at, end, whole, number, ts_ns):
         """A content header frame with payload `at`..`end`."""
@@ -179,6 +189,9 @@ class ContentAssembler:
             self._orphan(half, channel, number, ts_ns, "content header without a method")
             if content is not None and content.state == _AWAIT_BODY:
                 self._interrupt(half, content, number, ts_ns)
+            return 0
+        if content.lossy:
+            self._end(half, content, _TRUNCATED)
             return 0
         open_content: Content = content
         if end - at < 12:
@@ -196,7 +209,7 @@ class ContentAssembler:
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
             self.report("number-out-of-range", half, channel, number, ts_ns, "body size")
-            size = 0x7FFFFFFFFFFFFFFF
+            size = _NULL
         open_content.body_size = size
         open_content.last_number = number
         open_content.state = _AWAIT_BODY
@@ -231,15 +244,32 @@ class ContentAssembler:
                         "octets left over" if answer == 2 else "octets missing")  # fmt: skip
         return 0
 
+    def _awaiting(self, half, channel):
+        """The content that the body frame under way is of; None when there is none."""
+        content: Content = self._find(half, channel)
+        if content is None or content.state != _AWAIT_BODY:
+            return None
+        if content.lossy:
+            lost: cython.longlong = content.lost + half.frame_offset - content.lost_at
+            if lost - _OPENING >= content.body_rest():
+                self._end(half, content, _TRUNCATED)
+                return None
+            if content.lost == 0:
+                content.sound = content.body_seen
+            content.lossy = False
+            content.lost = lost
+        return content
+
     def body_octets(self, half, channel, reader, at, count):
         """Octets of a body, a frame or a piece of one."""
-        content = self._find(half, channel)
-        if content is None or content.state != _AWAIT_BODY:
+        content = self._awaiting(half, channel)
+        if content is None:
             return 0
         open_content: Content = content
+        rest: cython.longlong = open_content.body_rest()
         open_content.body_seen += count
         if open_content.hash is not None or open_content.chunks is not None:
-            self._take(half, open_content, reader, at, count)
+            self._take(half, open_content, reader, at, min(count, rest))
         return 0
 
     def _take(self, half, content, reader, at, count):
@@ -259,10 +289,17 @@ class ContentAssembler:
         self.held -= sum(map(len, content.chunks))
         content.chunks = None
 
+    def _shorten(self, content):
+        """Keep only what of a body came before octets that may have been part of it."""
+        octets: bytes = b"".join(content.chunks)[: content.sound]
+        self._drop_chunks(content)
+        content.chunks = [octets]
+        self.held += len(octets)
+
     def body_missing(self, half, channel, count):
         """Octets of a body that are not in the capture."""
-        content = self._find(half, channel)
-        if content is not None and content.state == _AWAIT_BODY:
+        content = self._awaiting(half, channel)
+        if content is not None:
             content.body_seen += count
             content.body_missing += count
         return 0
@@ -278,14 +315,13 @@ class ContentAssembler:
             return 0
         open_content: Content = content
         open_content.last_number = number
-        if open_content.body_seen < open_content.body_size:
+        if open_content.body_rest() > 0:
             return 0
         if open_content.body_seen > open_content.body_size:
-            if open_content.lossy:
-                open_content.body_missing += 1
-            else:
-                detail = f"{open_content.body_seen} octets, {open_content.body_size} declared"
-                self.report("content-body-longer", half, channel, number, ts_ns, detail)
+            if open_content.lost:
+                return self._end(half, open_content, _TRUNCATED)
+            detail = f"{open_content.body_seen} octets, {open_content.body_size} declared"
+            self.report("content-body-longer", half, channel, number, ts_ns, detail)
         self._end(half, open_content, _COMPLETE)
         return 0
 
@@ -306,6 +342,9 @@ class ContentAssembler:
                 content.hash = self.new_hash()
             if self.keep_bodies:
                 content.chunks = []
+        if content.lost and content.chunks is not None:
+            if status != _COMPLETE or content.body_missing:
+                self._shorten(content)
         self.writer.write(half, content, status, self.frames.rows)
         if content.chunks is not None:
             self._drop_chunks(content)

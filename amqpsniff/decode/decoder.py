@@ -42,6 +42,7 @@ _START = cython.declare(cython.int, 0)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
+_NOT_AMQP = (_FOREIGN, 5)  # STRANGE
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
@@ -248,7 +249,7 @@ class Decoder:
         self._finish(first)
         self._finish(second)
         if connection.is_amqp:
-            if first.mode == _FOREIGN:
+            if first.mode in _NOT_AMQP:
                 self._say_foreign(first, number, ts_ns)
             self.ended.append(connection)
         else:

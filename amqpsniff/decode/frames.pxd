@@ -22,6 +22,8 @@ cdef class FrameHandler:
     cpdef int body_end(self, Half half, long long number, long long ts_ns) except? -1
     cpdef int protocol_header(self, Half half, long long number, long long ts_ns) except? -1
     cdef int _method(self, Half half, ValueReader reader, int channel, long long size, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
+    cdef int weigh(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1
+    cpdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _learn(self, Half half, ArgumentDecoder decoder, ValueReader reader, long long at, long long end) except? -1
-    cdef int _vote(self, Connection connection, int method) except? -1
+    cdef int _vote(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, int channel, long long size, long long number, long long ts_ns) except? -1

@@ -8,7 +8,7 @@ assembler, and learns about the connection: which side is the client, the dialec
 Who is the client: the side that sent the SYN, the side that sent a protocol header first, or the
 side that a method may only come from; before there is proof, the side that is not on a well-known
 AMQP port. The dialect comes from the protocol header, then from the server's `connection.start`,
-else from the first method that only one dialect has in that form.
+else from the first method whose payload no other dialect could mean.
 """
 
 import cython
@@ -56,6 +56,9 @@ AMQP_PORTS = frozenset((5671, 5672))
 
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
+
+_AFTER_LOGIN = (30, 41)
+"""connection.tune and .open-ok: the server has taken the credentials (a client may not wait)."""
 
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
@@ -226,19 +229,20 @@ class FrameHandler:
             self.frames.rows += 1
             return 0
         reader.oddities = 0
+        decoder.past_login = connection.past_login
         self.frames.arguments.begin(self.frames.rows)
         answer = decoder.decode(reader, connection.dialect, at, end, whole)
         if answer == _UNKNOWN:
             return self._unknown_method(half, reader, channel, size, number, ts_ns)
         method: cython.int = decoder.method
         if not connection.role_proved and 0 < self.senders[method] < 3:
-            self.set_client(connection, half.direction ^ (self.senders[method] - 1))
+            self.prove_role(half, reader, at, end)
         self._begin(half, number, ts_ns, channel, _METHOD, size)
         self.frames.end_method(method, decoder, reader)
         if answer != _EXACT:
             self._complain(half, answer, channel, whole, method, number, ts_ns)
         elif connection.dialect == 0:
-            self._vote(connection, method)
+            self._vote(connection, reader, at, end)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
                 self.report(code, half, channel, number, ts_ns, f"arguments of {name_of(method)}")
@@ -249,9 +253,19 @@ class FrameHandler:
             self._learn(half, decoder, reader, at, end)
         return 0
 
+    def prove_role(self, half, reader, at, end):
+        """A method that only one side may send tells who is the client."""
+        connection: Connection = half.connection
+        sides: cython.int = self.weigh(plan.senders, reader, connection.dialect, at, end)
+        if 0 < sides < 3:
+            self.set_client(connection, half.direction ^ (sides - 1))
+        return 0
+
     def _learn(self, half, decoder, reader, at, end):
         """Take what connection.start, start-ok and tune-ok say about the connection."""
         connection: Connection = half.connection
+        if decoder.method_id in _AFTER_LOGIN:
+            connection.past_login = True
         if decoder.method_id == 11:
             connection.user = login_name(bytes(reader.data[at:end]))
         elif decoder.method_id == 31 and decoder.frame_max >= 0:
@@ -263,12 +277,30 @@ class FrameHandler:
                 connection.dialect = plan.DIALECT_CODES["0-9-1"]
         return 0
 
-    def _vote(self, connection, method):
-        """A method that only one dialect has in this form tells the dialect."""
-        mask: cython.int = self.dialects[method]
+    def _vote(self, connection, reader, at, end):
+        """A payload that only one dialect could have sent tells the dialect."""
+        mask: cython.int = self.dialects[self.decoder.method]
         if mask & (mask - 1) == 0:
-            connection.dialect = _bit(mask)
+            mask = self.weigh(plan.dialects, reader, 0, at, end)
+            if mask & (mask - 1) == 0:
+                connection.dialect = _bit(mask)
         return 0
+
+    def weigh(self, facts, reader, dialect, at, end):
+        """What the rows that a method's payload fits say together: a union of bits in `facts`.
+
+        Of all rows with its numbers where it fits none; 0 when there is no row.
+        """
+        decoder: ArgumentDecoder = self.decoder
+        choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
+        fitting: cython.int = 0
+        every: cython.int = 0
+        while choice >= 0 and plan.choices[choice] >= 0:
+            every |= facts[plan.choices[choice]]
+            if decoder.fits(reader, plan.choices[choice], at + 4, end):
+                fitting |= facts[plan.choices[choice]]
+            choice += 1
+        return fitting or every
 
     def _complain(self, half, answer, channel, whole, method, number, ts_ns):
         """Report arguments that did not fit their payload."""

@@ -13,6 +13,7 @@ import cython
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
+from amqpsniff.decode.proxied import header_octets
 from amqpsniff.decode.synchronize import Search
 from amqpsniff.spec import protocol_of
 
@@ -34,6 +35,10 @@ _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
 _END = cython.declare(cython.int, 0xCE)
 _BODY = cython.declare(cython.int, 3)
+_STRANGE = cython.declare(cython.int, 5)
+FIRST_OCTETS = 16
+"""Octets kept of a half-stream that is not AMQP, to say what it is."""
+
 MAX_REREAD_OCTETS = 128 * 1024
 """Largest frame with a wrong end octet that is searched for frames, for its size may be wrong: the
 usual frame-max. Of octets made to break again and again each would be read that many times."""
@@ -92,6 +97,10 @@ class Framer:
                 at = self._start(half, reader, at, end, number, ts_ns)
             elif half.mode == _SEARCH:
                 at = self.search(half, reader, at, end, number, ts_ns)
+            elif half.mode == _STRANGE:
+                self._strange(half, bytes(reader.data[at : min(end, at + FIRST_OCTETS)]))
+                half.offset += end - at
+                return 0
             else:
                 half.offset += end - at
                 return 0
@@ -271,20 +280,33 @@ class Framer:
 
     def _start(self, half, reader, at, end, number, ts_ns):
         """At the first octets of a half-stream; position gone on to."""
+        known: cython.bint = half.connection.conversation.syn_seen
+        proxied: cython.bint = half.offset == half.kept and not (known and half.direction)
         wanted: cython.longlong = 8 - half.kept
+        if proxied and half.kept:
+            wanted = max(8, header_octets(bytes(half.store.octets[0 : half.kept]))) - half.kept
         if wanted > end - at:
             wanted = end - at
         half.keep(reader, at, wanted)
         half.offset += wanted
         at += wanted
         octets: bytes = bytes(half.store.octets[0 : half.kept])
-        if octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
+        if proxied and header_octets(octets):
+            if header_octets(octets) == len(octets):
+                half.kept = 0
+        elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
             self._headless(half, octets, number, ts_ns)
         elif len(octets) == 8:
             half.kept = 0
             half.frame_offset = half.offset - 8
             self._protocol_header(half, octets, number, ts_ns)
         return at
+
+    def _strange(self, half, octets):
+        """More octets of a half-stream that is not AMQP: the first of all are kept."""
+        half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
+        if len(half.first_octets) == FIRST_OCTETS:
+            half.mode = _FOREIGN
 
     def _is_text(self, half, octets):
         """Whether AMQP is but a part of something, such as the mechanism AMQPLAIN."""
@@ -322,9 +344,9 @@ class Framer:
         half.offset -= len(octets)
         known_start = connection.conversation.syn_seen
         if known_start and half.direction == 0:
-            half.mode = _FOREIGN
+            half.mode = _STRANGE
             half.offset += len(octets)
-            half.first_octets = octets
+            self._strange(half, octets)
             return
         if known_start and connection.is_amqp and octets[0] == 1:
             half.mode = _FRAMES

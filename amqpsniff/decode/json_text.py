@@ -19,6 +19,7 @@ else:
     from amqpsniff.columns import Texts
     from amqpsniff.decode.octets import OctetReader
 
+from amqpsniff.columns import NULL
 from amqpsniff.decode.oddities import MILLISECONDS
 
 MAX_FLOATS = 1024
@@ -35,7 +36,7 @@ _MILLISECONDS_FROM = cython.declare(cython.longlong, MILLISECONDS_FROM)
 _LAST_SECOND = cython.declare(cython.longlong, LAST_SECOND)
 _SIGN32 = cython.declare(cython.longlong, 1 << 31)
 _RANGE32 = cython.declare(cython.longlong, 1 << 32)
-_LOWEST = cython.declare(cython.longlong, -(1 << 63))
+_LOWEST = cython.declare(cython.longlong, NULL)  # -(2**63), as a literal too large for C
 _FLOAT32 = struct.Struct(">f")
 _FLOAT64 = struct.Struct(">d")
 _UINT32 = struct.Struct(">I")

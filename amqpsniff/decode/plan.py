@@ -8,7 +8,7 @@ here that the rows do not say.
 
 from array import array
 
-from amqpsniff.spec import CONTENT_CLASSES, DIALECTS, METHODS, methods_for, properties_for
+from amqpsniff.spec import CONTENT_CLASSES, DIALECTS, METHODS, Method, methods_for, properties_for
 
 DIALECT_CODES: dict[str | None, int] = {None: 0} | {d: i + 1 for i, d in enumerate(DIALECTS)}
 """0 stands for a dialect that is not known (yet)."""
@@ -50,8 +50,8 @@ first_argument = array("i", [0])
 content = bytearray()
 known = bytearray()
 senders = bytearray()
-dialects = bytearray()  # bit n: DIALECTS[n]
 frequent = bytearray()  # comes with every message: a content, an acknowledgement, a get
+dialects = bytearray()  # bit n: DIALECTS[n]; those of all rows that read and mean the same
 flag_masks = array("i")  # which of FLAG_NAMES the method has
 # One entry an argument.
 types = bytearray()
@@ -60,6 +60,18 @@ key_starts = array("i")
 key_lengths = array("i")
 keys = bytearray()
 
+
+def _meaning(method: Method) -> tuple[object, ...]:
+    """Equal for rows whose numbers stand for the same name and arguments."""
+    arguments = method.arguments if method.arguments_known else None
+    return (method.class_id, method.method_id, method.name, arguments)
+
+
+_masks: dict[tuple[object, ...], int] = {}
+for _method in METHODS:
+    _bits = sum(1 << DIALECTS.index(each) for each in _method.dialects)
+    _masks[_meaning(_method)] = _masks.get(_meaning(_method), 0) | _bits
+
 for _method in METHODS:
     content.append(_method.content)
     known.append(_method.arguments_known)
@@ -67,7 +79,7 @@ for _method in METHODS:
     senders.append(_SENDERS[_method.sender])
     flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments
                           if a.name in FLAG_NAMES))  # fmt: skip
-    dialects.append(sum(1 << DIALECTS.index(d) for d in _method.dialects))
+    dialects.append(_masks[_meaning(_method)])
     for _position, _argument in enumerate(_method.arguments):
         _key = f'{"," if _position else ""}"{_argument.name}":'.encode()
         types.append(ord(_argument.type))
@@ -81,6 +93,9 @@ secret_methods = tuple(
     sorted({(m.class_id, m.method_id) for m in METHODS if any(a.secret for a in m.arguments)})
 )
 """(class, method) of the methods that carry a secret."""
+
+harmless_methods = frozenset((m.class_id, m.method_id) for m in METHODS) - set(secret_methods)
+"""(class, method) of those that carry none."""
 
 CLASS_LIMIT, METHOD_LIMIT = 128, 256
 """Ids below these are found in `lookup`, the few beyond in `far`."""

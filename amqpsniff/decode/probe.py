@@ -129,5 +129,5 @@ class FrameProbe:
             if found is None:
                 return False
             content: Content = found
-            return content.state == 2 and content.body_size - content.body_seen >= size
+            return content.state == 2 and content.body_rest() >= size
         return True

@@ -9,7 +9,8 @@ are handed on as if they had been read in order.
 
 import cython
 
-from amqpsniff.decode import plan
+from amqpsniff.columns import NULL
+from amqpsniff.decode.framing import FIRST_OCTETS
 from amqpsniff.decode.synchronize import Search
 
 if cython.compiled:
@@ -26,11 +27,9 @@ _SEARCH = cython.declare(cython.int, 1)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
+_STRANGE = cython.declare(cython.int, 5)
+_NULL = cython.declare(cython.longlong, NULL)
 _BODY = cython.declare(cython.int, 3)
-_AWAIT_BODY = cython.declare(cython.int, 2)
-
-FIRST_OCTETS = 16
-"""Octets kept of a half-stream that is not AMQP, to say what it is."""
 
 
 class RecoveringFramer(Framer):
@@ -45,6 +44,8 @@ class RecoveringFramer(Framer):
                 half.offset = search.end
                 return 0
             self._take_up(half, search, chain, search.end)
+        if half.mode == _STRANGE:
+            half.mode = _FOREIGN
         if half.mode == _FOREIGN or half.mode == _SILENT:
             half.offset += missing
             return 0
@@ -57,17 +58,26 @@ class RecoveringFramer(Framer):
             missing = self._gap_in_kept(half, missing, number, ts_ns)
         half.offset += missing
         if missing:
-            self.lose(half, False)
+            self._lose(half, half.offset - missing, False)
         return 0
 
     def finish(self, half):
         """No more octets of a half-stream: take what the search believes after all."""
+        if half.mode == _START and half.kept:
+            self._end_start(half)
         while half.mode == _SEARCH:
             search = half.search
             chain = search.finish()
             if chain is None:
                 return 0
             self._take_up(half, search, chain, search.end)
+        return 0
+
+    def _end_start(self, half):
+        """A half-stream ended in what could have been a proxy's header."""
+        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        if octets[:4] != b"AMQP"[: len(octets)]:
+            self._headless(half, octets, 0, _NULL)
         return 0
 
     def _gap_in_counted(self, half, missing, number, ts_ns):
@@ -87,6 +97,8 @@ class RecoveringFramer(Framer):
     def _gap_in_kept(self, half, missing, number, ts_ns):
         """A hole in a frame that is kept; octets of the hole behind that frame."""
         if half.expected == 0:
+            missing += half.kept
+            half.offset -= half.kept
             half.kept = 0
             return missing
         to_come: cython.longlong = half.expected - half.kept
@@ -100,8 +112,12 @@ class RecoveringFramer(Framer):
         return missing - to_come
 
     def lose(self, half, forced):
-        """Framing is lost at `half.offset`: search from there."""
-        self.contents.lose(half)
+        """Framing is lost in the frame under way: search from `half.offset` on."""
+        return self._lose(half, half.frame_offset, forced)
+
+    def _lose(self, half, begin, forced):
+        """What the octets from `begin` on mean is not known: search from `half.offset` on."""
+        self.contents.lose(half, begin)
         half.forget_frame()
         half.mode = _SEARCH
         half.search = Search(self.probe, half, half.offset, forced)
@@ -139,18 +155,13 @@ class RecoveringFramer(Framer):
 
     def _prove_role(self, half, frames):
         """Let the methods of a chain tell who is the client before any row is written."""
-        if half.connection.role_proved:
-            return
+        reader: ValueReader = self.handler.scratch
         for _, kind, _, _, payload, *_ in frames:
+            if half.connection.role_proved:
+                return
             if kind == 1 and len(payload) >= 4:
-                class_id = payload[0] << 8 | payload[1]
-                method_id = payload[2] << 8 | payload[3]
-                dialect = half.connection.dialect
-                choice = self.handler.decoder.find(dialect, class_id, method_id)
-                sender = plan.senders[plan.choices[choice]] if choice >= 0 else 3
-                if sender < 3:
-                    self.handler.set_client(half.connection, half.direction ^ (sender - 1))
-                    return
+                reader.read_from(payload)
+                self.handler.prove_role(half, reader, 0, len(payload))
 
     def _chain_frame(self, half, offset, kind, channel, size, payload, missing, number, ts_ns):
         """Hand on one frame of a chain that is believed."""
@@ -174,8 +185,8 @@ class RecoveringFramer(Framer):
             reader.read_from(payload)
             self.contents.body_octets(half, channel, reader, 0, size)
             return
-        content = self.contents._find(half, channel)
-        if content is not None and content.state == _AWAIT_BODY:
+        content = self.contents._awaiting(half, channel)
+        if content is not None:
             content.hash = None
             if content.chunks is not None:
                 self.contents._drop_chunks(content)

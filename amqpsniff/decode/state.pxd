@@ -3,7 +3,7 @@ from amqpsniff.decode.values cimport ValueReader
 
 cdef class Connection:
     cdef public object conversation, session, user
-    cdef public bint is_amqp, began, role_proved
+    cdef public bint is_amqp, began, role_proved, past_login
     cdef public int client_direction, dialect, row_serial, row_code
     cdef public long long frame_max
     cpdef tuple name(self)
@@ -12,7 +12,7 @@ cdef class Content:
     cdef public int state, channel, method, class_id
     cdef public Octets store
     cdef public object hash, chunks, safe_text
-    cdef public bint too_large, lossy
+    cdef public bint lossy
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
     cdef public object vocabularies
@@ -22,8 +22,10 @@ cdef class Content:
     cdef public long long body_size, body_seen, body_missing
     cdef public long long exchange_start, exchange_length, key_start, key_length
     cdef public long long tag_start, tag_length, text_start, text_length
+    cdef public long long lost_at, lost, sound
     cdef int open(self, int channel) except? -1
     cdef int forget(self) except? -1
+    cdef long long body_rest(self) except? -1
 
 cdef class Half:
     cdef public Connection connection

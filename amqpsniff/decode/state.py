@@ -17,9 +17,10 @@ else:
     from amqpsniff.columns import Octets
 
 # modes of a half-stream
-START, SEARCH, FRAMES, FOREIGN, SILENT = 0, 1, 2, 3, 4
-"""START: nothing seen yet. SEARCH: looking for a frame boundary. FRAMES: at a known place between
-or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is not decoded."""
+START, SEARCH, FRAMES, FOREIGN, SILENT, STRANGE = 0, 1, 2, 3, 4, 5
+"""START: nothing seen yet but, it may be, a proxy's header. SEARCH: looking for a frame boundary.
+FRAMES: at a known place between or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is
+not decoded. STRANGE: not AMQP, and not all of its first octets were seen yet."""
 
 # states of a content
 AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
@@ -48,6 +49,7 @@ class Connection:
         self.began = conversation.syn_seen
         self.client_direction = -1
         self.role_proved = False
+        self.past_login = False
         self.dialect = 0
         self.frame_max = -1
         self.row_serial = -1
@@ -126,7 +128,13 @@ class Half:
 
 
 class Content:
-    """A message under way on one channel of one half-stream."""
+    """A message under way on one channel of one half-stream.
+
+    `lossy`: octets of unknown meaning are missing from stream offset `lost_at` on, and nothing of
+    it came since. `lost` counts such octets after which more of it came; `sound` octets of the body
+    came before the first of them. `body_size` is null when the header declares more than a signed
+    number holds.
+    """
 
     def __init__(self):
         self.store = None
@@ -142,6 +150,9 @@ class Content:
         self.safe_text = None
         self.lossy = False
         self.vocabularies = None
+        self.lost_at = 0
+        self.lost = 0
+        self.sound = 0
         self.number = 0
         self.last_number = 0
         return 0
@@ -151,6 +162,7 @@ class Content:
         self.state = AWAIT_HEADER
         self.channel = channel
         self.lossy = False
+        self.lost = 0
         if self.store is None:
             self.store = Octets()
         self.store.used = 0
@@ -162,5 +174,10 @@ class Content:
         self.body_missing = 0
         self.hash = None
         self.chunks = None
-        self.too_large = False
         return 0
+
+    def body_rest(self):
+        """Octets of the body still to come; negative when more came than were declared."""
+        if self.body_size == _NULL:
+            return 0x7FFFFFFFFFFFFFFF
+        return self.body_size - self.body_seen

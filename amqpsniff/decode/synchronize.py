@@ -24,17 +24,21 @@ Nothing is decoded before a chain is believed; payloads are kept for that moment
 import cython
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.decode.candidate import (  # type: ignore[import-not-found]
+        Candidate,
+    )
     from cython.cimports.amqpsniff.decode.probe import (  # type: ignore[import-not-found]
         FrameProbe,
     )
     from cython.cimports.amqpsniff.decode.state import Half  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.window import Window  # type: ignore[import-not-found]
 else:
+    from amqpsniff.decode.candidate import Candidate
     from amqpsniff.decode.probe import FrameProbe
     from amqpsniff.decode.state import Half
     from amqpsniff.decode.window import Window
 
-from amqpsniff.decode.probe import HEADER_OCTETS, MAX_KEPT_FRAME_OCTETS
+from amqpsniff.decode.probe import HEADER_OCTETS
 
 MAX_CANDIDATES = 64
 """Chains followed at once; octets made to look like frame headers could start one each."""
@@ -52,46 +56,12 @@ FIRST_FEED_OCTETS = 1024
 """Octets searched at first; then as many as were searched. A half-stream that breaks again and
 again would otherwise have all of a large piece copied for each frame of it."""
 
-_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
 _MAX_HELD = cython.declare(cython.longlong, MAX_HELD_OCTETS)
 _HEADER = cython.declare(cython.longlong, HEADER_OCTETS)
 _NEVER = cython.declare(cython.longlong, 1 << 62)
 _END = cython.declare(cython.int, 0xCE)
 _BODY = cython.declare(cython.int, 3)
 _PROTOCOL_HEADER = cython.declare(cython.int, 65)
-
-
-@cython.cclass
-class Candidate:
-    """A chain of frames that begins at `start`; `next` is the boundary it is at.
-
-    `frames` holds (offset, type, channel, size, payload or None, octets missing, packet number,
-    ts_ns). Of the frame under way `kind` is -1 while its header is awaited. `wake` is the position
-    whose turn decides what comes next.
-    """
-
-    start = cython.declare(cython.longlong, visibility="readonly")
-    next = cython.declare(cython.longlong, visibility="readonly")
-    frames = cython.declare(list, visibility="readonly")
-    wake: cython.longlong
-    kind: cython.int
-    channel: cython.int
-    size: cython.longlong
-    missing: cython.longlong
-    strong: cython.int
-    held: cython.longlong
-
-    def __init__(self, start):
-        self.start = start
-        self.next = start
-        self.frames = []
-        self.wake = start
-        self.kind = -1
-        self.channel = 0
-        self.size = 0
-        self.missing = 0
-        self.strong = 0
-        self.held = 0
 
 
 @cython.cclass
@@ -182,7 +152,7 @@ class Search:
         keep: cython.longlong = self.scanned
         candidate: Candidate
         for candidate in self.candidates:
-            if candidate.kind != _BODY or _kept(candidate):
+            if candidate.kind != _BODY or candidate.keeps():
                 keep = min(keep, candidate.next)
             else:
                 keep = min(keep, candidate.next + 7 + candidate.size)
@@ -243,12 +213,12 @@ class Search:
         for other in self.candidates:
             if other.next == offset:
                 return False
-            if other.start != self.forced_at and (worst is None or _worse(other, worst)):
+            if other.start != self.forced_at and (worst is None or other.worse(worst)):
                 worst = other
         candidate: Candidate = Candidate(offset)
         self._enter(candidate)
         if len(self.candidates) >= MAX_CANDIDATES:
-            if not _worse(worst, candidate):
+            if not worst.worse(candidate):
                 return False
             self._drop(worst)
         self.candidates.append(candidate)
@@ -261,7 +231,7 @@ class Search:
         candidate.channel = self.probe.channel
         candidate.size = self.probe.size
         candidate.missing = 0
-        candidate.wake = _end_of(candidate)
+        candidate.wake = candidate.turn()
         return 0
 
     @cython.cfunc
@@ -309,7 +279,7 @@ class Search:
         else:
             if self.window.buffer[at + 7 + size] != _END:
                 return self._drop(candidate)
-            if _kept(candidate):
+            if candidate.keeps():
                 if self.held + size <= _MAX_HELD:
                     payload = bytes(self.window.buffer[at + 7 : at + 7 + size])
                 elif candidate.kind != _BODY:
@@ -374,27 +344,5 @@ class Search:
             return self._drop(candidate)
         # of a hole in the frame header (7 octets) none is the body's; there is none, see `probe`
         candidate.missing += end - begin
-        candidate.wake = _end_of(candidate)
+        candidate.wake = candidate.turn()
         return 0
-
-
-@cython.cfunc
-def _kept(candidate: Candidate) -> cython.bint:
-    """Whether the octets of the frame under way are kept until it is whole."""
-    return candidate.size <= _MAX_KEPT and candidate.missing == 0
-
-
-@cython.cfunc
-def _end_of(candidate: Candidate) -> cython.longlong:
-    """The position whose turn comes when the frame under way is whole."""
-    return max(candidate.next, candidate.next + candidate.size + 8 - _HEADER)
-
-
-@cython.cfunc
-def _worse(one: Candidate, other: Candidate) -> cython.bint:
-    """Which of two to give up: that with less proof, else that which takes longer to get some."""
-    if one.strong != other.strong:
-        return one.strong < other.strong
-    if len(one.frames) != len(other.frames):
-        return len(one.frames) < len(other.frames)
-    return one.wake > other.wake

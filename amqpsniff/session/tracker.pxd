@@ -9,7 +9,8 @@ cdef class Tracker:
     cdef public Settler settler
     cdef public OctetReader reader
     cdef public list opened, channels, connections, captures
-    cdef public int farewell
+    cdef public int farewell, count
+    cdef public list names, channel_handlers, connection_handlers
     cdef public bint wants_connections, wants_channels
     cdef public long long first_opened, sessions, lanes
     cdef public dict late

@@ -13,11 +13,10 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.session import kinds, state
 from amqpsniff.session import methods as slow_methods
-from amqpsniff.session import state
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.records import channel_row, connection_row
-from amqpsniff.spec import METHODS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
@@ -55,26 +54,13 @@ _METHOD_FRAME = cython.declare(cython.int, 1)
 _CONNECTION_CLASS = cython.declare(cython.int, 10)
 
 # What a method is to the tracker.
-_SLOW = cython.declare(cython.int, 0)
-_PUBLISH = cython.declare(cython.int, 1)
-_DELIVER = cython.declare(cython.int, 2)
-_GET_OK = cython.declare(cython.int, 3)
-_RETURN = cython.declare(cython.int, 4)
-_ACK = cython.declare(cython.int, 5)
-_NACK = cython.declare(cython.int, 6)
-_REJECT = cython.declare(cython.int, 7)
-_KINDS = {
-    "basic.publish": 1,
-    "basic.deliver": 2,
-    "basic.get-ok": 3,
-    "basic.return": 4,
-    "basic.ack": 5,
-    "basic.nack": 6,
-    "basic.reject": 7,
-}
-_kinds = bytes(_KINDS.get(method.name, 0) for method in METHODS)
-_classes = bytes(1 if method.class_id == 10 else 0 for method in METHODS)
-
+_OTHER = cython.declare(cython.int, kinds.OTHER)
+_PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
+_GET_OK = cython.declare(cython.int, kinds.GET_OK)
+_RETURN = cython.declare(cython.int, kinds.RETURN)
+_ACK = cython.declare(cython.int, kinds.ACK)
+_NACK = cython.declare(cython.int, kinds.NACK)
+_REJECT = cython.declare(cython.int, kinds.REJECT)
 _MANDATORY = cython.declare(cython.int, plan.MANDATORY)
 _IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
 _MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
@@ -90,21 +76,6 @@ _DISCARDED = cython.declare(cython.int, state.DISCARDED)
 
 # Contents whose rows are not there yet, beyond which the oldest are kept apart.
 _OPENED = cython.declare(cython.int, 65_536)
-
-
-_COUNT = cython.declare(cython.int, len(METHODS))
-_names = [method.name for method in METHODS]
-_synchronous = bytes(method.synchronous for method in METHODS)
-_closes = bytes(name in ("channel.close", "connection.close") for name in _names)
-_discarded = bytes(name in slow_methods.DISCARDED for name in _names)
-_on_channel = [slow_methods.ON_CHANNEL.get(name) for name in _names]
-_on_connection = [slow_methods.ON_CONNECTION.get(name) for name in _names]
-# [request * count + method]: whether a method is a reply to a request.
-_replies = bytearray(len(METHODS) * len(METHODS))
-for _request in METHODS:
-    for _reply in METHODS:
-        if _request.synchronous and _reply.name in _request.replies:
-            _replies[_request.index * len(METHODS) + _reply.index] = 1
 
 
 class Tracker:
@@ -129,15 +100,19 @@ class Tracker:
         self.lanes = 0
         self.channels = []
         self.connections = []
-        self.kinds = _kinds
-        self.classes = _classes
+        self.kinds = kinds.KINDS
+        self.classes = kinds.ON_CHANNEL_ZERO
         self.senders = bytes(plan.senders)
         self.content = bytes(plan.content)
-        self.synchronous = _synchronous
-        self.closes = _closes
-        self.farewell = _names.index("connection.close-ok")
-        self.discarded = _discarded
-        self.replies = bytes(_replies)
+        self.synchronous = kinds.SYNCHRONOUS
+        self.closes = kinds.CLOSES
+        self.farewell = kinds.FAREWELL
+        self.discarded = kinds.DISCARDED
+        self.replies = kinds.REPLIES
+        self.names = kinds.NAMES
+        self.channel_handlers = kinds.CHANNEL_HANDLERS
+        self.connection_handlers = kinds.CONNECTION_HANDLERS
+        self.count = len(kinds.NAMES)
 
     def feed(self, frames, first_frame, messages, first_message, peers, losses, captures):
         """Follow the rows from these on.
@@ -192,7 +167,7 @@ class Tracker:
                 lane = self._lane(session, number)
             if lane is None:
                 pass
-            elif kind == _SLOW:
+            elif kind == _OTHER:
                 self._other(session, lane, frames, row, method, side)
             elif session.over:
                 pass
@@ -319,9 +294,9 @@ class Tracker:
         if lane.requests:
             request = self._reply(lane, frames, row, method, side)
         if lane.number == 0:
-            if _on_connection[method] is not None:
-                event: Event = Event(_names[method], side, frames, row)
-                subject = _on_connection[method](self, session, event, request)
+            if self.connection_handlers[method] is not None:
+                event: Event = Event(self.names[method], side, frames, row)
+                subject = self.connection_handlers[method](self, session, event, request)
         else:
             subject = self._on_channel(session, lane, frames, row, method, side, request)
         if self.synchronous[method] and not (frames.flags.values[row] & _NO_WAIT):
@@ -330,9 +305,9 @@ class Tracker:
 
     def _on_channel(self, session, lane, frames, row, method, side, request):
         """Let a method change the state of its channel; gives what its handler does."""
-        name: str = _names[method]
+        name: str = self.names[method]
         channel: Channel = lane.channel
-        handler: object = _on_channel[method]
+        handler: object = self.channel_handlers[method]
         if name == "channel.open":
             slow_methods.open_channel(
                 self, session, lane, self._capture(frames, row), Event(name, side, frames, row)
@@ -364,7 +339,7 @@ class Tracker:
         request: Request = None
         while place < len(lane.requests):
             request = lane.requests[place]
-            if request.side != side and self.replies[request.method * _COUNT + method]:
+            if request.side != side and self.replies[request.method * self.count + method]:
                 break
             place += 1
         if place == len(lane.requests):

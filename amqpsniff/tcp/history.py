@@ -12,7 +12,9 @@ from collections import deque
 
 import cython
 
-NO_TIME = cython.declare(cython.longlong, -(2**63))
+from .limits import NO_TIME
+
+_NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 # Rows of the ring: more than `Limits.history_octets` of captured packets of 512 octets.
 ROWS = cython.declare(cython.longlong, 16_384)
@@ -124,7 +126,7 @@ class History:
 @cython.exceptval(-1, check=True)
 def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
     """Whether two times, if known, lie within `distance`; halved, so that nothing overflows."""
-    if a == NO_TIME or b == NO_TIME:
+    if a == _NO_TIME or b == _NO_TIME:
         return 0
     if a < b:
         a, b = b, a

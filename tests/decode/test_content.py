@@ -93,11 +93,15 @@ def test_many_channels_at_once() -> None:
 
 def test_longer_than_declared() -> None:
     """What is past the end is not counted; the next frame is read."""
-    done = sent(publish() + header(1, 60, 4) + body(1, b"abc") + body(1, b"def") + publish())
-    assert findings(done) == [("content-body-longer", "6 octets, 4 declared")]
-    first, second = done.messages()
-    assert (first["status"], first["body_size"], first["body_captured"]) == ("complete", 4, 4)
-    assert second["status"] == "incomplete"
+    octets = publish() + header(1, 60, 4) + body(1, b"abc") + body(1, b"def") + publish()
+    for pieces in ([octets], [octets[at : at + 1] for at in range(len(octets))]):
+        done = sent(*pieces, **OPTIONS)
+        assert findings(done) == [("content-body-longer", "6 octets, 4 declared")]
+        first, second = done.messages()
+        assert (first["status"], first["body_size"], first["body_captured"]) == ("complete", 4, 4)
+        assert first["body"] == b"abcd"
+        assert first["body_sha256"] == hashlib.sha256(b"abcd").hexdigest()
+        assert second["status"] == "incomplete"
 
 
 def test_shorter_than_declared() -> None:
@@ -161,9 +165,30 @@ def test_size_that_nobody_sends() -> None:
     assert done.findings == []
     row = one(done)
     assert (row["body_size"], row["body_captured"], row["body"]) == (2**40, 3, b"abc")
-    done = sent(publish() + header(1, 60, 2**64 - 1) + body(1, b"abc"), **OPTIONS)
-    assert done.codes == ["number-out-of-range"]
-    assert one(done)["body_captured"] == 3
+
+
+def test_size_that_no_column_holds() -> None:
+    """It is null, and the content ends with the next method or with the half-stream."""
+    declared = publish() + header(1, 60, 2**64 - 1)
+    done = sent(declared + body(1, b"abc") + body(1, b"def"), **OPTIONS)
+    assert findings(done) == [("number-out-of-range", "body size")]
+    row = one(done)
+    assert (row["status"], row["body_size"], row["body_captured"]) == ("incomplete", None, 6)
+    assert (row["body"], row["body_sha256"]) == (b"abcdef", None)
+    done = sent(declared + body(1, b"abc") + publish() + header(1, 60, 0), **OPTIONS)
+    assert findings(done) == [
+        ("number-out-of-range", "body size"),
+        ("content-body-shorter", "3 of too many octets before the next method"),
+    ]
+    assert [row["status"] for row in done.messages()] == ["incomplete", "complete"]
+    done = sent(declared + publish() + header(1, 60, 0))
+    assert done.codes == ["content-interrupted", "number-out-of-range"]
+
+
+def test_size_that_no_column_holds_in_midstream() -> None:
+    octets = publish() + header(1, 60, 2**64 - 1) + body(1, b"abc") * 3
+    done = Feeder(Talk(syn_seen=False)).data(CLIENT, octets).finish()
+    assert (done.codes, done.count) == (["number-out-of-range"], 5)
 
 
 PROPERTIES: dict[str, Any] = {

@@ -186,12 +186,40 @@ def test_part_of_a_header(count: int) -> None:
         (b"GET / HTTP/1.1\r\n\r\n", "HTTP"),
         (b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03", "TLS"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "SSH"),
+        (b"\x10\x27\0\4MQTT\4\2", "MQTT"),
+        (b"CONNECT\naccept-version:1.2\n", "STOMP"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2"),
+        (b"PUT / HTTP/1.1\r\n", "HTTP"),
+        (b"POST /api HTTP/1.1\r\n", "HTTP"),
+        (b"PROXY SCTP 192.0.2.1\r\n", "the PROXY protocol"),
+        (b"\r\n\r\n\0\r\nQUIT\n\x11\0\0\0", "the PROXY protocol"),
+        (b"PROX", "the PROXY protocol"),
     ],
 )
 def test_clients_that_speak_something_else(octets: bytes, protocol: str) -> None:
-    done = Feeder().data(CLIENT, octets).data(SERVER, OPENING).finish()
-    assert findings(done) == [("not-amqp", f"the client's first octets are those of {protocol}")]
-    assert [row["sender"] for row in done.frames()] == ["server"]
+    """They are named by their first octets, however these came."""
+    for size in (len(octets), *range(1, 9)):
+        feeder = Feeder()
+        for at in range(0, len(octets), size):
+            feeder.data(CLIENT, octets[at : at + size])
+        done = feeder.data(SERVER, OPENING).finish()
+        detail = f"the client's first octets are those of {protocol}"
+        assert findings(done) == [("not-amqp", detail)], size
+        assert [row["sender"] for row in done.frames()] == ["server"]
+
+
+def test_what_is_said_of_an_unknown_protocol() -> None:
+    """Its first octets up to a hole, sixteen at most."""
+    octets = bytes(range(30, 90))
+    for size in (1, 3, 7, 16, 60):
+        feeder = Feeder().data(SERVER, OPENING)
+        for at in range(0, len(octets), size):
+            feeder.data(CLIENT, octets[at : at + size])
+        detail = f"the client's first octets are {octets[:16].hex(' ')}"
+        assert findings(feeder.finish()) == [("not-amqp", detail)]
+    feeder = Feeder().data(SERVER, OPENING).data(CLIENT, octets[:5]).gap(CLIENT, 5)
+    done = feeder.data(CLIENT, octets[10:]).finish()
+    assert findings(done) == [("not-amqp", "the client's first octets are 1e 1f 20 21 22")]
 
 
 CLOSE = method("connection.close", 0, "0-8", reply_code=320, reply_text=b"bye")

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import SAMPLES
-from tests.decode.feeding import Decoded, packets_of, run_file, run_packets
+from tests.decode.feeding import CLIENT, Decoded, Feeder, packets_of, run_file, run_packets
+from tests.decode.script import OPENING, method, publish
+from tests.encoder import HEARTBEAT_FRAME, body, header
 
 MOST_LOST = 2
 """Frames beyond those in the packet that may be lost while framing is found again."""
@@ -90,3 +92,75 @@ def test_holes_of_a_capture_against_the_whole(own_captures: Path) -> None:
     there = {key[:-1] for key in frame_keys(whole)}
     found = {key[:-1] for key in frame_keys(lost)}
     assert found - there == set()
+
+
+def message(key: bytes, text: bytes, pieces: int = 1) -> list[bytes]:
+    """The frames of a message whose body is so many frames of the same text."""
+    opening = method("basic.publish", exchange=b"x", routing_key=key)
+    return [opening, header(1, 60, pieces * len(text)), *[body(1, text)] * pieces]
+
+
+def without(frames: list[bytes], lost: range, **options: Any) -> list[tuple[Any, ...]]:
+    """(routing key, status, size, captured, body) of the messages when these frames are lost."""
+    feeder = Feeder(keep_bodies=True, **options).data(CLIENT, OPENING)
+    for place, octets in enumerate(frames):
+        if place not in lost:
+            feeder.data(CLIENT, octets)
+        elif place == lost[0]:
+            feeder.gap(CLIENT, sum(len(frames[at]) for at in lost))
+    done = feeder.finish()
+    assert done.findings == []
+    columns = ("routing_key", "status", "body_size", "body_captured", "body")
+    return [tuple(row[name] for name in columns) for row in done.messages()]
+
+
+SEALED = [HEARTBEAT_FRAME, *message(b"c", b"ghi")]
+LAST = ("c", "complete", 3, 3, b"ghi")
+
+
+@pytest.mark.parametrize("lost", [range(1, 4), range(1, 5)])
+def test_a_header_after_a_hole_is_of_a_later_message(lost: range) -> None:
+    """Of the method before the hole nothing more is known."""
+    frames = message(b"a", b"abc") + message(b"b", b"defgh") + SEALED
+    assert without(frames, lost) == [("a", "truncated", None, 0, None), LAST]
+
+
+@pytest.mark.parametrize("text", [b"abc", b"de", b"defg"])
+def test_a_body_after_a_hole_is_of_a_later_message(text: bytes) -> None:
+    """As soon as the hole may hide the rest of the one, and the other's method and header."""
+    frames = message(b"a", b"abc") + message(b"b", text) + SEALED
+    assert without(frames, range(2, 5)) == [("a", "truncated", 3, 0, b""), LAST]
+    frames = message(b"a", b"abc", 2) + message(b"b", text) + SEALED
+    assert without(frames, range(3, 6)) == [("a", "truncated", 6, 3, b"abc"), LAST]
+
+
+def test_a_body_after_a_hole_too_small_for_another() -> None:
+    """What follows is the rest of it: how much of it is missing, the next method tells."""
+    frames = message(b"a", b"abc", 9) + SEALED
+    assert without(frames, range(3, 5)) == [("a", "truncated", 27, 21, b"abc"), LAST]
+    frames = message(b"a", b"abc" * 99, 9) + message(b"b", b"defgh") + SEALED
+    found = without(frames, range(4, 6))
+    assert found[0] == ("a", "truncated", 2673, 2079, b"abc" * 198)
+    assert [row[:2] for row in found[1:]] == [("b", "complete"), ("c", "complete")]
+
+
+def test_a_hole_beside_a_body() -> None:
+    """A message is complete when all of it is there, whatever was lost between its frames."""
+    frames = message(b"a", b"abc", 2)
+    frames.insert(3, HEARTBEAT_FRAME)
+    assert without(frames + SEALED, range(3, 4)) == [("a", "complete", 6, 6, b"abcabc"), LAST]
+
+
+def test_holes_that_add_up() -> None:
+    """Several holes hide together what none of them could alone."""
+    heart = HEARTBEAT_FRAME
+    frames = [publish(), header(1, 60, 30), body(1, b"abc")] + [heart, body(1, b"abc")] * 9
+    feeder = Feeder(keep_bodies=True).data(CLIENT, OPENING)
+    for octets in frames:
+        if octets == heart:
+            feeder.gap(CLIENT, 11)
+        else:
+            feeder.data(CLIENT, octets)
+    (row,) = feeder.data(CLIENT, b"".join(SEALED)).finish().messages()[:1]
+    assert (row["status"], row["body_size"]) == ("truncated", 30)
+    assert row["body_captured"] < 30

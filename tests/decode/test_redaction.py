@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.spec import METHODS
-from tests.decode.feeding import CLIENT, Decoded, decode, run_file
-from tests.decode.script import frames, method, sent
+from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk, decode, run_file
+from tests.decode.script import OPENING, frames, method, sent
 from tests.decode.strategies import parsed
-from tests.encoder import Field
+from tests.encoder import PROTOCOL_HEADERS, Field, header
 
 SECRET = b"s3cret-Pw"
 PLAIN = b"\0app\0" + SECRET
@@ -78,3 +78,132 @@ def test_client_alone() -> None:
     """A login whose connection is not seen from its begin."""
     octets = method("connection.start-ok", 0, mechanism=b"PLAIN", response=PLAIN, locale=b"en_US")
     assert SECRET.decode() not in everything(decode(octets * 3, CLIENT, syn_seen=False))
+
+
+def numbers(octets: bytes) -> str:
+    """Octets as the broker quotes them."""
+    return ",".join(map(str, octets))
+
+
+LOGIN = method("connection.start-ok", 0, mechanism=b"PLAIN", response=PLAIN, locale=b"en_US")[7:-1]
+UPDATE = method("connection.update-secret", 0, new_secret=SECRET, reason=b"r")
+NONE, DECLARE, START_OK, NOBODY = (0, 0), (50, 10), (10, 11), (99, 10)
+BEFORE, AFTER = b"", method("connection.tune", 0, channel_max=2047, frame_max=131072, heartbeat=60)
+
+# (what the server sent before, text as RabbitMQ 3.10.8 writes it, blamed method, the text shown)
+KEPT = [
+    (BEFORE, "FRAME_ERROR - cannot decode <<0,0,5,97,98>>", DECLARE),
+    (AFTER, "FRAME_ERROR - cannot decode <<0,0,0,0,0,1,0,122,122>>", (60, 10)),
+    (AFTER, "FRAME_ERROR - cannot decode <<\"abc\">>", (10, 40)),
+    (BEFORE, "UNEXPECTED_FRAME - type 8, all octets = <<>>", NONE),
+    (BEFORE, "FRAME_ERROR - type 3, all octets = <<>>: {frame_too_large,131073,131064}", NONE),
+    (AFTER, "UNEXPECTED_FRAME - type 2, all octets = <<0,60,0,0,0,0,0,0,0,0,0,0,0,0>>", NONE),
+    (AFTER, "FRAME_ERROR - type 1, all octets = <<0,60,0,10,0,0>>: {invalid_frame_end_marker,0}",
+     NONE),
+    (BEFORE, "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN.", NONE),
+    (BEFORE, "NOT_ALLOWED - vhost /nope not found", (10, 40)),
+]  # fmt: skip
+SHOWN = "[redacted]"
+TAKEN_OUT = [
+    (AFTER, "FRAME_ERROR - cannot decode <<{}>>", numbers(PLAIN), START_OK, ">>"),
+    (BEFORE, "FRAME_ERROR - cannot decode <<{}>>", numbers(PLAIN), NONE, ">>"),
+    (AFTER, "FRAME_ERROR - cannot decode <<{}>>", numbers(PLAIN), NOBODY, ">>"),
+    (AFTER, "FRAME_ERROR - cannot decode <<{}>>", '"app s3cret-Pw"', (10, 21), ">>"),
+    (AFTER, "FRAME_ERROR - cannot decode <<{}>>", '"s3cret-Pw>>"', (10, 70), ">>"),
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}>>: unknown_frame", numbers(LOGIN), NONE,
+     ">>: unknown_frame"),
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}>>: {{invalid_frame_end_marker,0}}",
+     numbers(LOGIN[12:]), NONE, ">>: {invalid_frame_end_marker,0}"),
+    (BEFORE, "FRAME_ERROR - type 65, all octets = <<{}>>: unknown_frame", '"PLAIN s3cret-Pw"', NONE,
+     ">>: unknown_frame"),
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}>>: unknown_frame", "0,60,0,10,0,0", NONE,
+     ">>: unknown_frame"),
+    (AFTER, "FRAME_ERROR - type 1, all octets = <<{}>>: unknown_frame", numbers(UPDATE[7:-1]), NONE,
+     ">>: unknown_frame"),
+    (AFTER, "FRAME_ERROR - type 1, all octets = <<{}>>: {{invalid_frame_end_marker,10}}",
+     numbers(b"\0\x3c\0\x0a\0\0" + UPDATE), NONE, ">>: {invalid_frame_end_marker,10}"),
+    (AFTER, "UNEXPECTED_FRAME - type 2, all octets = <<{}>>",
+     numbers(header(1, 60, 0)[7:-1] + UPDATE), NONE, ">>"),
+    (AFTER, "FRAME_ERROR - type 3, all octets = <<{}>>: unknown_frame", numbers(SECRET), NONE,
+     ">>: unknown_frame"),
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<{}>>: unknown_frame", '"s3cret-Pw"', NONE,
+     ">>: unknown_frame"),
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<{}", '"a>>s3cret-Pw', NONE, ""),
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<{}>>: s3cret", '"' + "a" * 214, NONE, ""),
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<>><<{}>>", '"s3cret-Pw"', NONE, ">>"),
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}", numbers(LOGIN) + "," * 255, NONE, ""),
+]  # fmt: skip
+
+
+def closed(before: bytes, text: str, blamed: tuple[int, int], **options: bool) -> Row:
+    """The row of a connection.close with this text."""
+    class_id, method_id = blamed
+    octets = method(
+        "connection.close", 0, reply_code=501, reply_text=text.encode()[:255],
+        class_id=class_id, method_id=method_id,
+    )  # fmt: skip
+    feeder = Feeder(**options).data(CLIENT, OPENING).data(SERVER, before + octets)
+    done = feeder.finish()
+    assert SECRET.decode() not in repr(done.findings)
+    return done.frames()[-1]
+
+
+@pytest.mark.parametrize(("before", "text", "blamed"), KEPT)
+def test_texts_that_are_kept(before: bytes, text: str, blamed: tuple[int, int]) -> None:
+    """What quotes nothing, nothing of a login or nothing of a method with a secret is readable."""
+    row = closed(before, text, blamed)
+    assert row["reply_text"] == parsed(row["arguments"])["reply_text"] == text
+
+
+@pytest.mark.parametrize(("before", "text", "quote", "blamed", "tail"), TAKEN_OUT)
+def test_quotes_that_are_taken_out(
+    before: bytes, text: str, quote: str, blamed: tuple[int, int], tail: str
+) -> None:
+    """What may be a login, or be any octets at all, is not shown; what the broker says of it is."""
+    whole = text.format(quote)
+    row = closed(before, whole, blamed)
+    shown = row["reply_text"]
+    assert shown == parsed(row["arguments"])["reply_text"]
+    assert shown == text[: text.index("<<") + 2] + SHOWN + tail
+    assert closed(before, whole, blamed, show_secrets=True)["reply_text"] == whole[:255]
+
+
+@pytest.mark.parametrize("cut", range(0, 250, 7))
+def test_a_quote_cut_anywhere(cut: int) -> None:
+    """The text ends in the quote, or the frame in the text."""
+    text = f"FRAME_ERROR - type 1, all octets = <<{numbers(LOGIN)}>>: unknown_frame"
+    for octets in (numbers(SECRET), numbers(SECRET)[:12]):
+        row = closed(BEFORE, text[:cut], NONE)
+        assert octets not in repr(row)
+    frame = method("connection.close", 0, reply_code=501, reply_text=text.encode()[:255])
+    kept = frame[7 : max(11, len(frame) - 1 - cut)]
+    broken = frame[:3] + len(kept).to_bytes(4, "big") + kept + b"\xce"
+    done = Feeder().data(CLIENT, OPENING).data(SERVER, broken).finish()
+    assert numbers(SECRET)[:12] not in everything(done)
+
+
+@pytest.mark.parametrize("dialect", ["0-8", "0-9", "0-9-1"])
+def test_quotes_in_other_dialects_and_methods(dialect: str) -> None:
+    text = f"FRAME_ERROR - cannot decode <<{numbers(PLAIN)}>>".encode()
+    octets = b""
+    for name, values in {
+        "connection.close": {"class_id": 10, "method_id": 11},
+        "channel.close": {},
+        "basic.return": {"exchange": b"\0\x32\0\x0a"},
+    }.items():
+        channel = 0 if name == "connection.close" else 1
+        octets += method(name, channel, dialect, reply_code=501, reply_text=text, **values)
+    feeder = Feeder(Talk()).data(CLIENT, PROTOCOL_HEADERS[dialect]).data(SERVER, octets)
+    done = feeder.finish()
+    rows = done.frames()[1:] + done.messages()
+    assert {row["reply_text"] for row in rows} == {"FRAME_ERROR - cannot decode <<[redacted]>>"}
+    assert numbers(SECRET) not in repr(rows)
+
+
+def test_quotes_without_the_frames_table() -> None:
+    """The messages are the same when nothing else is asked for."""
+    text = f"FRAME_ERROR - cannot decode <<{numbers(PLAIN)}>>".encode()
+    octets = method("basic.return", 1, reply_code=501, reply_text=text)
+    feeder = Feeder(tables=("messages",)).data(CLIENT, OPENING).data(SERVER, octets)
+    (row,) = feeder.finish().messages()
+    assert row["reply_text"] == "FRAME_ERROR - cannot decode <<[redacted]>>"

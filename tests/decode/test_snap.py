@@ -11,7 +11,7 @@ from tests.decode.feeding import packets_of, run_file, run_packets
 from tests.decode.strategies import parsed
 
 CAPTURES = [
-    "aiopika_rpc.pcap", "blocked.pcap", "bunny.pcapng", "kombu.pcap.gz",
+    "aiopika_rpc.pcap", "blocked.pcap", "bunny.pcapng", "kombu.pcap.gz", "node.pcap",
     "php_churn.pcap", "pika_mix.pcap",
 ]  # fmt: skip
 PLACE = ("client", "sender", "stream_offset", "channel", "frame_type", "size")

@@ -1,5 +1,6 @@
 """Captures give the rows they gave when those were reviewed, and what they show is really there."""
 
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -88,7 +89,8 @@ def test_violations(title: str, port: int, codes: list[str], close: int | None) 
     for row in closing:
         assert row["method"] in answer
         assert f" {close} " in answer
-        assert row["reply_text"] in answer.replace("\\'", "'")
+        shown = re.sub(r'<<"\w*">>', "<<[redacted]>>", answer.replace("\\'", "'"))
+        assert row["reply_text"] in shown
     if not closing:
         assert ".close" not in answer
 
