@@ -47,4 +47,5 @@ cdef class Texts(Octets):
     cpdef int begin(self, long long row) except? -1
     cdef int end(self) except? -1
     cpdef int clear(self) except? -1
+    cpdef bint has(self, long long row) except? -1
     cpdef bytes octets_of(self, long long row)

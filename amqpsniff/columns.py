@@ -358,6 +358,10 @@ class Texts(Octets):
         self.offsets[self.rows] = self.used
         return 0
 
+    def has(self, row):
+        """Whether a row has a value."""
+        return 0 <= row < self.rows and self.valid[row] != 0
+
     def octets_of(self, row):
         """The octets of a row; None when it is null."""
         if row < 0 or row >= self.rows or not self.valid[row]:

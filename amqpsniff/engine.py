@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ETHERNET = 1
 """LINKTYPE_ETHERNET (https://www.tcpdump.org/linktypes.html)."""
 
-ENGINE_TABLES = ("frames", "messages", "connections", "channels")
-"""Tables whose rows an engine makes; findings come with them."""
+ENGINE_TABLES = ("frames", "messages", "connections", "channels", "findings")
+"""Tables whose rows an engine makes."""
 
 HELD_PACKETS = 512
 """Packets that wait to be decoded together: one by one a packet costs ten times as much."""

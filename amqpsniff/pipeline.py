@@ -109,6 +109,7 @@ class Pipeline:
     def __init__(
         self, options: Options | None = None, tables: Iterable[str] = ("frames", "messages")
     ) -> None:
+        wanted = frozenset(tables)
         self.options = options or Options()
         self.log = FindingLog()
         self.totals = Totals()
@@ -121,9 +122,9 @@ class Pipeline:
             new_hash=hashlib.sha256 if self.options.body_sha256 else None,
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
-            tables=frozenset(tables),
+            tables=wanted,
         )
-        self.tracker = Tracker(tables=frozenset(tables))
+        self.tracker = Tracker(tables=wanted, log=self.log if "findings" in wanted else None)
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
         self._held_rows = 0
@@ -161,6 +162,7 @@ class Pipeline:
             detail = f"{counters['cut']} segments of {counters['segments']}"
             capture = None if self._several else self.capture
             self.log.add(Finding("packets-cut", detail, capture))
+        self.tracker.finish(None, self.totals.last_ns)
         for name, count in self.tracker.settler.hits.items():
             self.log.add(Finding("session-limit", f"{name}: {count} times", self.capture))
 

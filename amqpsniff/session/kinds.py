@@ -23,6 +23,7 @@ KINDS = bytes(_KINDS.get(name, OTHER) for name in NAMES)
 ON_CHANNEL_ZERO = bytes(method.class_id == 10 for method in METHODS)
 SYNCHRONOUS = bytes(method.synchronous for method in METHODS)
 CLOSES = bytes(name in ("channel.close", "connection.close") for name in NAMES)
+PARTINGS = bytes(name in ("connection.close", "connection.close-ok") for name in NAMES)
 DISCARDED = bytes(name in handlers.DISCARDED for name in NAMES)
 FAREWELL = NAMES.index("connection.close-ok")
 

@@ -47,11 +47,15 @@ def begin_channel(session: Any, lane: Any, capture: str | None, event: Any = Non
 def open_channel(tracker: Any, session: Any, lane: Any, capture: str | None, event: Any) -> None:
     """channel.open: what was open on the number ends, what waits for a reply gets none."""
     if lane.channel is not None:
+        if tracker.judges:
+            tracker.tell("channel-opened-twice", lane.channel, event.number, event.ts_ns, {})
         _end_channel(tracker, session, lane)
     drop_requests(lane, CLIENT)
     drop_requests(lane, SERVER)
     lane.dead = [False, False]
-    begin_channel(session, lane, capture, event)
+    channel = begin_channel(session, lane, capture, event)
+    if tracker.judges:
+        tracker.tell("channel-begins", channel, event.number, event.ts_ns, {})
 
 
 def _end_channel(tracker: Any, session: Any, lane: Any) -> None:
@@ -336,6 +340,7 @@ def end_connection(tracker: Any, session: Any) -> None:
 
 def lose(session: Any, side: int) -> None:
     """Frames that a side sent may be missing from here on."""
+    session.lossy = True
     for lane in session.lanes.values():
         drop_requests(lane, 1 - side)
         channel = lane.channel

@@ -2,7 +2,7 @@ from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.state cimport Channel, Entry
 
 cdef class Settler:
-    cdef public object limits
+    cdef public object limits, watcher
     cdef public dict hits
     cdef public long long most, outstanding
     cpdef int hit(self, str name) except? -1
@@ -22,7 +22,7 @@ cdef class Settler:
     cpdef int recover(self, Channel channel, long long number, long long ts_ns) except? -1
     cpdef int commit(self, Channel channel, list noted, long long number, long long ts_ns) except? -1
     cpdef int roll_back(self, Channel channel) except? -1
-    cdef int give_back(self, Entry returned) except? -1
+    cdef Entry give_back(self, Entry returned)
     cpdef list returnable(self, Channel channel)
     cpdef int be_done(self, list entries) except? -1
     cpdef int finish(self, Channel channel) except? -1

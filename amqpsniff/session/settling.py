@@ -35,7 +35,8 @@ _UNSETTLED = cython.declare(cython.int, state.UNSETTLED)
 class Settler:
     """Outcomes of the entries of any number of channels.
 
-    `hits` counts, by name of the limit, what was not remembered because of one.
+    `hits` counts, by name of the limit, what was not remembered because of one. `watcher`, when
+    there is one, is told of what rules want to know.
     """
 
     def __init__(self, limits):
@@ -43,6 +44,7 @@ class Settler:
         self.most = limits.outstanding
         self.outstanding = 0
         self.hits = {}
+        self.watcher = None
 
     def hit(self, name):
         """A limit was reached."""
@@ -53,6 +55,8 @@ class Settler:
 
     def publish(self, channel, entry):
         """A numbered publish."""
+        if channel.unconfirmed == 0:
+            channel.waited_publishes += 1
         channel.unconfirmed += 1
         if channel.unconfirmed > channel.unconfirmed_max:
             channel.unconfirmed_max = channel.unconfirmed
@@ -69,6 +73,10 @@ class Settler:
             channel.unsettled += 1
             if channel.unsettled > channel.unsettled_max:
                 channel.unsettled_max = channel.unsettled
+            if entry.consumer is not None:
+                entry.consumer.unsettled += 1
+                if entry.consumer.unsettled > entry.consumer.unsettled_max:
+                    entry.consumer.unsettled_max = entry.consumer.unsettled
         if self.outstanding >= self.most:
             return self.hit("outstanding")
         if channel.deliveries.disorder > self.limits.disorder:
@@ -79,6 +87,8 @@ class Settler:
             self.outstanding -= 1
             if before.wants:
                 channel.unsettled -= 1
+                if before.consumer is not None:
+                    before.consumer.unsettled -= 1
             self._close_row(before, _UNSETTLED if before.wants else -1)
         return 0
 
@@ -164,20 +174,40 @@ class Settler:
         if entry.outcome >= 0:
             return 0
         channel.unconfirmed -= 1
+        took: cython.longlong = 0
+        if ts_ns != _NULL and entry.ts_ns != _NULL:
+            took = ts_ns - entry.ts_ns
         if outcome == _CONFIRMED:
             channel.confirmed += 1
-        return self.settle(entry, outcome, number, ts_ns)
+            channel.confirm_ns += took
+            if took > channel.confirm_ns_max:
+                channel.confirm_ns_max = took
+        else:
+            channel.rejected += 1
+        self.settle(entry, outcome, number, ts_ns)
+        if outcome != _CONFIRMED and self.watcher is not None:
+            self.watcher.tell("rejected", channel, number, ts_ns, {"entry": entry})
+        return 0
 
     def acknowledge(self, channel, tag, multiple, outcome, number, ts_ns):
         """A client's ack, nack or reject."""
         entry: Entry
+        channel.acks += 1
+        channel.last_ack_ns = ts_ns
         if multiple:
-            for entry in channel.deliveries.take_until(tag if tag > 0 else -1):
+            channel.multiple_acks += 1
+            taken: list = channel.deliveries.take_until(tag if tag > 0 else -1)
+            for entry in taken:
                 self._acknowledge(channel, entry, outcome, number, ts_ns)
-            return 0
-        entry = channel.deliveries.take(tag)
-        if entry is not None:
-            self._acknowledge(channel, entry, outcome, number, ts_ns)
+            if taken or tag == 0:
+                return 0
+        else:
+            entry = channel.deliveries.take(tag)
+            if entry is not None:
+                return self._acknowledge(channel, entry, outcome, number, ts_ns)
+        if self.watcher is not None:
+            facts = {"tag": tag, "multiple": multiple, "outcome": outcome}
+            self.watcher.tell("tag-unknown", channel, number, ts_ns, facts)
         return 0
 
     def _acknowledge(self, channel, entry, outcome, number, ts_ns):
@@ -191,9 +221,24 @@ class Settler:
         """A delivery is settled, outside a transaction or at its commit."""
         if entry.wants:
             channel.unsettled -= 1
+            if entry.consumer is not None:
+                entry.consumer.unsettled -= 1
+        self.settle(entry, outcome, number, ts_ns)
         if outcome == _ACKED:
             channel.acknowledged += 1
-        return self.settle(entry, outcome, number, ts_ns)
+            if ts_ns != _NULL and entry.ts_ns != _NULL:
+                channel.ack_ns += ts_ns - entry.ts_ns
+                if ts_ns - entry.ts_ns > channel.ack_ns_max:
+                    channel.ack_ns_max = ts_ns - entry.ts_ns
+        elif outcome == _REQUEUED:
+            channel.requeued += 1
+            if self.watcher is not None:
+                self.watcher.tell("requeued", channel, number, ts_ns, {"entry": entry})
+        else:
+            channel.discarded += 1
+            if self.watcher is not None:
+                self.watcher.tell("discarded", channel, number, ts_ns, {"entry": entry})
+        return 0
 
     def recover(self, channel, number, ts_ns):
         """Everything outstanding goes back to its queue."""
@@ -225,7 +270,7 @@ class Settler:
     # returns
 
     def give_back(self, returned):
-        """A returned message: find its publish; `returned` is the entry of the return."""
+        """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
         key = (returned.exchange, returned.routing_key)
         entry: Entry = _oldest(channel.alike.get((*key, returned.mark)))
@@ -235,7 +280,7 @@ class Settler:
             if entry.wants:
                 channel.unconfirmed -= 1
             self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
-        return 0
+        return entry
 
     def returnable(self, channel):
         """The publishes that may still come back, as a list; they are taken out."""

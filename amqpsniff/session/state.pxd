@@ -23,6 +23,7 @@ cdef class Ledger:
 cdef class Consumer:
     cdef public str tag, queue
     cdef public object no_ack, prefetch
+    cdef public long long delivered, unsettled, unsettled_max
     cdef public Vocabulary vocabulary
     cdef public int code
 
@@ -49,6 +50,11 @@ cdef class Channel:
     cdef public long long published, confirmed, returned, delivered, acknowledged
     cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
     cdef public long long consumers, next_number
+    cdef public long long publish_octets, deliver_octets, acks, multiple_acks
+    cdef public long long requeued, discarded, rejected, redelivered, gets, empty_gets, commits
+    cdef public long long waited_publishes, first_publish_ns, last_publish_ns
+    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns, last_tag
+    cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag
     cdef public list noted, closing
@@ -62,7 +68,9 @@ cdef class Lane:
 cdef class Session:
     cdef public object peer, capture
     cdef public long long number
-    cdef public dict lanes, facts
+    cdef public dict lanes, facts, memory
+    cdef public bint lossy
+    cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
     cdef public Lane last
     cdef public bint over
     cdef public list closing, dead

@@ -132,6 +132,9 @@ class Consumer:
         self.queue = queue
         self.no_ack = no_ack
         self.prefetch = prefetch
+        self.delivered = 0
+        self.unsettled = 0
+        self.unsettled_max = 0
         self.vocabulary = None
         self.code = -1
 
@@ -194,7 +197,12 @@ class Event:
 
 
 class Channel:
-    """One incarnation of a channel; `known` is whether its beginning was seen."""
+    """One incarnation of a channel; `known` is whether its beginning was seen.
+
+    `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
+    the longest. `waited_publishes`: those made while none was unconfirmed. Times are ns since the
+    epoch.
+    """
 
     def __init__(self, session, capture, number, incarnation, known):
         self.session = session
@@ -224,6 +232,24 @@ class Channel:
         self.unconfirmed = 0
         self.unconfirmed_max = 0
         self.consumers = 0
+        self.publish_octets = 0
+        self.deliver_octets = 0
+        self.acks = 0
+        self.multiple_acks = 0
+        self.requeued = 0
+        self.discarded = 0
+        self.rejected = 0
+        self.redelivered = 0
+        self.gets = 0
+        self.empty_gets = 0
+        self.commits = 0
+        self.waited_publishes = 0
+        self.first_publish_ns = self.last_publish_ns = _NULL
+        self.first_delivery_ns = self.last_delivery_ns = _NULL
+        self.last_ack_ns = _NULL
+        self.last_tag = -1
+        self.confirm_ns = self.confirm_ns_max = 0
+        self.ack_ns = self.ack_ns_max = 0
         self.numbering = False
         self.next_number = 1
         self.in_transaction = False
@@ -252,7 +278,11 @@ class Lane:
 
 
 class Session:
-    """A connection as its peers mean it; `number` counts them."""
+    """A connection as its peers mean it; `number` counts them.
+
+    `facts` has the arguments of the handshake's methods as JSON, by method. `lossy`: frames may be
+    missing. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest pause.
+    """
 
     def __init__(self, peer, capture, number):
         self.peer = peer
@@ -274,5 +304,9 @@ class Session:
         self.close_method = None
         self.close_packet_number = None
         self.close_ns = None
+        self.memory = {}
+        self.lossy = False
+        self.last_client_ns = self.last_server_ns = _NULL
+        self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since = None
         self.blocked_ns = 0

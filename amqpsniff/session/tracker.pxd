@@ -1,33 +1,35 @@
 from amqpsniff.decode.octets cimport OctetReader
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection
+from amqpsniff.session.pairing cimport Pairing
 from amqpsniff.session.settling cimport Settler
-from amqpsniff.session.state cimport Channel, Consumer, Entry, Lane, Request, Session
+from amqpsniff.session.state cimport Channel, Consumer, Entry, Event, Lane, Request, Session
+from amqpsniff.session.watcher cimport Watcher
 
-cdef class Tracker:
+cdef class Tracker(Watcher):
     cdef public object limits
+    cdef public Pairing pairing
     cdef public Settler settler
     cdef public OctetReader reader
     cdef public list opened, channels, connections, captures
-    cdef public int farewell, count
-    cdef public list names, channel_handlers, connection_handlers
+    cdef public int farewell
+    cdef public list channel_handlers, connection_handlers
     cdef public bint wants_connections, wants_channels
     cdef public long long first_opened, sessions, lanes
     cdef public dict late
     cdef const unsigned char[::1] kinds, classes, senders, content
-    cdef const unsigned char[::1] synchronous, closes, discarded, replies
+    cdef const unsigned char[::1] synchronous, partings, discarded
     cpdef int feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures) except? -1
     cdef int _method(self, FrameRows frames, long long row, list peers) except? -1
+    cdef Channel _unopened(self, Session session, Lane lane, FrameRows frames, long long row)
     cdef Session _begin(self, Connection peer, object capture)
     cdef object _capture(self, FrameRows frames, long long row)
     cdef Lane _lane(self, Session session, int number)
-    cdef Entry _content(self, Session session, Lane lane, FrameRows frames, long long row, int kind)
-    cdef Entry _publish(self, Channel channel, Entry entry, FrameRows frames, long long row)
+    cdef object _content(self, Session session, Lane lane, FrameRows frames, long long row, int kind)
+    cdef bint _publish(self, Session session, Channel channel, Entry entry, FrameRows frames, long long row) except? -1
     cdef int _answer(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side) except? -1
     cdef int _other(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side) except? -1
     cdef object _on_channel(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, Request request)
-    cdef int _ask(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, object subject) except? -1
-    cdef Request _reply(self, Lane lane, FrameRows frames, long long row, int method, int side)
     cdef int _attach(self, MessageRows messages, long long row) except? -1
     cdef int _queue_code(self, MessageRows messages, Consumer consumer) except? -1
     cdef int _put_late(self) except? -1

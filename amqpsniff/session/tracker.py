@@ -20,10 +20,8 @@ from amqpsniff.session.records import channel_row, connection_row
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        FrameRows,
-    )
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.settling import Settler  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -34,10 +32,11 @@ if cython.compiled:
         Request,
         Session,
     )
+    from cython.cimports.amqpsniff.session.watcher import Watcher  # type: ignore[import-not-found]
 else:
     from amqpsniff.decode.octets import OctetReader
-    from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Connection
+    from amqpsniff.session.pairing import Pairing
     from amqpsniff.session.settling import Settler
     from amqpsniff.session.state import (
         Channel,
@@ -48,6 +47,7 @@ else:
         Request,
         Session,
     )
+    from amqpsniff.session.watcher import Watcher
 
 _NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
@@ -78,20 +78,24 @@ _DISCARDED = cython.declare(cython.int, state.DISCARDED)
 _OPENED = cython.declare(cython.int, 65_536)
 
 
-class Tracker:
+class Tracker(Watcher):
     """Follows any number of connections at once: `feed` after each batch of the decoder, `end` for
     each connection that ended, `finish` when the capture is over.
 
     Args:
         limits: Other bounds than the usual ones.
         tables: Names of the tables whose rows are wanted, of `connections` and `channels`.
+        log: Collects what the rules find; None asks no rules.
     """
 
-    def __init__(self, limits=None, tables=("connections", "channels")):
+    def __init__(self, limits=None, tables=("connections", "channels"), log=None):
+        Watcher.__init__(self, log)
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
         self.limits = limits or Limits()
         self.settler = Settler(self.limits)
+        self.pairing = Pairing(self.limits, self.settler)
+        self.settler.watcher = self if self.judges else None
         self.reader = OctetReader()
         self.opened = []
         self.first_opened = 0
@@ -105,14 +109,11 @@ class Tracker:
         self.senders = bytes(plan.senders)
         self.content = bytes(plan.content)
         self.synchronous = kinds.SYNCHRONOUS
-        self.closes = kinds.CLOSES
+        self.partings = kinds.PARTINGS
         self.farewell = kinds.FAREWELL
         self.discarded = kinds.DISCARDED
-        self.replies = kinds.REPLIES
-        self.names = kinds.NAMES
         self.channel_handlers = kinds.CHANNEL_HANDLERS
         self.connection_handlers = kinds.CONNECTION_HANDLERS
-        self.count = len(kinds.NAMES)
 
     def feed(self, frames, first_frame, messages, first_message, peers, losses, captures):
         """Follow the rows from these on.
@@ -140,8 +141,11 @@ class Tracker:
                 self._lose(losses[lost][1], losses[lost][2])
                 lost += 1
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
-            if row < last and frames.frame_type.values[row] == _METHOD_FRAME:
-                self._method(frames, row, peers)
+            if row < last:
+                if frames.frame_type.values[row] == _METHOD_FRAME:
+                    self._method(frames, row, peers)
+                if self.judges:
+                    self.hear(frames, row, peers)
         return 0
 
     def _method(self, frames, row, peers):
@@ -149,7 +153,7 @@ class Tracker:
         method: cython.int = frames.method.values[row]
         side: cython.int = frames.sender.values[row]
         number: cython.int = frames.channel.values[row]
-        entry: Entry = None
+        opened: object = None
         if method < 0 or method >= len(self.kinds):
             return 0
         kind: cython.int = self.kinds[method]
@@ -165,6 +169,8 @@ class Tracker:
             lane: Lane = session.last
             if lane is None or lane.number != number:
                 lane = self._lane(session, number)
+            if self.judges and session.closing[side] and not self.partings[method]:
+                self.misplaced(frames, row, peers, "after-close")
             if lane is None:
                 pass
             elif kind == _OTHER:
@@ -174,9 +180,13 @@ class Tracker:
             elif kind == _ACK or kind == _NACK or kind == _REJECT:
                 self._answer(session, lane, frames, row, kind, side)
             else:
-                entry = self._content(session, lane, frames, row, kind)
+                opened = self._content(session, lane, frames, row, kind)
+        elif self.judges and side >= 0:
+            right: cython.bint = self.senders[method] & (1 << side) != 0
+            occasion = "wrong-channel" if right else "wrong-direction"
+            self.misplaced(frames, row, peers, occasion)
         if self.content[method]:
-            self.opened.append(entry)
+            self.opened.append(opened)
             if len(self.opened) > 2 * _OPENED:
                 self._put_late()
         return 0
@@ -206,31 +216,44 @@ class Tracker:
         return lane
 
     def _content(self, session, lane, frames, row, kind):
-        """A method that carries content; gives what its message's row needs, None for nothing."""
+        """A method that carries content; gives what its message's row needs: its entry, or only
+        its channel.
+        """
         channel: Channel = lane.channel
         if channel is None:
-            channel = slow_methods.begin_channel(session, lane, self._capture(frames, row))
+            channel = self._unopened(session, lane, frames, row)
         entry: Entry = Entry()
         entry.kind = kind
         entry.channel = channel
         entry.packet_number = frames.packet_number.values[row]
         entry.ts_ns = frames.ts_ns.values[row]
         if kind == _PUBLISH:
-            return self._publish(channel, entry, frames, row)
+            if not self._publish(session, channel, entry, frames, row):
+                return channel
+            return entry
         if kind == _RETURN:
             channel.returned += 1
             return entry
         channel.delivered += 1
         entry.number = frames.delivery_tag.values[row]
+        if channel.first_delivery_ns == _NULL:
+            channel.first_delivery_ns = entry.ts_ns
+        channel.last_delivery_ns = entry.ts_ns
+        if self.judges and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
+            facts = {"tag": entry.number, "last": channel.last_tag}
+            self.tell("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
+        channel.last_tag = entry.number
         consumer: Consumer = None
         if kind == _GET_OK:
-            request: Request = self._reply(lane, frames, row, frames.method.values[row], 1)
+            request: Request = self.pairing.reply(lane, frames, row, frames.method.values[row], 1)
             if request is not None:
                 consumer = request.subject
         else:
             tag = frames.vocabularies.consumer_tag.text(frames.consumer_tag.values[row])
             consumer = channel.by_tag.get(tag)
         entry.consumer = consumer
+        if consumer is not None:
+            consumer.delivered += 1
         if consumer is not None and consumer.no_ack:
             entry.outcome = _AUTOMATIC
             entry.outcome_number = entry.packet_number
@@ -241,9 +264,20 @@ class Tracker:
             self.settler.deliver(channel, entry)
         return entry
 
-    def _publish(self, channel, entry, frames, row):
-        """A publish: numbered on a confirming channel, and kept where it may be returned."""
+    def _publish(self, session, channel, entry, frames, row):
+        """A publish: numbered on a confirming channel, and kept where it may be returned.
+
+        Gives whether the entry is needed.
+        """
         channel.published += 1
+        if channel.first_publish_ns == _NULL:
+            channel.first_publish_ns = entry.ts_ns
+        channel.last_publish_ns = entry.ts_ns
+        if self.judges:
+            if channel.deaf:
+                self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
+            if session.blocked_since is not None:
+                self.tell("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
         entry.number = -1
         if channel.numbering:
             entry.number = channel.next_number
@@ -255,9 +289,8 @@ class Tracker:
             entry.exchange = words.exchange.text(frames.exchange.values[row])
             entry.routing_key = words.routing_key.text(frames.routing_key.values[row])
             self.settler.expect_return(channel, entry)
-        elif entry.number < 0:
-            return None
-        return entry
+            return True
+        return entry.number >= 0
 
     def _answer(self, session, lane, frames, row, kind, side):
         """An ack, nack or reject of either side."""
@@ -265,7 +298,7 @@ class Tracker:
         outcome: cython.int
         flags: cython.int = frames.flags.values[row]
         if channel is None:
-            channel = slow_methods.begin_channel(session, lane, self._capture(frames, row))
+            channel = self._unopened(session, lane, frames, row)
         tag: cython.longlong = frames.delivery_tag.values[row]
         if tag < 0:
             return 0
@@ -292,15 +325,20 @@ class Tracker:
         request: Request = None
         subject: object = None
         if lane.requests:
-            request = self._reply(lane, frames, row, method, side)
+            request = self.pairing.reply(lane, frames, row, method, side)
         if lane.number == 0:
+            event: Event = None
             if self.connection_handlers[method] is not None:
-                event: Event = Event(self.names[method], side, frames, row)
+                event = Event(self.names[method], side, frames, row)
                 subject = self.connection_handlers[method](self, session, event, request)
+            if self.judges:
+                if event is None:
+                    event = Event(self.names[method], side, frames, row)
+                self.tell_method(session, None, event, request)
         else:
             subject = self._on_channel(session, lane, frames, row, method, side, request)
         if self.synchronous[method] and not (frames.flags.values[row] & _NO_WAIT):
-            self._ask(session, lane, frames, row, method, side, subject)
+            self.pairing.ask(session, lane, frames, row, method, side, subject)
         return 0
 
     def _on_channel(self, session, lane, frames, row, method, side, request):
@@ -308,76 +346,71 @@ class Tracker:
         name: str = self.names[method]
         channel: Channel = lane.channel
         handler: object = self.channel_handlers[method]
+        subject: object = None
+        event: Event = None
+        capture: object = None
         if name == "channel.open":
-            slow_methods.open_channel(
-                self, session, lane, self._capture(frames, row), Event(name, side, frames, row)
-            )
-            return None
-        if channel is None:
-            if name == "channel.close-ok":
-                return None
-            channel = slow_methods.begin_channel(session, lane, self._capture(frames, row))
-        if handler is None or (side == 0 and channel.deaf and self.discarded[method]):
-            return None
-        return handler(self, lane, channel, Event(name, side, frames, row), request)
+            event = Event(name, side, frames, row)
+            capture = self._capture(frames, row)
+            slow_methods.open_channel(self, session, lane, capture, event)
+            channel = lane.channel
+        else:
+            if channel is None:
+                if name == "channel.close-ok":
+                    return None
+                channel = self._unopened(session, lane, frames, row)
+            if handler is not None and not (side == 0 and channel.deaf and self.discarded[method]):
+                event = Event(name, side, frames, row)
+                subject = handler(self, lane, channel, event, request)
+        if self.judges:
+            if event is None:
+                event = Event(name, side, frames, row)
+            self.tell_method(session, channel, event, request)
+        return subject
 
-    def _ask(self, session, lane, frames, row, method, side, subject):
-        """A request that waits for its reply from now on."""
-        if (lane.dead[side] or session.dead[side]) and not self.closes[method]:
-            return 0
-        if len(lane.requests) >= self.limits.requests:
-            return self.settler.hit("requests")
-        request: Request = Request(method, side, frames, row)
-        request.subject = subject
-        lane.requests.append(request)
-        frames.pending += 1
-        return 0
-
-    def _reply(self, lane, frames, row, method, side):
-        """The request that a method answers, whose frame then says so; None for none."""
-        place: cython.Py_ssize_t = 0
-        request: Request = None
-        while place < len(lane.requests):
-            request = lane.requests[place]
-            if request.side != side and self.replies[request.method * self.count + method]:
-                break
-            place += 1
-        if place == len(lane.requests):
-            return None
-        del lane.requests[place]
-        rows: FrameRows = request.rows
-        rows.pending -= 1
-        if rows.wanted and not rows.given:
-            rows.response_packet_number.values[request.row] = frames.packet_number.values[row]
-            if request.ts_ns != _NULL and frames.ts_ns.values[row] != _NULL:
-                rows.response_ns.values[request.row] = frames.ts_ns.values[row] - request.ts_ns
-        return request
+    def _unopened(self, session, lane, frames, row):
+        """A method on a number that is not open: its beginning was not seen, or never was."""
+        channel: Channel = slow_methods.begin_channel(session, lane, self._capture(frames, row))
+        if self.judges:
+            facts = {"method": self.names[frames.method.values[row]]}
+            number: cython.longlong = frames.packet_number.values[row]
+            self.tell("channel-not-open", channel, number, frames.ts_ns.values[row], facts)
+        return channel
 
     def _attach(self, messages, row):
         """A message's row is there: give it what is known of its method."""
         ordinal: cython.longlong = messages.ordinal.values[row] - self.first_opened
-        entry: Entry
+        opened: object
         if ordinal < 0:
-            entry = self.late.pop(messages.ordinal.values[row], None)
+            opened = self.late.pop(messages.ordinal.values[row], None)
         else:
-            entry = self.opened[ordinal]
+            opened = self.opened[ordinal]
             self.opened[ordinal] = None
         if len(self.opened) > 4096 and ordinal == len(self.opened) - 1:
             self._put_late()
-        if entry is None:
+        if opened is None:
             return 0
+        size: cython.longlong = messages.body_size.values[row]
+        if type(opened) is Channel:
+            return self.weigh(opened, None, messages, row, size)
+        entry: Entry = opened
         entry.mark = messages.mark.values[row]
-        if entry.kind == _PUBLISH:
-            if entry.number > 0:
-                messages.publish_number.values[row] = entry.number
-        elif entry.kind == _RETURN:
+        if entry.kind == _RETURN:
             words = messages.vocabularies
             entry.exchange = words.exchange.text(messages.exchange.values[row])
             entry.routing_key = words.routing_key.text(messages.routing_key.values[row])
-            return self.settler.give_back(entry)
+            publish: Entry = self.settler.give_back(entry)
+            if self.judges:
+                facts = {"entry": publish, "rows": messages, "row": row}
+                self.tell("returned", entry.channel, entry.packet_number, entry.ts_ns, facts)
+            return 0
+        if entry.kind == _PUBLISH:
+            if entry.number > 0:
+                messages.publish_number.values[row] = entry.number
         elif entry.consumer is not None and entry.consumer.queue is not None:
             messages.queue.values[row] = self._queue_code(messages, entry.consumer)
-        return self.settler.attach(entry, messages, row)
+        self.settler.attach(entry, messages, row)
+        return self.weigh(entry.channel, entry, messages, row, size)
 
     def _queue_code(self, messages, consumer):
         """The code of a consumer's queue in the messages' vocabulary."""
@@ -414,6 +447,11 @@ class Tracker:
         session: Session = peer.session
         if session is None:
             session = self._begin(peer, capture)
+        if self.judges:
+            conversation = peer.conversation
+            self.tell_of(
+                "connection-ends", session, conversation.last_packet_number, conversation.end_ns, {}
+            )
         slow_methods.end_connection(self, session)
         self.lanes -= len(session.lanes)
         if self.wants_connections:
@@ -424,10 +462,17 @@ class Tracker:
 
     def add_channel(self, channel):
         """A channel incarnation is over."""
+        if self.judges:
+            self.tell("channel-ends", channel, channel.closed_packet_number, channel.end_ns, {})
         self.settler.finish(channel)
         if self.wants_channels:
             self.channels.append(channel_row(channel))
         return 0
+
+    def finish(self, number, ts_ns):
+        """The capture is over, at a packet; every connection was ended before."""
+        if self.judges:
+            self.tell_of("capture-ends", None, number, ts_ns, {})
 
     @property
     def rows(self):

@@ -1,0 +1,11 @@
+from amqpsniff.decode.rows cimport FrameRows
+from amqpsniff.session.settling cimport Settler
+from amqpsniff.session.state cimport Lane, Request, Session
+
+cdef class Pairing:
+    cdef public object limits
+    cdef public Settler settler
+    cdef const unsigned char[::1] closes, replies
+    cdef int count
+    cdef int ask(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, object subject) except? -1
+    cdef Request reply(self, Lane lane, FrameRows frames, long long row, int method, int side)

@@ -1,0 +1,131 @@
+"""What a rule sees, and how it says what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from amqpsniff.columns import NULL
+from amqpsniff.findings import Finding
+
+OCCASIONS = {
+    "channel-begins": "a channel incarnation begins; facts: none",
+    "channel-not-open": "a method came on a channel number that is not open; facts: method",
+    "channel-opened-twice": "channel.open on a channel that is open; `channel` is the old one",
+    "channel-ends": "a channel incarnation is over, before its entries are given up; facts: none",
+    "connection-ends": "a connection is over, before its channels are ended; facts: none",
+    "capture-ends": "there is no more; no session and no channel",
+    "wrong-direction": "a method that its sender may not send; facts: method",
+    "wrong-channel": "a method of class connection on a channel, or another on 0; facts: method",
+    "after-close": "a method of a side that has closed the connection; facts: method",
+    "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
+    "multiple, outcome (a code of state.OUTCOMES)",
+    "published-on-closed": "a publish after the server closed the channel; facts: none",
+    "published-while-blocked": "a publish after connection.blocked; facts: none",
+    "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
+    "rejected": "a nack of the broker for a publish; facts: entry",
+    "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",
+    "requeued": "a delivery that its consumer gives back; facts: entry",
+    "discarded": "a delivery that its consumer rejects; facts: entry",
+    "redelivered": "a delivery with redelivered set; facts: entry (None: not known), rows, row",
+    "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
+    "large": "a message above `LARGE_OCTETS`; facts: rows, row",
+    "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
+}
+"""Occasions that are not methods, and what is known then."""
+
+LARGE_OCTETS = 1 << 20
+"""Size of a body from which on the occasion `large` comes."""
+
+
+class Scene:
+    """One occasion.
+
+    Attributes:
+        tracker, session, channel: Where; channel is None where the occasion has none.
+        event: The `state.Event` of a method's occasion, else None.
+        request: The `state.Request` that the method answers, or None.
+        number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
+        facts: What `OCCASIONS` says.
+    """
+
+    __slots__ = ("channel", "event", "facts", "number", "request", "session", "tracker", "ts_ns")
+
+    def __init__(
+        self,
+        tracker: Any,
+        session: Any,
+        channel: Any,
+        number: int | None,
+        ts_ns: int | None,
+        event: Any = None,
+        request: Any = None,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        self.tracker = tracker
+        self.session = session
+        self.channel = channel
+        self.number = number
+        self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
+        self.event = event
+        self.request = request
+        self.facts = facts or {}
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What rules remember about the connection."""
+        memory: dict[str, Any] = self.session.memory
+        return memory
+
+    @property
+    def everything(self) -> dict[str, Any]:
+        """What rules remember across connections; keep it bounded."""
+        memory: dict[str, Any] = self.tracker.memory
+        return memory
+
+    @property
+    def certain(self) -> bool:
+        """Whether nothing of the connection so far can be missing from the capture."""
+        return bool(self.session.peer.began and not self.session.lossy)
+
+    def report(
+        self,
+        code: str,
+        detail: str = "",
+        *,
+        number: int | None = None,
+        ts_ns: int | None = None,
+        count: int = 1,
+        last: int | None = None,
+    ) -> None:
+        """Raise a finding, at the occasion's packet or another one.
+
+        `count` and `last` (packet number) are for one that stands for many.
+        """
+        tracker, session = self.tracker, self.session
+        if tracker.log is None:
+            return
+        at = self.number if number is None else number
+        time = self.ts_ns if ts_ns is None else ts_ns
+        connection_id = client = server = capture = None
+        if session is not None:
+            connection_id, client, server = session.peer.name()
+            capture = session.capture if self.channel is None else self.channel.capture
+        tracker.log.add(
+            Finding(
+                code,
+                detail,
+                capture=capture,
+                packet_number=at,
+                ts_ns=None if time == NULL else time,
+                connection_id=connection_id,
+                client=client,
+                server=server,
+                channel=None if self.channel is None else self.channel.number,
+                count=count,
+                last_packet_number=last if last is not None else at,
+            )
+        )
+
+
+Rule = Callable[[Scene], None]

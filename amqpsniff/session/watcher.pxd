@@ -1,0 +1,15 @@
+from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
+
+cdef class Watcher:
+    cdef public object log
+    cdef public bint judges
+    cdef public dict memory
+    cdef public list names
+    cdef public long long large
+    cdef int hear(self, FrameRows frames, long long row, list peers) except? -1
+    cpdef tell(self, str occasion, Channel channel, object number, object ts_ns, dict facts)
+    cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
+    cdef tell_method(self, Session session, Channel channel, Event event, Request request)
+    cdef int misplaced(self, FrameRows frames, long long row, list peers, str occasion) except? -1
+    cdef int weigh(self, Channel channel, Entry entry, MessageRows messages, long long row, long long size) except? -1
