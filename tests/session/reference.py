@@ -7,7 +7,8 @@ Events. A connection is a list of events in the order of their packets, inside a
 of the stream: a method with its arguments (and its content, which is known whole at the method), a
 *loss*, and the end of TCP. A loss is a place of one direction where frames may be missing; a hole
 that took octets of one body only is not one. A method that the protocol does not let its sender
-send changes nothing, and neither does an argument that was not captured. `X` below is one side of
+send changes nothing, nor does one of class connection on another channel than 0 or of another
+class on channel 0, and neither does an argument that was not captured. `X` below is one side of
 the connection, `Y` the other. Every time is that of a method frame's packet.
 
 Replies (`response_packet_number`, `response_ns` of frames)
@@ -15,16 +16,14 @@ Replies (`response_packet_number`, `response_ns` of frames)
 R1  A request is a method that the specification's row calls synchronous and whose sender it allows,
     with `no_wait` false or without such an argument. It is pending from then on.
 R2  A method of Y answers the oldest pending request of X on the same channel number that has it
-    among its replies. Requests of different methods do not overtake each other: there is a queue
-    for each (channel, side, request method). A reply without a request links nothing and changes
+    among its replies. Requests of different methods are independent: there is a queue for each
+    (channel, side, request method). A reply without a request links nothing and changes
     nothing below, where a rule does not say otherwise.
-R3  Y sent channel.close: requests of X on that channel, other than channel.close, get no reply any
-    more. Those that Y itself sent before still may. Y sent connection.close: the same for every
-    channel, other than connection.close.
-R4  A close-ok that ends the channel (C4) ends all pending requests of the channel but the other
-    side's channel.close; channel.open ends all that were before it, and is pending then itself;
-    connection.close-ok that answers a close ends all of the connection but the other side's
-    connection.close.
+R3  Y sent channel.close: requests of X on that channel, earlier and later ones, other than
+    channel.close, get no reply until the channel is opened again. Those that Y itself sent before
+    still may. Y sent connection.close: the same for every channel, other than connection.close.
+R4  A close-ok that ends the channel (C4) ends all pending requests of the channel but those for
+    channel.close; channel.open ends all that were before it, and is pending then itself.
 R5  A loss in the direction of Y: no pending request of X gets a reply any more.
 
 Channels (rows of `channels`; channel 0 has none)
@@ -32,7 +31,7 @@ Channels (rows of `channels`; channel 0 has none)
 C1  channel.open by the client begins an incarnation, also when one is there (its close was not
     captured: the old row keeps what it has, so closed_by is null unless a close was seen).
     opened_packet_number and start_ns are those of channel.open.
-C2  Any other method on a number without an incarnation, but close-ok, begins one whose beginning is
+C2  Any other method on a number without an incarnation, but channel.close-ok, begins one whose beginning is
     not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null, and
     unconfirmed_max, unconfirmed_end too unless confirm.select is seen. Incarnations are numbered
     from 1 on a connection's channel number, those with unknown beginnings included.
@@ -42,10 +41,11 @@ C3  The first channel.close of either side sets closed_by (its sender), closed_p
     changes none of it.
 C4  close-ok of X ends the incarnation when Y has sent channel.close. What comes between is still of
     it.
-C5  What X sends after Y's channel.close (or connection.close) is discarded by Y: acks, nacks,
-    rejects, recovers, commits, rollbacks, selects, qos, consumes and cancels change nothing then. A
-    publish is a row and counts, and has its number; a return, deliver or get-ok too. What Y sent
-    after its own close counts as if there were none.
+C5  What the client sends after the server's channel.close or connection.close is discarded by the
+    server: acks, nacks, rejects, recovers, commits, rollbacks, selects, qos, declares, consumes and
+    cancels change nothing then. A publish is a row, counts and has its number, and a channel.open
+    opens. What the server sends after the client's close counts as ever: a confirm is a fact, even
+    if the client does not look at it any more.
 C6  A channel that is open (or closing) when its connection ends, ends with it. If no channel.close
     was seen, closed_by is the connection's, closed_packet_number and end_ns are those of
     connection.close, null when there was none; code, text and method stay null (they are the
@@ -64,9 +64,8 @@ C11 unconfirmed: publishes with a publish_number and without an outcome. unsettl
 
 Publishes (publish_number, outcome)
 
-P1  Numbering begins, at 1 for the next publish, with the first confirm.select that is sent on an
-    incarnation; a second one does not begin again. No numbers on a channel whose confirm.select was
-    not seen (C7: mode may be known nevertheless), nor once tx.select was sent first.
+P1  Numbering begins, at 1 for the next publish, with the confirm.select that sets the mode (C7).
+    A second one does not begin again. Without it there are no numbers, whatever select-ok proves.
 P2  A loss in the client's direction ends the numbering of all channels of the connection: later
     publishes of these incarnations have no number. Earlier ones can still be settled.
 P3  basic.ack of the server: `confirmed`; basic.nack: `rejected`. delivery_tag names the
@@ -86,15 +85,14 @@ Consumers and deliveries (queue, outcome)
 
 D1  A consumer of an incarnation is known by its tag: from basic.consume on when its tag is given
     and no consumer has it, or with no_wait; otherwise (also a tag that the server chooses) from the
-    consume-ok that answers it, under the tag there. A known tag consumed again is replaced so.
+    consume-ok that answers it, under the tag there (with no_wait and no tag: never). A known tag consumed again is replaced so.
 D2  A consumer is forgotten at the server's cancel-ok (by its consumer_tag) and at the server's
     basic.cancel. A client's cancel with no_wait forgets nothing: deliveries may be under way.
 D3  The queue is that of basic.consume or of the basic.get that get-ok answers. When it is empty
-    there: the queue of the channel's last declare-ok before the consume-ok or get-ok; null when
-    none was seen. With no_wait: that of the last declare-ok before the consume, null while a
-    queue.declare is pending. A declare with no_wait sets it as declare-ok does, if it names a
-    queue, and to null if not; but any of that is forgotten with a loss of the server's direction,
-    and a queue named "" in a row is never shown. Unknown consumer, unlinked get-ok: null.
+    there: the queue of the last queue.declare that was sent on the incarnation before it, as named
+    in the declare or, when that is empty too, in the declare-ok that answers it; null when there
+    was none, when it is not answered by then, or when a loss in the client's direction stands
+    between the two. Unknown consumer, unlinked get-ok: null.
 D4  no_ack is that of the same consume or get; not known for an unknown consumer or an unlinked
     get-ok. With no_ack the outcome is `automatic` at once: its own packet, 0 ns.
 D5  Otherwise it is outstanding under its delivery_tag. A delivery with the tag of an outstanding
@@ -105,8 +103,8 @@ D6  The client's basic.ack: `acked`; basic.nack and basic.reject: `requeued` wit
     unknown no_ack are meant too. Settled and unknown tags change nothing.
 D7  basic.recover, recover-async, recover-sync with requeue: all that is outstanding is `requeued`
     at the packet of the recover. Without requeue: nothing.
-D8  In tx mode (by a tx.select that was sent; with an unlinked select-ok or in an unknown mode D6
-    holds as it is) an ack, nack or reject is noted with the deliveries it means when it is sent,
+D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked select-ok or in an
+    unknown mode D6 holds as it is) an ack, nack or reject is noted with the deliveries it means when it is sent,
     and means only those that are outstanding and not noted before. tx.commit takes what was noted
     so far; when commit-ok answers it they settle, with the packet and time of commit-ok. tx.rollback
     forgets, when it is sent, what was noted since the last commit; those can be settled again. recover
@@ -132,6 +130,7 @@ N3  closed_by: sender of the first connection.close; without one `fin` or `rst` 
 N4  blocked_ns: from each connection.blocked to the next unblocked, or to the connection's last
     packet; a second blocked changes nothing. 0 when there was none; null when an unblocked came
     first.
-N5  Nothing is expected after the connection.close-ok that answers a close; what comes is rows
-    without session columns.
+N5  connection.close-ok of X ends the connection when Y has sent connection.close. What comes later
+    is rows without session columns and counts nowhere; only a connection.close-ok may still answer
+    the other side's connection.close.
 """

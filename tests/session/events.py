@@ -1,0 +1,41 @@
+"""What happens on a connection, as the reference is told it, and rows as it gives them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+
+LOSS, FIN, RST = "loss", "fin", "rst"
+"""Events that are not methods."""
+
+OTHER = {"client": "server", "server": "client"}
+
+
+class Event(NamedTuple):
+    """One method with its content, or a loss in the sender's direction, or its end of TCP.
+
+    Strings of `arguments` are text, tables are dicts. `body` is null where there is no content.
+    """
+
+    packet: int
+    ts_ns: int
+    connection: str
+    sender: str
+    channel: int
+    method: str
+    arguments: dict[str, Any] = {}
+    body: bytes | None = None
+    properties: dict[str, Any] = {}
+
+
+class Rows(NamedTuple):
+    """Rows of the session columns, each with what it takes to find the row elsewhere.
+
+    Frames are those of methods only. Rows are in the order of the events that began them.
+    """
+
+    frames: list[Row]
+    messages: list[Row]
+    channels: list[Row]
+    connections: list[Row]
