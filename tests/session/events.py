@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 LOSS, FIN, RST = "loss", "fin", "rst"
 """Events that are not methods."""
@@ -24,9 +27,9 @@ class Event(NamedTuple):
     sender: str
     channel: int
     method: str
-    arguments: dict[str, Any] = {}
+    arguments: Mapping[str, Any] = NOTHING
     body: bytes | None = None
-    properties: dict[str, Any] = {}
+    properties: Mapping[str, Any] = NOTHING
 
 
 class Rows(NamedTuple):

@@ -31,8 +31,8 @@ Channels (rows of `channels`; channel 0 has none)
 C1  channel.open by the client begins an incarnation, also when one is there (its close was not
     captured: the old row keeps what it has, so closed_by is null unless a close was seen).
     opened_packet_number and start_ns are those of channel.open.
-C2  Any other method on a number without an incarnation, but channel.close-ok, begins one whose beginning is
-    not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null, and
+C2  Any other method on a number without an incarnation, but channel.close-ok, begins one whose
+    beginning is not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null, and
     unconfirmed_max, unconfirmed_end too unless confirm.select is seen. Incarnations are numbered
     from 1 on a connection's channel number, those with unknown beginnings included.
 C3  The first channel.close of either side sets closed_by (its sender), closed_packet_number, end_ns
@@ -85,7 +85,8 @@ Consumers and deliveries (queue, outcome)
 
 D1  A consumer of an incarnation is known by its tag: from basic.consume on when its tag is given
     and no consumer has it, or with no_wait; otherwise (also a tag that the server chooses) from the
-    consume-ok that answers it, under the tag there (with no_wait and no tag: never). A known tag consumed again is replaced so.
+    consume-ok that answers it, under the tag there (with no_wait and no tag:
+    never). A known tag consumed again is replaced so.
 D2  A consumer is forgotten at the server's cancel-ok (by its consumer_tag) and at the server's
     basic.cancel. A client's cancel with no_wait forgets nothing: deliveries may be under way.
 D3  The queue is that of basic.consume or of the basic.get that get-ok answers. When it is empty
@@ -96,7 +97,8 @@ D3  The queue is that of basic.consume or of the basic.get that get-ok answers. 
 D4  no_ack is that of the same consume or get; not known for an unknown consumer or an unlinked
     get-ok. With no_ack the outcome is `automatic` at once: its own packet, 0 ns.
 D5  Otherwise it is outstanding under its delivery_tag. A delivery with the tag of an outstanding
-    one takes its place; the older stays without outcome.
+    one (that is not noted, D8) takes its place: nothing settles the older any more, nor does it
+    count as unsettled; D9 holds for it.
 D6  The client's basic.ack: `acked`; basic.nack and basic.reject: `requeued` with requeue,
     `discarded` without. delivery_tag names a delivery; with multiple all outstanding up to it (it
     need not be outstanding itself), tag 0 with multiple all; tag 0 without multiple none. Those of
@@ -104,11 +106,12 @@ D6  The client's basic.ack: `acked`; basic.nack and basic.reject: `requeued` wit
 D7  basic.recover, recover-async, recover-sync with requeue: all that is outstanding is `requeued`
     at the packet of the recover. Without requeue: nothing.
 D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked select-ok or in an
-    unknown mode D6 holds as it is) an ack, nack or reject is noted with the deliveries it means when it is sent,
-    and means only those that are outstanding and not noted before. tx.commit takes what was noted
-    so far; when commit-ok answers it they settle, with the packet and time of commit-ok. tx.rollback
-    forgets, when it is sent, what was noted since the last commit; those can be settled again. recover
-    takes effect at once, on what is not noted.
+    unknown mode D6 holds as it is) an ack, nack or reject is noted with the deliveries it means
+    when it is sent, and means only those that are outstanding and not noted before. tx.commit takes what was noted
+    since the commit before; when commit-ok answers it they settle, with the packet and time of
+    commit-ok. tx.rollback forgets, when it is sent, what was noted since the last commit; those can
+    be settled again (unless their tag has been taken, D5). recover takes effect at once, on what is
+    not noted.
 D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack, null when
     that is not known. Packet and ns are null.
 D10 A loss changes no delivery. After a loss in the client's direction nothing is forgotten of the
@@ -134,3 +137,25 @@ N5  connection.close-ok of X ends the connection when Y has sent connection.clos
     is rows without session columns and counts nowhere; only a connection.close-ok may still answer
     the other side's connection.close.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.session.connecting import Connection
+from tests.session.events import Event, Rows
+
+
+def expected(events: Iterable[Event], midstream: frozenset[str] = frozenset()) -> Rows:
+    """The rows of a capture from its events in order; `midstream` names connections."""
+    connections: dict[str, Connection] = {}
+    for event in events:
+        if event.connection not in connections:
+            name = event.connection
+            connections[name] = Connection(name, name in midstream)
+        connections[event.connection].feed(event)
+    rows = Rows([], [], [], [])
+    for connection in connections.values():
+        for table, more in zip(rows, connection.finish(), strict=True):
+            table.extend(more)
+    return rows

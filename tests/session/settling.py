@@ -34,6 +34,7 @@ class Message:
         self.replaced = False  # its tag was given again [D5]
         self.wants_ack: bool | None = None
         self.noted: str | None = None  # the outcome that waits for a commit [D8]
+        self.taken = False  # a commit was sent since
 
     def settle(self, outcome: str, event: Event) -> None:
         """The outcome is decided by an event [D11]."""
@@ -171,7 +172,7 @@ class Incarnation:
             message.settle("automatic", event)
         else:
             for other in self.deliveries:
-                if other.tag == message.tag and other.outstanding:
+                if other.tag == message.tag and other.outstanding and not other.noted:
                     other.replaced = True
         self.deliveries.append(message)
 
@@ -197,27 +198,27 @@ class Incarnation:
 
     # transactions
 
-    def commit(self, committed: list[list[Message]]) -> tuple[list[Message], list[Message]]:
-        """The publishes and the noted deliveries that a tx.commit takes [P6, D8].
-
-        `committed`: what earlier commits took that are not answered.
-        """
+    def commit(self) -> tuple[list[Message], list[Message]]:
+        """The publishes and the noted deliveries that a tx.commit takes [P6, D8]."""
         if not self.transacted:
             return [], []
-        taken = [message for messages in committed for message in messages]
-        noted = [
-            message for message in self.deliveries if message.noted and message not in taken
-        ]
+        noted = [message for message in self.deliveries if message.noted and not message.taken]
+        for message in noted:
+            message.taken = True
         return list(self.publishes), noted
 
-    def rollback(self, committed: list[list[Message]]) -> None:
+    def rollback(self) -> None:
         """[P6, D8]"""
         if not self.transacted:
             return
-        taken = [message for messages in committed for message in messages]
         for message in self.deliveries:
-            if message.noted and message not in taken:
+            if message.noted and not message.taken:
                 message.noted = None
+                message.replaced = any(
+                    other.tag == message.tag and other.outstanding and not other.noted
+                    for other in self.deliveries
+                    if other is not message
+                )
         for message in self.publishes:
             message.done = True
 
