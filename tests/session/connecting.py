@@ -25,12 +25,12 @@ _CLIENT_FACTS = {
     "connection_name": "connection_name",
 }
 _SERVER_FACTS = {"server_product": "product", "server_version": "version"}
-_CONNECTION = (
+CONNECTION = (
     "vhost user mechanism client_product client_version client_platform connection_name "
     "server_product server_version channel_max frame_max heartbeat channels published delivered "
     "acknowledged blocked_ns closed_by close_code close_text close_method"
 ).split()
-_CHANNEL = (
+CHANNEL = (
     "opened_packet_number closed_packet_number start_ns end_ns mode prefetch_count published "
     "confirmed returned delivered acknowledged unsettled_max unsettled_end unconfirmed_max "
     "unconfirmed_end consumers closed_by close_code close_text close_method"
@@ -54,7 +54,7 @@ class Connection:
 
     def __init__(self, name: str, midstream: bool) -> None:
         self.row: Row = {"connection": name, "midstream": midstream, "protocol": "0-9-1"}
-        self.row.update(dict.fromkeys(_CONNECTION))
+        self.row.update(dict.fromkeys(CONNECTION))
         self.rows = Rows([], [], [], [self.row])
         self.pending: list[Request] = []
         self.incarnations: list[Incarnation] = []
@@ -230,7 +230,7 @@ class Connection:
     def _begin(self, event: Event, known: bool) -> Incarnation:
         """[C1, C2]"""
         row: Row = {"connection": event.connection, "channel": event.channel}
-        row.update({name: 0 if name in _COUNTS else None for name in _CHANNEL})
+        row.update({name: 0 if name in _COUNTS else None for name in CHANNEL})
         before = [each for each in self.incarnations if each.row["channel"] == event.channel]
         row["incarnation"] = 1 + len(before)
         if known:

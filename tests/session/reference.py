@@ -32,9 +32,9 @@ C1  channel.open by the client begins an incarnation, also when one is there (it
     captured: the old row keeps what it has, so closed_by is null unless a close was seen).
     opened_packet_number and start_ns are those of channel.open.
 C2  Any other method on a number without an incarnation, but channel.close-ok, begins one whose
-    beginning is not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null, and
-    unconfirmed_max, unconfirmed_end too unless confirm.select is seen. Incarnations are numbered
-    from 1 on a connection's channel number, those with unknown beginnings included.
+    beginning is not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null,
+    and unconfirmed_max, unconfirmed_end too unless confirm.select is seen. Incarnations are
+    numbered from 1 on a connection's channel number, those with unknown beginnings included.
 C3  The first channel.close of either side sets closed_by (its sender), closed_packet_number, end_ns
     (its packet and time), close_code, close_text, and close_method: the method that class_id and
     method_id name, null for 0/0 and for ids that are no method. A second close, of the other side,
@@ -107,11 +107,11 @@ D7  basic.recover, recover-async, recover-sync with requeue: all that is outstan
     at the packet of the recover. Without requeue: nothing.
 D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked select-ok or in an
     unknown mode D6 holds as it is) an ack, nack or reject is noted with the deliveries it means
-    when it is sent, and means only those that are outstanding and not noted before. tx.commit takes what was noted
-    since the commit before; when commit-ok answers it they settle, with the packet and time of
-    commit-ok. tx.rollback forgets, when it is sent, what was noted since the last commit; those can
-    be settled again (unless their tag has been taken, D5). recover takes effect at once, on what is
-    not noted.
+    when it is sent, and means only those that are outstanding and not noted before. tx.commit takes
+    what was noted since the commit before; when commit-ok answers it they settle, with the packet
+    and time of commit-ok. tx.rollback forgets, when it is sent, what was noted since the last
+    commit; those can be settled again (unless their tag has been taken, D5). recover takes effect
+    at once, on what is not noted.
 D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack, null when
     that is not known. Packet and ns are null.
 D10 A loss changes no delivery. After a loss in the client's direction nothing is forgotten of the
