@@ -167,13 +167,14 @@ def check(ask: Callable[[Script], Rows], script: str, expects: str) -> None:
     made = Script(script)
     shown = Shown(made, ask(made)).blocks
     blocks: dict[str, list[str]] = {}
-    lines: list[str] = []
+    name = ""
     for line in expects.splitlines():
         text = line.strip()
-        if text.rstrip(":") in shown and text.endswith(":"):
-            lines = blocks.setdefault(text[:-1], [])
+        if text.endswith(":"):
+            name = text[:-1]
+            blocks[name] = []
         elif text:
-            lines.append(text)
+            blocks[name].append(text)
     assert blocks, "nothing is expected"
     for name, written in blocks.items():
         assert sorted(shown[name]) == sorted(written), name

@@ -150,7 +150,7 @@ class Script:
 
     def _handshake(self, name: str, more: str) -> None:
         given: dict[str, Any] = {"user": "guest", "vhost": "/", "client": {}, "server": {}}
-        for word in shlex.split(more):
+        for word in _split(more):
             key, _, value = word.partition("=")
             given[key] = json.loads(value) if value.startswith("{") else value
         response = f"\0{given['user']}\0secret"
@@ -173,6 +173,14 @@ class Script:
             self.method(name, sender, 0, method, arguments)
 
 
+def _split(text: str) -> list[str]:
+    """Words as a shell has them, but a backslash is one."""
+    words = shlex.shlex(text, posix=True)
+    words.whitespace_split = True
+    words.escape = words.commenters = ""
+    return list(words)
+
+
 def _words(row: Method, rest: str) -> tuple[dict[str, Any], bytes | None, dict[str, Any]]:
     """Arguments, body and properties as a line writes them."""
     types = {each.name: each.type for each in row.arguments}
@@ -181,10 +189,10 @@ def _words(row: Method, rest: str) -> tuple[dict[str, Any], bytes | None, dict[s
     properties: dict[str, Any] = {}
     body: bytes | None = None
     before, bar, after = rest.partition("|")
-    for word in shlex.split(before):
+    for word in _split(before):
         name, _, text = word.partition("=")
         arguments[name] = _value(types[name], text)
-    for word in shlex.split(after) if bar else []:
+    for word in _split(after) if bar else []:
         name, _, text = word.partition("=")
         if name == "body":
             body = text[5:].encode() if text.startswith("text:") else b"x" * int(text)
