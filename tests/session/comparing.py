@@ -20,13 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from amqpsniff.spec import METHODS
 from tests.session.connecting import CHANNEL, CONNECTION
-from tests.session.events import Row, Rows
+from tests.session.events import DEFINED, Row, Rows
 from tests.session.reference import expected
 from tests.session.script import MS, START_NS, Fed, Script, feed
 
-_REQUESTS = {row.name for row in METHODS if row.synchronous}
+_REQUESTS = {row.name for row in DEFINED.values() if row.synchronous}
 FRAMES = ("packet_number", "sender", "channel", "method", "response_packet_number", "response_ns")
 MESSAGES = (
     "packet_number channel method publish_number queue outcome outcome_packet_number outcome_ns"

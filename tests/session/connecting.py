@@ -7,16 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.spec import METHODS, Method
-from tests.session.events import FIN, LOSS, OTHER, RST, Event, Row, Rows
+from tests.session.events import DEFINED, FIN, LOSS, OTHER, RST, Event, Row, Rows
 from tests.session.settling import Consumer, Declared, Incarnation, Message, message_row
 
-_BY_NAME: dict[str, Method] = {}
-_BY_ID: dict[tuple[int, int], str] = {}
-for _row in METHODS:
-    if "0-9-1" in _row.dialects:
-        _BY_NAME.setdefault(_row.name, _row)
-        _BY_ID.setdefault((_row.class_id, _row.method_id), _row.name)
+_BY_ID = {(row.class_id, row.method_id): row.name for row in DEFINED.values()}
 
 _CLIENT_FACTS = {
     "client_product": "product",
@@ -114,7 +108,7 @@ class Connection:
             "response_ns": None,
         }
         self.rows.frames.append(row)
-        definition = _BY_NAME[event.method]
+        definition = DEFINED[event.method]
         message = message_row(event)
         if definition.content:
             self.rows.messages.append(message)
@@ -153,7 +147,7 @@ class Connection:
             if (
                 asked.sender == OTHER[event.sender]
                 and asked.channel == event.channel
-                and event.method in _BY_NAME[asked.method].replies
+                and event.method in DEFINED[asked.method].replies
             ):
                 self.pending.remove(request)
                 request.row["response_packet_number"] = event.packet

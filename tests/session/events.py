@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from amqpsniff.spec import METHODS, Method, methods_for
+
 Row = dict[str, Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 LOSS, FIN, RST = "loss", "fin", "rst"
 """Events that are not methods."""
+
+DEFINED: dict[str, Method] = {
+    row.name: row
+    for row in METHODS
+    if "0-9-1" in row.dialects and methods_for("0-9-1", row.class_id, row.method_id)[0] is row
+}
+"""The methods of 0-9-1 as its usual broker reads them, by name."""
 
 OTHER = {"client": "server", "server": "client"}
 

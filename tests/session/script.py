@@ -29,9 +29,8 @@ from typing import Any, NamedTuple
 from amqpsniff import Engine
 from amqpsniff.spec import Method, properties_for
 from tests import encoder
-from tests.decode.script import row_of
 from tests.encoder import Field
-from tests.session.events import FIN, LOSS, RST, Event
+from tests.session.events import DEFINED, FIN, LOSS, RST, Event
 from tests.tcp import wire
 
 START_NS = 1_700_000_000_000_000_000
@@ -97,7 +96,7 @@ class Script:
                 SIDES[found["side"]],
                 channel,
                 found["method"],
-                *_words(row_of(found["method"]), found["rest"]),
+                *_words(DEFINED[found["method"]], found["rest"]),
                 join=bool(found["join"]),
             )
         if found["label"]:
@@ -118,7 +117,7 @@ class Script:
         join: bool = False,
     ) -> None:
         """A method with its content, in a packet of its own or in the one before."""
-        row = row_of(method)
+        row = DEFINED[method]
         given = {each.name: _EMPTY.get(each.type, 0) for each in row.arguments} | arguments
         assert len(given) == len(row.arguments), (method, arguments)
         if row.content and body is None:
