@@ -85,11 +85,11 @@ class Script:
         elif found["word"] == "handshake":
             self._handshake(name, found["more"])
         elif found["end"]:
-            self._wait(found["wait"])
+            self.wait(found["wait"])
             self._end(name, found["end"], SIDES[found["ender"]], int(found["octets"] or 0))
         else:
             if not found["join"]:
-                self._wait(found["wait"])
+                self.wait(found["wait"])
             channel = int(found["channel"] or 0)
             self.method(
                 name,
@@ -102,7 +102,8 @@ class Script:
         if found["label"]:
             self.labels[found["label"]] = len(self.packets)
 
-    def _wait(self, ms: str | None) -> None:
+    def wait(self, ms: str | None = None) -> None:
+        """Time goes on, by 1 ms when not said."""
         self._now += MS * int(ms or 1)
 
     def method(
@@ -154,7 +155,7 @@ class Script:
             given[key] = json.loads(value) if value.startswith("{") else value
         response = f"\0{given['user']}\0secret"
         tuned = {"channel_max": 2047, "frame_max": 131072, "heartbeat": 60}
-        self._wait(None)
+        self.wait()
         self.packets.append(Packet(self._now, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
         self._begun.add(name)
         start = {"version_minor": 9, "server_properties": given["server"], "mechanisms": "PLAIN"}
@@ -168,7 +169,7 @@ class Script:
             ("server", "connection.open-ok", {}),
         ]
         for sender, method, arguments in steps:
-            self._wait(None)
+            self.wait()
             self.method(name, sender, 0, method, arguments)
 
 
