@@ -32,6 +32,7 @@ class Side:
     """What a talker remembers of one channel number."""
 
     def __init__(self) -> None:
+        self.opened = False
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
         self.published = 0
         self.delivered = 0
@@ -83,9 +84,7 @@ class Talker:
         replies = DEFINED[method].replies
         answer = replies[one % len(replies)]
         given: dict[str, Any] = {}
-        if answer == "channel.open-ok":
-            self.side.published = self.side.delivered = 0
-        elif answer == "queue.declare-ok":
+        if answer == "queue.declare-ok":
             given["queue"] = arguments.get("queue") or f"amq.gen-{two}"
         elif answer == "basic.consume-ok":
             self.side.tags += 1
@@ -119,7 +118,7 @@ class Talker:
         """The next delivery, or sometimes one whose tag was there already."""
         self.side.delivered += 1
         tag = two % 9 if one % 16 == 15 else self.side.delivered
-        tags = (*_TAGS[1:], "amq.ctag-1", "amq.ctag-2")
+        tags = ("c", "c", "c", "d", "e", "amq.ctag-1", "amq.ctag-2")
         self.say("server", "basic.deliver", consumer_tag=tags[one % len(tags)], delivery_tag=tag)
 
     def settle(self, one: int, two: int) -> None:
@@ -173,22 +172,29 @@ class Talker:
 
     def open(self, one: int, two: int) -> None:
         """The client opens the channel."""
+        if self.side.opened and one % 8:
+            return
+        self.side.opened = True
+        self.side.published = self.side.delivered = 0
         self.say("client", "channel.open")
         if one % 4:
             self.reply(0, 0)
 
     def close(self, one: int, two: int) -> None:
         """A side closes the channel."""
+        if two % 2:
+            return
+        self.side.opened = False
         sender = "client" if one % 2 else "server"
-        place = {"class_id": 60, "method_id": (0, 40, 80, 81)[two % 4]} if two % 2 else {}
-        self.say(sender, "channel.close", reply_code=200 + two, reply_text=f"for {two}", **place)
+        place = {"class_id": two % 3 and 60, "method_id": (0, 40, 80, 81)[two // 2 % 4]}
+        self.say(sender, "channel.close", reply_code=200 + two, reply_text="no", **place)
         if one % 3:
             self.reply(0, 0)
             self.say("server" if one % 2 else "client", "channel.close-ok")
 
     def end(self, one: int, two: int) -> None:
         """A side closes the connection, seldom."""
-        if two % 4 == 0:
+        if two % 24 == 1:
             sender = "client" if one % 2 else "server"
             self.say(sender, "connection.close", reply_code=320, reply_text="over")
 
@@ -198,7 +204,7 @@ class Talker:
 
     def lose(self, one: int, two: int) -> None:
         """Octets are lost, seldom."""
-        if two % 3 == 0:
+        if two % 3 == 1:
             self.script.add(f"{self.name}.GAP {'CS'[one % 2]} {1 + two}")
 
 
@@ -230,30 +236,60 @@ def _content(choice: int) -> tuple[bytes, dict[str, Any]]:
     return b"x" * (choice % 2), properties
 
 
-_WEIGHTS = {"reply": 6, "deliver": 4, "settle": 4, "confirm": 3, "publish": 4, "ask": 6, "open": 2}
+_WEIGHTS = {"reply": 6, "deliver": 5, "settle": 5, "confirm": 4, "publish": 5, "ask": 7, "open": 2}
+_MIX = 0x9E3779B97F4A7C15
+"""Spreads drawn numbers, of which most are small, over all choices; 0 stays 0."""
+_PRELUDES = {
+    "confirm": ["confirm.select"],
+    "tx": ["tx.select"],
+    "consumers": [],
+    "confirm and consumers": ["confirm.select"],
+    "tx and consumers": ["tx.select"],
+}
 
 
 def scripts(losses: bool = False, midstream: bool = False) -> st.SearchStrategy[Script]:
-    """Random conversations of two connections."""
-    actions = [
+    """Random conversations of two connections, of some two hundred packets.
+
+    A conversation is drawn as a list of numbers that shrink to doing nothing.
+    """
+    actions = [""] + [
         name for name in ACTIONS if losses or name != "lose" for _ in range(_WEIGHTS.get(name, 1))
     ]
-    number = st.integers(0, 1000)
-    step = st.builds(Step, number, number, st.sampled_from(actions), number, number)
-    return st.lists(step, min_size=1, max_size=120).map(lambda steps: _made(steps, midstream))
+    numbers = st.lists(st.integers(0, 2**40), min_size=40, max_size=200)
+    return numbers.map(lambda drawn: _made(drawn, actions, midstream))
 
 
-def _made(steps: list[Step], midstream: bool) -> Script:
+def _made(drawn: list[int], actions: list[str], midstream: bool) -> Script:
     talker = Talker(midstream)
-    for name in (0, 1) if not midstream else ():
-        for channel in range(len(CHANNELS)):
-            talker.do(Step(name, channel, "open", 1, 0))
-    for step in steps:
-        talker.do(step)
-    ends = ("FIN C", "FIN S", "RST S", "RST C", "", "")
+    if not midstream:
+        for place, choice in enumerate(drawn[:4]):
+            _prelude(talker, place, choice * _MIX % 2**64 // 7)
+    for number in drawn[4:]:
+        rest, action = divmod(number * _MIX % 2**64, len(actions))
+        rest, two = divmod(rest, 997)
+        rest, one = divmod(rest, 1009)
+        connection, channel = rest % 8 == 1, (0, 0, 0, 0, 0, 1, 1, 2)[rest // 8 % 8]
+        if actions[action]:
+            talker.do(Step(connection, channel, actions[action], one, two))
+    ends = ("", "FIN C", "FIN S", "RST S", "RST C")
     if all(packet.end != "GAP" for packet in talker.script.packets):
         for place, name in enumerate(NAMES):
-            end = ends[(steps[-1].one + place * steps[0].two) % len(ends)]
+            end = ends[drawn[place] // 7 % len(ends)]
             if end and any(packet.connection == name for packet in talker.script.packets):
                 talker.script.add(f"{name}.{end}")
     return talker.script
+
+
+def _prelude(talker: Talker, place: int, choice: int) -> None:
+    """A channel is opened, given a mode and consumers."""
+    talker.do(Step(place % 2, place // 2, "open", 1, 0))
+    kinds = list(_PRELUDES)
+    kind = ("", *kinds)[choice % (1 + len(kinds))]
+    for method in _PRELUDES.get(kind, ()):
+        talker.say("client", method)
+        talker.reply(0, 0)
+    if "consumers" in kind:
+        for tag in ("c", "d"):
+            talker.say("client", "basic.consume", queue="q", consumer_tag=tag, no_ack=tag == "d")
+            talker.reply(0, 0)
