@@ -59,13 +59,14 @@ class Connection:
         self.blocked_ns: int | None = 0
         self.blocked_before = False
         self.end_ns = 0
+        self.finished: set[str] = set()
         self.ended_by: str | None = None
 
     def feed(self, event: Event) -> None:
         """The next event."""
         self.end_ns = event.ts_ns
         if event.method in (FIN, RST):
-            self.ended_by = self.ended_by or event.method
+            self._end(event)
         elif event.method == LOSS:
             self._lose(event)
         else:
@@ -94,6 +95,13 @@ class Connection:
             row[count] = sum(incarnation.row[count] for incarnation in self.incarnations)
         self.rows.channels.extend(incarnation.row for incarnation in self.incarnations)
         return self.rows
+
+    def _end(self, event: Event) -> None:
+        """[N3]"""
+        if event.method == FIN:
+            self.finished.add(event.sender)
+        if len(self.finished) < 2 or event.method == FIN:
+            self.ended_by = event.method
 
     # every method
 

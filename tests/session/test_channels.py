@@ -128,6 +128,42 @@ def test_both_sides_close_at_once(ask: Ask) -> None:
     )
 
 
+def test_replies_around_a_close(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        [a] C1: queue.declare queue=a
+        [b] C1: queue.bind queue=a exchange=e
+        [flow] S1: channel.flow active=1
+        [close] C1: channel.close reply_code=200
+        [ok] S1: queue.declare-ok queue=a
+        [okay] S1: channel.close-ok
+        S1: queue.bind-ok
+        C1: channel.flow-ok active=1
+        C2: channel.open
+        S2: channel.open-ok
+        [c] C2: queue.declare queue=a
+        [close2] S2: channel.close reply_code=405
+        [d] C2: queue.bind queue=a exchange=e
+        S2: queue.declare-ok queue=a
+        S2: queue.bind-ok
+        """,
+        """
+        replies:
+            a queue.declare -> ok 4ms
+            b queue.bind -> -
+            flow channel.flow -> -
+            close channel.close -> okay 2ms
+            c queue.declare -> -
+            close2 channel.close -> -
+            d queue.bind -> -
+        """,
+    )
+
+
 def test_a_close_that_was_not_answered(ask: Ask) -> None:
     check(
         ask,

@@ -303,6 +303,79 @@ def test_reset(ask: Ask) -> None:
     )
 
 
+def test_reset_after_one_side_finished(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        FIN C
+        RST S
+        """,
+        f"""
+        connections:
+            a {GUEST} closed_by=rst
+        """,
+    )
+
+
+def test_no_reply_after_the_close_of_a_connection(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [one] C1: channel.open
+        S1: channel.open-ok
+        C1: basic.consume queue=q consumer_tag=c
+        S1: basic.consume-ok consumer_tag=c
+        [d] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [before] C1: queue.bind queue=q exchange=e
+        [close] S: connection.close reply_code=541
+        [after] C1: queue.declare queue=q
+        C1: basic.ack delivery_tag=1
+        S1: queue.declare-ok queue=q
+        S1: queue.bind-ok
+        """,
+        """
+        messages:
+            d deliver queue=q unsettled
+        replies:
+            one channel.open -> #9 1ms
+            before queue.bind -> -
+            close connection.close -> -
+            after queue.declare -> -
+        """,
+    )
+
+
+def test_channels_that_are_not_for_it(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        [opened] S1: channel.open-ok
+        S1: connection.blocked reason=r
+        [no] C: queue.declare queue=q
+        S: queue.declare-ok queue=q
+        [nor] C1: connection.close reply_code=200
+        S1: connection.close-ok
+        [p] C1: basic.publish exchange=e
+        """,
+        f"""
+        messages:
+            p publish -
+        replies:
+            open channel.open -> opened 1ms
+            no queue.declare -> -
+            nor connection.close -> -
+        channels:
+            1.1 opened=open published=1
+        connections:
+            a {GUEST} channels=1 published=1
+        """,
+    )
+
+
 def test_silence(ask: Ask) -> None:
     check(
         ask,

@@ -166,6 +166,29 @@ def test_tags_that_the_server_chooses(ask: Ask) -> None:
     )
 
 
+def test_a_consume_whose_answer_is_lost(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        [c] C1: basic.consume queue=q consumer_tag=c
+        C1: basic.consume queue=r
+        GAP S 60
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [d2] S1: basic.deliver consumer_tag=amq.ctag-1 delivery_tag=2
+        """,
+        """
+        messages:
+            d1 deliver queue=q unsettled
+            d2 deliver -
+        replies:
+            c basic.consume -> -
+        """,
+    )
+
+
 def test_consume_without_waiting(ask: Ask) -> None:
     check(
         ask,
@@ -293,13 +316,19 @@ def test_the_queue_that_was_declared_last(ask: Ask) -> None:
         [m1] S1: basic.get-ok delivery_tag=1
         C1: queue.declare
         C1: basic.consume consumer_tag=c
-        C1: queue.declare queue=b no_wait=1
+        C1: queue.declare queue=b
         C1: basic.consume consumer_tag=d
         S1: queue.declare-ok queue=amq.gen-1
         S1: basic.consume-ok consumer_tag=c
+        S1: queue.declare-ok queue=not-b
         S1: basic.consume-ok consumer_tag=d
         [m2] S1: basic.deliver consumer_tag=c delivery_tag=2
         [m3] S1: basic.deliver consumer_tag=d delivery_tag=3
+        C1: queue.declare queue=n no_wait=1
+        C1: basic.get
+        S1: basic.get-empty
+        C1: basic.get
+        [m6] S1: basic.get-ok delivery_tag=6
         C1: queue.declare no_wait=1
         C1: basic.get
         [m4] S1: basic.get-ok delivery_tag=4
@@ -313,6 +342,7 @@ def test_the_queue_that_was_declared_last(ask: Ask) -> None:
             m2 deliver queue=amq.gen-1 unsettled
             m3 deliver queue=b unsettled
             m4 get-ok unsettled
+            m6 get-ok queue=n unsettled
             m5 get-ok unsettled
         """,
     )
@@ -431,6 +461,27 @@ def test_commits_under_way_together(ask: Ask) -> None:
             open channel.open -> #9 1ms
             c1 tx.commit -> ok1 6ms
             c2 tx.commit -> ok2 5ms
+        """,
+    )
+
+
+def test_recover_leaves_what_waits_for_a_commit(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + SELECTED
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        C1: basic.ack delivery_tag=1
+        [r] C1: basic.recover requeue=1
+        C1: tx.commit
+        [ok] S1: tx.commit-ok
+        """,
+        """
+        messages:
+            d1 deliver queue=q acked ok 5ms
+            d2 deliver queue=q requeued r 2ms
         """,
     )
 

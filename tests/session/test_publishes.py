@@ -171,6 +171,29 @@ def test_unconfirmed_when_the_server_closes(ask: Ask) -> None:
     )
 
 
+def test_confirm_mode_of_an_older_channel(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        midstream
+        [p0] C1: basic.publish exchange=e
+        C1: confirm.select
+        S1: confirm.select-ok
+        [p1] C1: basic.publish exchange=e
+        [p2] C1: basic.publish exchange=e
+        [a] S1: basic.ack delivery_tag=1
+        """,
+        """
+        messages:
+            p0 publish -
+            p1 publish number=1 confirmed a 2ms
+            p2 publish number=2 unconfirmed
+        channels:
+            1.1 mode=confirm published=3 confirmed=1 unsettled=? unconfirmed=2/1
+        """,
+    )
+
+
 def test_mode_that_is_proved_by_its_answer_only(ask: Ask) -> None:
     check(
         ask,
