@@ -477,11 +477,15 @@ def test_recover_leaves_what_waits_for_a_commit(ask: Ask) -> None:
         [r] C1: basic.recover requeue=1
         C1: tx.commit
         [ok] S1: tx.commit-ok
+        [d3] S1: basic.deliver consumer_tag=c delivery_tag=3
+        C1: basic.ack delivery_tag=3
+        C1: basic.recover-async requeue=1
         """,
         """
         messages:
             d1 deliver queue=q acked ok 5ms
             d2 deliver queue=q requeued r 2ms
+            d3 deliver queue=q unsettled
         """,
     )
 
