@@ -97,7 +97,8 @@ def _by_place(rows: Rows) -> dict[tuple[str, int, int, int], dict[str, object]]:
     seen: Counter[tuple[str, int, int]] = Counter()
     places = {}
     for row in rows.messages:
-        place = (row["connection"], row["channel"], row["packet_number"])
-        places[(*place, seen[place])] = row
-        seen[place] += 1
+        packet = (row["connection"], row["channel"], row["packet_number"])
+        place = (*packet, seen[packet])
+        places[place] = row
+        seen[packet] += 1
     return places
