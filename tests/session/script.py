@@ -11,9 +11,11 @@ A line is 1 ms after the one before, or `@+5ms` after it; `& C1: …` stands in 
 
     handshake user=u vhost=v        everything up to connection.open-ok: seven packets; also
                                     `client='{"product": "p"}'` and `server=` for the properties
+    hello                           the client's protocol header
     midstream                       the connection began before the capture (before its first line)
     FIN C, RST S                    TCP ends
-    GAP C 100                       octets of one direction are lost, between two frames
+    GAP C 100                       octets of one direction are lost, between two frames; heartbeats
+                                    begin what follows, so that frames are known for what they are
 
 Empty lines and what follows `#` count for nothing.
 """
@@ -35,11 +37,12 @@ from tests.tcp import wire
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
+HEARTBEATS = 4 * encoder.HEARTBEAT_FRAME
 SIDES = {"C": "client", "S": "server"}
 _LINE = re.compile(
     r"(?P<join>&\s*)?(?:\[(?P<label>\w+)\]\s*)?(?:@\+(?P<wait>\d+)ms\s*)?(?:(?P<name>\w+)\.)?"
     r"(?:(?P<side>[CS])(?P<channel>\d*):\s*(?P<method>[a-z.-]+)(?P<rest>.*)"
-    r"|(?P<word>handshake|midstream)(?P<more>.*)"
+    r"|(?P<word>handshake|hello|midstream)(?P<more>.*)"
     r"|(?P<end>FIN|RST|GAP)\s+(?P<ender>[CS])\s*(?P<octets>\d*))$"
 )
 _EMPTY: dict[str, Any] = {"b": False, "s": "", "S": "", "F": {}}
@@ -65,6 +68,7 @@ class Script:
         self.labels: dict[str, int] = {}
         self.midstream: set[str] = set()
         self._begun: set[str] = set()
+        self._lost: set[tuple[str, str]] = set()
         self._now = START_NS
         self.add(text)
 
@@ -82,6 +86,8 @@ class Script:
         name = found["name"] or "a"
         if found["word"] == "midstream":
             self.midstream.add(name)
+        elif found["word"] == "hello":
+            self._hello(name)
         elif found["word"] == "handshake":
             self._handshake(name, found["more"])
         elif found["end"]:
@@ -129,6 +135,9 @@ class Script:
             if body:
                 pieces.append(encoder.body(channel, body))
         octets = b"".join(pieces)
+        if (connection, sender) in self._lost:
+            self._lost.remove((connection, sender))
+            octets = HEARTBEATS + octets
         if join:
             before = self.packets[-1]
             assert (before.connection, before.sender) == (connection, sender), method
@@ -144,9 +153,16 @@ class Script:
         self.events.append(event._replace(properties=properties or {}))
 
     def _end(self, name: str, end: str, sender: str, octets: int) -> None:
+        if end == "GAP":
+            self._lost.add((name, sender))
         kind = {"FIN": FIN, "RST": RST, "GAP": LOSS}[end]
         self.packets.append(Packet(self._now, name, sender, b"", octets, end))
         self.events.append(Event(len(self.packets), self._now, name, sender, 0, kind))
+
+    def _hello(self, name: str) -> None:
+        self.wait()
+        self.packets.append(Packet(self._now, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
+        self._begun.add(name)
 
     def _handshake(self, name: str, more: str) -> None:
         given: dict[str, Any] = {"user": "guest", "vhost": "/", "client": {}, "server": {}}
@@ -155,9 +171,7 @@ class Script:
             given[key] = json.loads(value) if value.startswith("{") else value
         response = f"\0{given['user']}\0secret"
         tuned = {"channel_max": 2047, "frame_max": 131072, "heartbeat": 60}
-        self.wait()
-        self.packets.append(Packet(self._now, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
-        self._begun.add(name)
+        self._hello(name)
         start = {"version_minor": 9, "server_properties": given["server"], "mechanisms": "PLAIN"}
         ok = {"client_properties": given["client"], "mechanism": "PLAIN", "response": response}
         steps: list[tuple[str, str, dict[str, Any]]] = [

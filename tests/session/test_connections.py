@@ -32,6 +32,7 @@ def test_what_both_sides_say_of_themselves(ask: Ask) -> None:
     check(
         ask,
         """
+        hello
         [start] S: connection.start version_minor=9 server_properties='{"product": "RabbitMQ", "version": "3.10.8", "platform": "Erlang", "copyright": {"a": 1}}' mechanisms=PLAIN
         [ok] @+20ms C: connection.start-ok mechanism=AMQPLAIN response='{"LOGIN": "ann", "PASSWORD": "p"}' client_properties='{"product": "app", "platform": "Java", "connection_name": "orders", "version": 7}'
         [tune] S: connection.tune channel_max=2047 frame_max=131072 heartbeat=60
@@ -42,7 +43,7 @@ def test_what_both_sides_say_of_themselves(ask: Ask) -> None:
         """
         replies:
             start connection.start -> ok 20ms
-            tune connection.tune -> #4 1ms
+            tune connection.tune -> #5 1ms
             open connection.open -> opened 7ms
         connections:
             a vhost=v user=ann mechanism=AMQPLAIN client_product=app client_platform=Java connection_name=orders server_product=RabbitMQ server_version=3.10.8 channel_max=10 frame_max=4096 heartbeat=5
@@ -54,6 +55,7 @@ def test_other_mechanisms_name_no_user(ask: Ask) -> None:
     check(
         ask,
         """
+        hello
         S: connection.start version_minor=9
         C: connection.start-ok mechanism=EXTERNAL
         [secure] S: connection.secure challenge=c
@@ -74,6 +76,7 @@ def test_a_refused_login(ask: Ask) -> None:
     check(
         ask,
         """
+        hello
         S: connection.start version_minor=9 mechanisms=PLAIN
         [login] C: connection.start-ok mechanism=PLAIN response=\\0eve\\0wrong client_properties='{"product": "x"}'
         [close] @+300ms S: connection.close reply_code=403 reply_text="ACCESS_REFUSED - no"
@@ -93,6 +96,7 @@ def test_a_refused_login_without_a_word(ask: Ask) -> None:
     check(
         ask,
         """
+        hello
         S: connection.start version_minor=9 mechanisms=PLAIN
         C: connection.start-ok mechanism=PLAIN response=\\0eve\\0wrong
         @+3000ms FIN S
@@ -108,6 +112,7 @@ def test_a_vhost_that_is_not_there(ask: Ask) -> None:
     check(
         ask,
         """
+        hello
         S: connection.start version_minor=9
         C: connection.start-ok mechanism=PLAIN response=\\0joe\\0pw
         S: connection.tune
