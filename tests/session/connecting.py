@@ -32,6 +32,9 @@ CHANNEL = (
 _COUNTS = {"published", "confirmed", "returned", "delivered", "acknowledged", "consumers"}
 
 
+CLOSES = ("channel.close", "connection.close")
+
+
 class Request:
     """A request that is pending, and what its effect needs when the reply comes."""
 
@@ -141,7 +144,7 @@ class Connection:
         """[R1, R3]"""
         event = request.event
         other = OTHER[event.sender]
-        if other in self.closers and event.method != "connection.close":
+        if other in self.closers and event.method not in CLOSES:
             return
         incarnation = self._current(event.channel)
         if incarnation and other in incarnation.closers and event.method != "channel.close":
@@ -171,14 +174,16 @@ class Connection:
                 incarnation.next_number = None
                 incarnation.declared = None
 
-    def _no_reply(self, channels: list[int], senders: tuple[str, ...], but: str) -> None:
+    def _no_reply(
+        self, channels: list[int], senders: tuple[str, ...], but: tuple[str, ...]
+    ) -> None:
         """Requests of these senders on these channels get no reply [R3, R4]."""
         self.pending = [
             each
             for each in self.pending
             if each.event.channel not in channels
             or each.event.sender not in senders
-            or each.event.method == but
+            or each.event.method in but
         ]
 
     # connection methods
@@ -204,7 +209,7 @@ class Connection:
                 _closed(row, event)
             self.closers.add(event.sender)
             channels = [each.event.channel for each in self.pending]
-            self._no_reply(channels, (OTHER[event.sender],), "connection.close")
+            self._no_reply(channels, (OTHER[event.sender],), CLOSES)
         elif event.method == "connection.close-ok" and OTHER[event.sender] in self.closers:
             self.over = True
 
@@ -248,12 +253,12 @@ class Connection:
             if incarnation:
                 incarnation.ended = True
             self._begin(event, known=True)
-            self._no_reply([event.channel], ("client", "server"), "")
+            self._no_reply([event.channel], ("client", "server"), ())
             return
         if event.method == "channel.close-ok":
             if incarnation and OTHER[event.sender] in incarnation.closers:
                 incarnation.ended = True
-                self._no_reply([event.channel], ("client", "server"), "channel.close")
+                self._no_reply([event.channel], ("client", "server"), CLOSES)
             return
         incarnation = incarnation or self._begin(event, known=False)
         if event.method == "channel.close":
@@ -262,7 +267,7 @@ class Connection:
                 incarnation.row["closed_packet_number"] = event.packet
                 incarnation.row["end_ns"] = event.ts_ns
             incarnation.closers.add(event.sender)
-            self._no_reply([event.channel], (OTHER[event.sender],), "channel.close")
+            self._no_reply([event.channel], (OTHER[event.sender],), CLOSES)
         elif event.sender == "server":
             _from_server(incarnation, event, message, answered)
         elif event.method == "basic.publish":

@@ -20,8 +20,8 @@ R2  A method of Y answers the oldest pending request of X on the same channel nu
     (channel, side, request method). A reply without a request links nothing and changes
     nothing below, where a rule does not say otherwise.
 R3  Y sent channel.close: requests of X on that channel, earlier and later ones, other than
-    channel.close, get no reply until the channel is opened again. Those that Y itself sent before
-    still may. Y sent connection.close: the same for every channel, other than connection.close.
+    channel.close and connection.close, get no reply until the channel is opened again. Those that Y
+    itself sent before still may. Y sent connection.close: the same for every channel.
 R4  A close-ok that ends the channel (C4) ends all pending requests of the channel but those for
     channel.close; channel.open ends all that were before it, and is pending then itself.
 R5  A loss in the direction of Y: no pending request of X gets a reply any more.

@@ -111,13 +111,13 @@ class Talker:
         elif answer == "queue.declare-ok":
             given["queue"] = "s"
         elif answer == "basic.get-ok":
-            given["delivery_tag"] = two % 9
+            given["delivery_tag"] = 1 + two % 9
         self.say("server", answer, **given)
 
     def deliver(self, one: int, two: int) -> None:
         """The next delivery, or sometimes one whose tag was there already."""
         self.side.delivered += 1
-        tag = two % 9 if one % 16 == 15 else self.side.delivered
+        tag = 1 + two % 9 if one % 16 == 15 else self.side.delivered
         tags = ("c", "c", "c", "d", "e", "amq.ctag-1", "amq.ctag-2")
         self.say("server", "basic.deliver", consumer_tag=tags[one % len(tags)], delivery_tag=tag)
 
