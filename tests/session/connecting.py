@@ -56,6 +56,7 @@ class Connection:
         self.pending: list[Request] = []
         self.incarnations: list[Incarnation] = []
         self.closers: set[str] = set()
+        self.unanswered: set[tuple[int, str]] = set()  # channels and who asks in vain [R3]
         self.close: Event | None = None
         self.over = False
         self.blocked_since: int | None = None
@@ -146,8 +147,7 @@ class Connection:
         other = OTHER[event.sender]
         if other in self.closers and event.method not in CLOSES:
             return
-        incarnation = self._current(event.channel)
-        if incarnation and other in incarnation.closers and event.method != "channel.close":
+        if (event.channel, event.sender) in self.unanswered and event.method not in CLOSES:
             return
         self.pending.append(request)
 
@@ -253,6 +253,7 @@ class Connection:
             if incarnation:
                 incarnation.ended = True
             self._begin(event, known=True)
+            self.unanswered -= {(event.channel, "client"), (event.channel, "server")}
             self._no_reply([event.channel], ("client", "server"), ())
             return
         if event.method == "channel.close-ok":
@@ -267,6 +268,7 @@ class Connection:
                 incarnation.row["closed_packet_number"] = event.packet
                 incarnation.row["end_ns"] = event.ts_ns
             incarnation.closers.add(event.sender)
+            self.unanswered.add((event.channel, OTHER[event.sender]))
             self._no_reply([event.channel], (OTHER[event.sender],), CLOSES)
         elif event.sender == "server":
             _from_server(incarnation, event, message, answered)
