@@ -12,7 +12,8 @@ A line is 1 ms after the one before, or `@+5ms` after it; `& C1: …` stands in 
     handshake user=u vhost=v        everything up to connection.open-ok: seven packets; also
                                     `client='{"product": "p"}'` and `server=` for the properties
     hello                           the client's protocol header
-    midstream                       the connection began before the capture (before its first line)
+    midstream                       the connection began before the capture (before its first line);
+                                    heartbeats begin what each side says, as after a GAP
     FIN C, RST S                    TCP ends
     GAP C 100                       octets of one direction are lost, between two frames; heartbeats
                                     begin what follows, so that frames are known for what they are
@@ -86,6 +87,7 @@ class Script:
         name = found["name"] or "a"
         if found["word"] == "midstream":
             self.midstream.add(name)
+            self._lost |= {(name, "client"), (name, "server")}
         elif found["word"] == "hello":
             self._hello(name)
         elif found["word"] == "handshake":
