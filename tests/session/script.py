@@ -1,0 +1,316 @@
+"""Conversations as scripts, one packet a line, as events for the reference and into an engine.
+
+    C1: basic.publish exchange=a routing_key=k mandatory=1 | body=5 message_id=x
+    [ack1] S1: basic.ack delivery_tag=3 multiple=1
+
+`C` or `S` sends on the channel of that number, 0 when there is none; `b.C1:` on another connection
+(`a` when none is named). A label in brackets names the packet for the expected rows. Arguments not
+given are empty, zero or false; values are text, numbers, JSON objects for tables, and `\\0` is an
+octet 0. `|` begins the content: `body` is its size (or `body=text:…`), the rest are properties.
+A line is 1 ms after the one before, or `@+5ms` after it; `& C1: …` stands in the packet before.
+
+    handshake user=u vhost=v        everything up to connection.open-ok: seven packets; also
+                                    `client='{"product": "p"}'` and `server=` for the properties
+    hello                           the client's protocol header
+    midstream                       the connection began before the capture (before its first line);
+                                    heartbeats begin what each side says, as after a GAP
+    FIN C, RST S                    TCP ends
+    GAP C 100                       octets of one direction are lost, between two frames; heartbeats
+                                    begin what follows, so that frames are known for what they are
+
+Empty lines and what follows `#` count for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from amqpsniff import Engine
+from amqpsniff.spec import Method, properties_for
+from tests import encoder
+from tests.encoder import Field
+from tests.session.events import DEFINED, FIN, LOSS, RST, Event
+from tests.tcp import wire
+
+START_NS = 1_700_000_000_000_000_000
+MS = 1_000_000
+HEARTBEATS = 4 * encoder.HEARTBEAT_FRAME
+SIDES = {"C": "client", "S": "server"}
+_LINE = re.compile(
+    r"(?P<join>&\s*)?(?:\[(?P<label>\w+)\]\s*)?(?:@\+(?P<wait>\d+)ms\s*)?(?:(?P<name>\w+)\.)?"
+    r"(?:(?P<side>[CS])(?P<channel>\d*):\s*(?P<method>[a-z.-]+)(?P<rest>.*)"
+    r"|(?P<word>handshake|hello|midstream)(?P<more>.*)"
+    r"|(?P<end>FIN|RST|GAP)\s+(?P<ender>[CS])\s*(?P<octets>\d*))$"
+)
+_EMPTY: dict[str, Any] = {"b": False, "s": "", "S": "", "F": {}}
+
+
+class Packet(NamedTuple):
+    """One packet: the octets of `sender`, or how many are missing, or none at an end of TCP."""
+
+    ts_ns: int
+    connection: str
+    sender: str
+    octets: bytes
+    missing: int = 0
+    end: str = ""
+
+
+class Script:
+    """A conversation: packets, what they mean, and their numbers by label."""
+
+    def __init__(self, text: str = "") -> None:
+        self.packets: list[Packet] = []
+        self.events: list[Event] = []
+        self.labels: dict[str, int] = {}
+        self.midstream: set[str] = set()
+        self._begun: set[str] = set()
+        self._lost: set[tuple[str, str]] = set()
+        self._now = START_NS
+        self.add(text)
+
+    def add(self, text: str) -> Script:
+        """More lines."""
+        for written in text.splitlines():
+            line = written.partition(" #")[0].strip()
+            if line and not line.startswith("#"):
+                self._line(line)
+        return self
+
+    def _line(self, line: str) -> None:
+        found = _LINE.match(line)
+        assert found, f"not a line of a script: {line}"
+        name = found["name"] or "a"
+        if found["word"] == "midstream":
+            self.midstream.add(name)
+            self._lost |= {(name, "client"), (name, "server")}
+        elif found["word"] == "hello":
+            self._hello(name)
+        elif found["word"] == "handshake":
+            self._handshake(name, found["more"])
+        elif found["end"]:
+            self.wait(found["wait"])
+            self._end(name, found["end"], SIDES[found["ender"]], int(found["octets"] or 0))
+        else:
+            if not found["join"]:
+                self.wait(found["wait"])
+            channel = int(found["channel"] or 0)
+            self.method(
+                name,
+                SIDES[found["side"]],
+                channel,
+                found["method"],
+                *_words(DEFINED[found["method"]], found["rest"]),
+                join=bool(found["join"]),
+            )
+        if found["label"]:
+            self.labels[found["label"]] = len(self.packets)
+
+    def wait(self, ms: str | None = None) -> None:
+        """Time goes on, by 1 ms when not said."""
+        self._now += MS * int(ms or 1)
+
+    def method(
+        self,
+        connection: str,
+        sender: str,
+        channel: int,
+        method: str,
+        arguments: dict[str, Any],
+        body: bytes | None = None,
+        properties: dict[str, Any] | None = None,
+        join: bool = False,
+    ) -> None:
+        """A method with its content, in a packet of its own or in the one before."""
+        row = DEFINED[method]
+        given = {each.name: _EMPTY.get(each.type, 0) for each in row.arguments} | arguments
+        assert len(given) == len(row.arguments), (method, arguments)
+        if row.content and body is None:
+            body = b""
+        pieces = [encoder.method(row, _encoded(row, given), channel)]
+        if body is not None:
+            pieces.append(encoder.header(channel, row.class_id, len(body), properties=properties))
+            if body:
+                pieces.append(encoder.body(channel, body))
+        octets = b"".join(pieces)
+        if (connection, sender) in self._lost:
+            self._lost.remove((connection, sender))
+            octets = HEARTBEATS + octets
+        if join:
+            before = self.packets[-1]
+            assert (before.connection, before.sender) == (connection, sender), method
+            self.packets[-1] = before._replace(octets=before.octets + octets)
+        else:
+            self.packets.append(Packet(self._now, connection, sender, octets))
+        if connection not in self._begun | self.midstream and sender == "client":
+            octets = encoder.PROTOCOL_HEADERS["0-9-1"] + self.packets[-1].octets
+            self.packets[-1] = self.packets[-1]._replace(octets=octets)
+        self._begun.add(connection)
+        number, ts_ns = len(self.packets), self._now
+        event = Event(number, ts_ns, connection, sender, channel, method, given, body)
+        self.events.append(event._replace(properties=properties or {}))
+
+    def _end(self, name: str, end: str, sender: str, octets: int) -> None:
+        if end == "GAP":
+            self._lost.add((name, sender))
+        kind = {"FIN": FIN, "RST": RST, "GAP": LOSS}[end]
+        self.packets.append(Packet(self._now, name, sender, b"", octets, end))
+        self.events.append(Event(len(self.packets), self._now, name, sender, 0, kind))
+
+    def _hello(self, name: str) -> None:
+        self.wait()
+        self.packets.append(Packet(self._now, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
+        self._begun.add(name)
+
+    def _handshake(self, name: str, more: str) -> None:
+        given: dict[str, Any] = {"user": "guest", "vhost": "/", "client": {}, "server": {}}
+        for word in _split(more):
+            key, _, value = word.partition("=")
+            given[key] = json.loads(value) if value.startswith("{") else value
+        response = f"\0{given['user']}\0secret"
+        tuned = {"channel_max": 2047, "frame_max": 131072, "heartbeat": 60}
+        self._hello(name)
+        start = {"version_minor": 9, "server_properties": given["server"], "mechanisms": "PLAIN"}
+        ok = {"client_properties": given["client"], "mechanism": "PLAIN", "response": response}
+        steps: list[tuple[str, str, dict[str, Any]]] = [
+            ("server", "connection.start", start),
+            ("client", "connection.start-ok", ok),
+            ("server", "connection.tune", tuned),
+            ("client", "connection.tune-ok", tuned),
+            ("client", "connection.open", {"virtual_host": given["vhost"]}),
+            ("server", "connection.open-ok", {}),
+        ]
+        for sender, method, arguments in steps:
+            self.wait()
+            self.method(name, sender, 0, method, arguments)
+
+
+def _split(text: str) -> list[str]:
+    """Words as a shell has them, but a backslash is one."""
+    words = shlex.shlex(text, posix=True)
+    words.whitespace_split = True
+    words.escape = words.commenters = ""
+    return list(words)
+
+
+def _words(row: Method, rest: str) -> tuple[dict[str, Any], bytes | None, dict[str, Any]]:
+    """Arguments, body and properties as a line writes them."""
+    types = {each.name: each.type for each in row.arguments}
+    kinds = {each.name: each.type for each in properties_for("0-9-1", row.class_id)}
+    arguments: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    body: bytes | None = None
+    before, bar, after = rest.partition("|")
+    for word in _split(before):
+        name, _, text = word.partition("=")
+        arguments[name] = _value(types[name], text)
+    for word in _split(after) if bar else []:
+        name, _, text = word.partition("=")
+        if name == "body":
+            body = text[5:].encode() if text.startswith("text:") else b"x" * int(text)
+        else:
+            value = _value(kinds[name], text)
+            properties[name] = value.encode() if isinstance(value, str) else value
+    return arguments, body, properties
+
+
+def _value(kind: str, text: str) -> Any:
+    if text.startswith("{"):
+        return json.loads(text)
+    if kind in "sS":
+        return text.replace("\\0", "\0")
+    return bool(int(text)) if kind == "b" else int(text)
+
+
+def _encoded(row: Method, given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as the encoder takes them."""
+    values = {}
+    for each in row.arguments:
+        value = given[each.name]
+        if each.type == "F":
+            value = list(_fields(value))
+        elif isinstance(value, dict):  # AMQPLAIN: a table without its length
+            value = encoder.pairs(_fields(value))
+        elif isinstance(value, str):
+            value = value.encode()
+        values[each.name] = value
+    return values
+
+
+def _fields(table: dict[str, Any]) -> Iterator[tuple[bytes, Field]]:
+    for name, value in table.items():
+        if isinstance(value, bool):
+            field = Field("t", value)
+        elif isinstance(value, int):
+            field = Field("I", value)
+        elif isinstance(value, dict):
+            field = Field("F", list(_fields(value)))
+        else:
+            field = Field("S", value.encode())
+        yield name.encode(), field
+
+
+# into an engine
+
+
+def _ports(names: Iterable[str]) -> dict[str, int]:
+    return {name: 40000 + place for place, name in enumerate(dict.fromkeys(names))}
+
+
+class Fed(NamedTuple):
+    """An engine that was fed, the script's number of each of its packets, and names by client."""
+
+    engine: Engine
+    numbers: dict[int, int]
+    names: dict[str, str]
+
+
+def feed(script: Script, **options: Any) -> Fed:
+    """A script into an engine: as packets, or as octets where something is lost."""
+    if any(packet.end == "GAP" for packet in script.packets):
+        assert not any(packet.end in ("FIN", "RST") for packet in script.packets)
+        return _feed_octets(script, **options)
+    return _feed_packets(script, **options)
+
+
+def _feed_octets(script: Script, **options: Any) -> Fed:
+    engine = Engine(**options)
+    ports = _ports(packet.connection for packet in script.packets)
+    for packet in script.packets:
+        key = (f"10.0.0.1:{ports[packet.connection]}", "10.0.0.2:5672")
+        if packet.end:
+            engine.gap(key, packet.sender, packet.missing, packet.ts_ns)
+        else:
+            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+    engine.finish()
+    names = {f"10.0.0.1:{port}": name for name, port in ports.items()}
+    return Fed(engine, {n: n for n in range(1, len(script.packets) + 1)}, names)
+
+
+def _feed_packets(script: Script, **options: Any) -> Fed:
+    engine = Engine(**options)
+    ports = _ports(packet.connection for packet in script.packets)
+    talks: dict[str, wire.Talk] = {}
+    numbers: dict[int, int] = {}
+    fed = 0
+    for number, packet in enumerate(script.packets, 1):
+        name = packet.connection
+        if name not in talks:
+            talks[name] = wire.Talk(ports=(ports[name], 5672), step_ns=0)
+            if name not in script.midstream:
+                talks[name].hands()
+        talk = talks[name]
+        ends = {"FIN": wire.FIN, "RST": wire.RST}.get(packet.end, 0)
+        talk.put(0 if packet.sender == "client" else 1, packet.octets, flags=wire.ACK | ends)
+        for each in talk.packets:
+            fed += 1
+            engine.feed_packet(each.octets, packet.ts_ns, each.link_type)
+        talk.packets.clear()
+        numbers[fed] = number
+    engine.finish()
+    names = {f"10.0.0.1:{port}": name for name, port in ports.items()}
+    return Fed(engine, numbers, names)

@@ -1,0 +1,604 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Consumers, deliveries and gets: whose queue, and how they are settled."""
+
+from tests.session.comparing import check
+from tests.session.conftest import Ask
+
+CONSUMING = """
+    handshake
+    [open] C1: channel.open
+    S1: channel.open-ok
+    C1: basic.consume queue=q consumer_tag=c
+    S1: basic.consume-ok consumer_tag=c
+"""
+FIVE = """
+    [d] S1: basic.deliver consumer_tag=c delivery_tag=1
+    & S1: basic.deliver consumer_tag=c delivery_tag=2
+    & S1: basic.deliver consumer_tag=c delivery_tag=3
+    & S1: basic.deliver consumer_tag=c delivery_tag=4
+    & S1: basic.deliver consumer_tag=c delivery_tag=5
+"""
+SELECTED = """
+    C1: tx.select
+    S1: tx.select-ok
+"""
+
+
+def test_each_way_of_settling(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1 | body=5
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2 redelivered=1
+        [d3] S1: basic.deliver consumer_tag=c delivery_tag=3
+        [d4] S1: basic.deliver consumer_tag=c delivery_tag=4
+        [d5] S1: basic.deliver consumer_tag=c delivery_tag=5
+        [d6] S1: basic.deliver consumer_tag=c delivery_tag=6
+        [a3] C1: basic.ack delivery_tag=3
+        [a1] C1: basic.nack delivery_tag=1 requeue=1
+        [a2] C1: basic.nack delivery_tag=2
+        [a4] C1: basic.reject delivery_tag=4 requeue=1
+        [a5] C1: basic.reject delivery_tag=5
+        """,
+        """
+        messages:
+            d1 deliver queue=q requeued a1 7ms
+            d2 deliver queue=q discarded a2 7ms
+            d3 deliver queue=q acked a3 4ms
+            d4 deliver queue=q requeued a4 6ms
+            d5 deliver queue=q discarded a5 6ms
+            d6 deliver queue=q unsettled
+        channels:
+            1.1 opened=open delivered=6 acknowledged=1 unsettled=6/1 consumers=1
+        """,
+    )
+
+
+def test_several_at_once(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + FIVE
+        + """
+        [a2] C1: basic.reject delivery_tag=2
+        [a3] C1: basic.ack delivery_tag=3 multiple=1
+        [a0] C1: basic.nack delivery_tag=0 multiple=1 requeue=1
+        [e] S1: basic.deliver consumer_tag=c delivery_tag=6
+        """,
+        """
+        messages:
+            d deliver queue=q acked a3 2ms
+            d deliver queue=q discarded a2 1ms
+            d deliver queue=q acked a3 2ms
+            d deliver queue=q requeued a0 3ms
+            d deliver queue=q requeued a0 3ms
+            e deliver queue=q unsettled
+        channels:
+            1.1 opened=open delivered=6 acknowledged=2 unsettled=5/1 consumers=1
+        """,
+    )
+
+
+def test_acks_that_mean_nothing(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [a0] C1: basic.ack delivery_tag=0
+        [a9] C1: basic.reject delivery_tag=9
+        C2: basic.ack delivery_tag=1
+        [a1] C1: basic.ack delivery_tag=1
+        C1: basic.ack delivery_tag=1
+        C1: basic.nack delivery_tag=1 requeue=1
+        C1: basic.recover requeue=1
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        [beyond] C1: basic.ack delivery_tag=800 multiple=1
+        """,
+        """
+        messages:
+            d1 deliver queue=q acked a1 4ms
+            d2 deliver queue=q acked beyond 1ms
+        channels:
+            1.1 opened=open delivered=2 acknowledged=2 unsettled=1/0 consumers=1
+            2.1 unsettled=? unconfirmed=?
+        """,
+    )
+
+
+def test_no_ack(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        S1: channel.open-ok
+        C1: basic.consume queue=q consumer_tag=c no_ack=1
+        S1: basic.consume-ok consumer_tag=c
+        C1: basic.consume queue=r consumer_tag=d
+        S1: basic.consume-ok consumer_tag=d
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [d2] S1: basic.deliver consumer_tag=d delivery_tag=2
+        [a] C1: basic.ack delivery_tag=2 multiple=1
+        """,
+        """
+        messages:
+            d1 deliver queue=q automatic d1 0ms
+            d2 deliver queue=r acked a 1ms
+        channels:
+            1.1 opened=open delivered=2 acknowledged=1 unsettled=1/0 consumers=2
+        """,
+    )
+
+
+def test_tags_that_the_server_chooses(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        S1: channel.open-ok
+        [c1] C1: basic.consume queue=q
+        [c2] C1: basic.consume queue=r no_ack=1
+        [ok1] S1: basic.consume-ok consumer_tag=amq.ctag-1
+        [d1] S1: basic.deliver consumer_tag=amq.ctag-1 delivery_tag=1
+        [ok2] S1: basic.consume-ok consumer_tag=amq.ctag-2
+        [d2] S1: basic.deliver consumer_tag=amq.ctag-2 delivery_tag=2
+        C1: basic.consume queue=s no_wait=1
+        [d3] S1: basic.deliver consumer_tag=amq.ctag-3 delivery_tag=3
+        [a] C1: basic.ack delivery_tag=3
+        [d4] S1: basic.deliver consumer_tag=amq.ctag-3 delivery_tag=4
+        """,
+        """
+        messages:
+            d1 deliver queue=q unsettled
+            d2 deliver queue=r automatic d2 0ms
+            d3 deliver acked a 1ms
+            d4 deliver -
+        replies:
+            open channel.open -> #9 1ms
+            c1 basic.consume -> ok1 2ms
+            c2 basic.consume -> ok2 3ms
+        channels:
+            1.1 opened=open delivered=4 acknowledged=1 unsettled=1/1 consumers=3
+        """,
+    )
+
+
+def test_a_consume_whose_answer_is_lost(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        [c] C1: basic.consume queue=q consumer_tag=c
+        C1: basic.consume queue=r
+        GAP S 60
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [d2] S1: basic.deliver consumer_tag=amq.ctag-1 delivery_tag=2
+        """,
+        """
+        messages:
+            d1 deliver queue=q unsettled
+            d2 deliver -
+        replies:
+            c basic.consume -> -
+        """,
+    )
+
+
+def test_consume_without_waiting(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        S1: channel.open-ok
+        [c] C1: basic.consume queue=q consumer_tag=c no_wait=1
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [x] C1: basic.cancel consumer_tag=c no_wait=1
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        C1: basic.consume queue=r consumer_tag=c no_wait=1
+        [d3] S1: basic.deliver consumer_tag=c delivery_tag=3
+        """,
+        """
+        messages:
+            d1 deliver queue=q unsettled
+            d2 deliver queue=q unsettled
+            d3 deliver queue=r unsettled
+        replies:
+            open channel.open -> #9 1ms
+            c basic.consume -> -
+            x basic.cancel -> -
+        channels:
+            1.1 opened=open delivered=3 unsettled=3/3 consumers=2
+        """,
+    )
+
+
+def test_cancelled_by_the_client(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + """
+        [x] C1: basic.cancel consumer_tag=c
+        C1: basic.consume queue=r consumer_tag=c
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [ok] S1: basic.cancel-ok consumer_tag=c
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        S1: basic.consume-ok consumer_tag=c
+        [d3] S1: basic.deliver consumer_tag=c delivery_tag=3
+        """,
+        """
+        messages:
+            d1 deliver queue=q unsettled
+            d2 deliver -
+            d3 deliver queue=r unsettled
+        replies:
+            open channel.open -> #9 1ms
+            x basic.cancel -> ok 3ms
+        channels:
+            1.1 opened=open delivered=3 unsettled=2/2 consumers=2
+        """,
+    )
+
+
+def test_cancelled_by_the_server(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [x] S1: basic.cancel consumer_tag=c no_wait=1
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        [y] S1: basic.cancel consumer_tag=e
+        [ok] C1: basic.cancel-ok consumer_tag=e
+        [a] C1: basic.ack delivery_tag=1
+        """,
+        """
+        messages:
+            d1 deliver queue=q acked a 5ms
+            d2 deliver -
+        replies:
+            open channel.open -> #9 1ms
+            x basic.cancel -> -
+            y basic.cancel -> ok 1ms
+        """,
+    )
+
+
+def test_gets(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        S1: channel.open-ok
+        [g1] C1: basic.get queue=q
+        [g2] C1: basic.get queue=r no_ack=1
+        [g3] C1: basic.get queue=s
+        [m1] S1: basic.get-ok delivery_tag=1 message_count=3 | body=4
+        [e2] S1: basic.get-empty
+        [m3] S1: basic.get-ok delivery_tag=2
+        [a] C1: basic.ack delivery_tag=1
+        [g4] C1: basic.get queue=r no_ack=1
+        [m4] S1: basic.get-ok delivery_tag=3
+        [m5] S1: basic.get-ok delivery_tag=4
+        """,
+        """
+        messages:
+            m1 get-ok queue=q acked a 3ms
+            m3 get-ok queue=s unsettled
+            m4 get-ok queue=r automatic m4 0ms
+            m5 get-ok -
+        replies:
+            open channel.open -> #9 1ms
+            g1 basic.get -> m1 3ms
+            g2 basic.get -> e2 3ms
+            g3 basic.get -> m3 3ms
+            g4 basic.get -> m4 1ms
+        channels:
+            1.1 opened=open delivered=4 acknowledged=1 unsettled=2/1
+        """,
+    )
+
+
+def test_the_queue_that_was_declared_last(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        C1: basic.get
+        [m1] S1: basic.get-ok delivery_tag=1
+        C1: queue.declare
+        C1: basic.consume consumer_tag=c
+        C1: queue.declare queue=b
+        C1: basic.consume consumer_tag=d
+        S1: queue.declare-ok queue=amq.gen-1
+        S1: basic.consume-ok consumer_tag=c
+        S1: queue.declare-ok queue=not-b
+        S1: basic.consume-ok consumer_tag=d
+        [m2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        [m3] S1: basic.deliver consumer_tag=d delivery_tag=3
+        C1: queue.declare queue=n no_wait=1
+        C1: basic.get
+        S1: basic.get-empty
+        C1: basic.get
+        [m6] S1: basic.get-ok delivery_tag=6
+        C1: queue.declare no_wait=1
+        C1: basic.get
+        [m4] S1: basic.get-ok delivery_tag=4
+        C2: channel.open
+        C2: basic.get
+        [m5] S2: basic.get-ok delivery_tag=1
+        """,
+        """
+        messages:
+            m1 get-ok unsettled
+            m2 deliver queue=amq.gen-1 unsettled
+            m3 deliver queue=b unsettled
+            m4 get-ok unsettled
+            m6 get-ok queue=n unsettled
+            m5 get-ok unsettled
+        """,
+    )
+
+
+def test_a_client_loss_forgets_what_was_declared(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        C1: queue.declare queue=q
+        S1: queue.declare-ok queue=q
+        C1: basic.consume consumer_tag=c
+        S1: basic.consume-ok consumer_tag=c
+        GAP C 70
+        [m1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        C1: basic.get
+        [m2] S1: basic.get-ok delivery_tag=2
+        """,
+        """
+        messages:
+            m1 deliver queue=q unsettled
+            m2 get-ok unsettled
+        """,
+    )
+
+
+def test_recover(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + FIVE
+        + """
+        [a] C1: basic.ack delivery_tag=2
+        C1: basic.recover
+        [r] C1: basic.recover requeue=1
+        S1: basic.recover-ok
+        [e] S1: basic.deliver consumer_tag=c delivery_tag=6 redelivered=1
+        [s] C1: basic.recover-async requeue=1
+        [f] S1: basic.deliver consumer_tag=c delivery_tag=7 redelivered=1
+        """,
+        """
+        messages:
+            d deliver queue=q requeued r 3ms
+            d deliver queue=q acked a 1ms
+            d deliver queue=q requeued r 3ms
+            d deliver queue=q requeued r 3ms
+            d deliver queue=q requeued r 3ms
+            e deliver queue=q requeued s 1ms
+            f deliver queue=q unsettled
+        """,
+    )
+
+
+def test_acks_wait_for_the_commit(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + SELECTED
+        + FIVE
+        + """
+        C1: basic.ack delivery_tag=2 multiple=1
+        C1: basic.nack delivery_tag=1 requeue=1
+        C1: basic.reject delivery_tag=3 requeue=1
+        C1: tx.commit
+        C1: basic.ack delivery_tag=4
+        [ok] @+4ms S1: tx.commit-ok
+        C1: basic.ack delivery_tag=5
+        C1: tx.rollback
+        S1: tx.rollback-ok
+        C1: basic.nack delivery_tag=4
+        C1: tx.commit
+        [ok2] S1: tx.commit-ok
+        """,
+        """
+        messages:
+            d deliver queue=q acked ok 9ms
+            d deliver queue=q acked ok 9ms
+            d deliver queue=q requeued ok 9ms
+            d deliver queue=q discarded ok2 15ms
+            d deliver queue=q unsettled
+        channels:
+            1.1 opened=open mode=tx delivered=5 acknowledged=2 unsettled=5/1 consumers=1
+        """,
+    )
+
+
+def test_commits_under_way_together(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + SELECTED
+        + FIVE
+        + """
+        C1: basic.ack delivery_tag=1
+        [c1] C1: tx.commit
+        C1: basic.ack delivery_tag=2
+        [c2] C1: tx.commit
+        C1: basic.ack delivery_tag=3
+        C1: tx.rollback
+        [r] C1: basic.recover-async requeue=1
+        [ok1] S1: tx.commit-ok
+        [ok2] S1: tx.commit-ok
+        S1: tx.commit-ok
+        """,
+        """
+        messages:
+            d deliver queue=q acked ok1 8ms
+            d deliver queue=q acked ok2 9ms
+            d deliver queue=q requeued r 7ms
+            d deliver queue=q requeued r 7ms
+            d deliver queue=q requeued r 7ms
+        replies:
+            open channel.open -> #9 1ms
+            c1 tx.commit -> ok1 6ms
+            c2 tx.commit -> ok2 5ms
+        """,
+    )
+
+
+def test_recover_leaves_what_waits_for_a_commit(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + SELECTED
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        C1: basic.ack delivery_tag=1
+        [r] C1: basic.recover requeue=1
+        C1: tx.commit
+        [ok] S1: tx.commit-ok
+        [d3] S1: basic.deliver consumer_tag=c delivery_tag=3
+        C1: basic.ack delivery_tag=3
+        C1: basic.recover-async requeue=1
+        """,
+        """
+        messages:
+            d1 deliver queue=q acked ok 5ms
+            d2 deliver queue=q requeued r 2ms
+            d3 deliver queue=q unsettled
+        """,
+    )
+
+
+def test_a_commit_that_is_not_answered(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + SELECTED
+        + """
+        [d] S1: basic.deliver consumer_tag=c delivery_tag=1
+        C1: basic.ack delivery_tag=1
+        C1: tx.commit
+        GAP S 12
+        S1: basic.qos-ok
+        C1: basic.ack delivery_tag=1
+        C1: tx.commit
+        S1: tx.commit-ok
+        """,
+        """
+        messages:
+            d deliver queue=q unsettled
+        """,
+    )
+
+
+def test_unsettled_at_the_end_of_a_channel(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [end] C1: channel.close reply_code=200
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=2
+        S1: channel.close-ok
+        [again] C1: channel.open
+        S1: channel.open-ok
+        C1: basic.ack delivery_tag=1
+        C1: basic.get queue=r
+        [m] S1: basic.get-ok delivery_tag=1
+        [d3] S1: basic.deliver consumer_tag=c delivery_tag=2
+        """,
+        """
+        messages:
+            d1 deliver queue=q unsettled
+            d2 deliver queue=q unsettled
+            m get-ok queue=r unsettled
+            d3 deliver -
+        channels:
+            1.1 opened=open closed=end delivered=2 unsettled=2/2 consumers=1 closed_by=client close_code=200
+            1.2 opened=again delivered=2 unsettled=1/1
+        """,
+    )
+
+
+def test_what_the_server_does_not_look_at_any_more(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + FIVE
+        + """
+        C1: basic.ack delivery_tag=1
+        [end] S1: channel.close reply_code=406 reply_text=unknown class_id=60 method_id=80
+        C1: basic.ack delivery_tag=2
+        C1: basic.nack delivery_tag=3
+        C1: basic.recover-async requeue=1
+        C1: basic.consume queue=r consumer_tag=r no_wait=1
+        C1: channel.close-ok
+        """,
+        """
+        messages:
+            d deliver queue=q acked #13 1ms
+            d deliver queue=q unsettled
+            d deliver queue=q unsettled
+            d deliver queue=q unsettled
+            d deliver queue=q unsettled
+        channels:
+            1.1 opened=open closed=end delivered=5 acknowledged=1 unsettled=5/4 consumers=1 closed_by=server close_code=406 close_text=unknown close_method=basic.ack
+        """,
+    )
+
+
+def test_a_tag_that_comes_again(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=1
+        [a] C1: basic.ack delivery_tag=1
+        """,
+        """
+        messages:
+            d1 deliver queue=q unsettled
+            d2 deliver queue=q acked a 1ms
+        channels:
+            1.1 opened=open delivered=2 acknowledged=1 unsettled=1/0 consumers=1
+        """,
+    )
+
+
+def test_large_tags(ask: Ask) -> None:
+    check(
+        ask,
+        CONSUMING
+        + """
+        [d1] S1: basic.deliver consumer_tag=c delivery_tag=9000000000000000000
+        [d2] S1: basic.deliver consumer_tag=c delivery_tag=9000000000000000001
+        [a] C1: basic.ack delivery_tag=9000000000000000000 multiple=1
+        """,
+        """
+        messages:
+            d1 deliver queue=q acked a 2ms
+            d2 deliver queue=q unsettled
+        """,
+    )
