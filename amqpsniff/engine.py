@@ -320,7 +320,7 @@ class _Streams:
     def gap(self, key: Key, way: int, missing: int, number: int, ts_ns: int) -> None:
         """The next octets of one direction are missing."""
         slot = self._place(key)
-        self._open[slot].lost(way, missing)
+        self._open[slot].lost(way, missing, number, ts_ns)
         self._decoder.gap(slot, way, missing, number, ts_ns)
 
     def _feed(self, slot: int, way: int, octets: bytes, number: int, ts_ns: int) -> None:
@@ -375,13 +375,17 @@ class _Stream:
         self.retransmissions = (0, 0)
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
-        if self.first_packet_number is None:
-            self.first_packet_number, self.start_ns = number, ts_ns
-        self.last_packet_number, self.end_ns = number, ts_ns
+        self._at(number, ts_ns)
         self.packets[way] += 1
         self.octets[way] += octets
 
-    def lost(self, way: int, octets: int) -> None:
+    def _at(self, number: int, ts_ns: int) -> None:
+        if self.first_packet_number is None:
+            self.first_packet_number, self.start_ns = number, ts_ns
+        self.last_packet_number, self.end_ns = number, ts_ns
+
+    def lost(self, way: int, octets: int, number: int, ts_ns: int) -> None:
+        self._at(number, ts_ns)
         self.gaps[way] += 1
         self.lost_octets[way] += octets
 

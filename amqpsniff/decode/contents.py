@@ -172,9 +172,13 @@ class ContentAssembler:
         if not half.lossy or channel in half.opened_since:
             self.report("content-unexpected-frame", half, channel, number, ts_ns, detail)
 
+    def note_loss(self, half):
+        """Frames of a half-stream may be missing before the next row."""
+        self.losses.append((self.frames.rows, half.connection, half.direction))
+
     def lose(self, half, begin):
         """Octets of unknown meaning are missing from `begin` on: what is open may lack frames."""
-        self.losses.append((self.frames.rows, half.connection, half.direction))
+        self.note_loss(half)
         half.lossy = True
         half.opened_since = set()
         for content in (half.active, *half.others.values()):

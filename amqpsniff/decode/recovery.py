@@ -42,6 +42,7 @@ class RecoveringFramer(Framer):
             chain = search.gap(missing)
             if chain is None:
                 half.offset = search.end
+                self.contents.note_loss(half)
                 return 0
             self._take_up(half, search, chain, search.end)
         if half.mode == _STRANGE:

@@ -107,7 +107,7 @@ def _reason(event: Any) -> tuple[int | None, str | None, str | None]:
     ids = (arguments.get("class_id"), arguments.get("method_id"))
     text = arguments.get("reply_text")
     code = event.reply_code if event.reply_code >= 0 else None
-    return code, text if isinstance(text, str) else None, _NAMES.get(ids)  # type: ignore[arg-type]
+    return code, text if isinstance(text, str) else None, _NAMES.get(ids)
 
 
 # modes
@@ -117,7 +117,7 @@ def _select(mode: str) -> Callable[..., None]:
     def handler(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
         if channel.mode is None:
             channel.mode = mode
-            channel.numbering = mode == "confirm"
+            channel.numbering = channel.numbered = mode == "confirm"
             channel.in_transaction = mode == "tx"
 
     return handler
@@ -135,6 +135,7 @@ def _commit(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> 
     if not channel.in_transaction:
         return None
     noted, channel.noted = channel.noted, []
+    channel.committing.append(noted)
     return noted, [entry for listed in channel.returnable.values() for entry in listed]
 
 
@@ -143,6 +144,7 @@ def _committed(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) 
         return
     noted, publishes = request.subject
     request.subject = None
+    channel.committing = [one for one in channel.committing if one is not noted]
     tracker.settler.commit(channel, noted, event.number, event.ts_ns)
     tracker.settler.be_done(publishes)
 
@@ -168,20 +170,28 @@ def _qos(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Non
 
 
 def _declare(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+    nameless: list[Any] = []  # consumers of the queue that the server names
     channel.last_queue = event.queue or None
-    channel.declaring = None if channel.last_queue else event
-    return event
+    channel.declaring = None if channel.last_queue else nameless
+    return nameless
 
 
 def _declared(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
-    if request is not None and request.subject is channel.declaring is not None:
-        channel.last_queue = event.queue or None
+    if request is None or request.subject is None or not event.queue:
+        return
+    for consumer in request.subject:
+        consumer.queue = event.queue
+    if request.subject is channel.declaring:
+        channel.last_queue = event.queue
         channel.declaring = None
 
 
-def _queue_of(channel: Any, event: Any) -> str | None:
-    """The queue that a consume or get names; the one declared last for an empty name."""
-    return event.queue or channel.last_queue
+def _of_queue(channel: Any, event: Any, consumer: Any) -> Any:
+    """Give a consumer the queue that a consume or get names; an empty name is the last declared."""
+    consumer.queue = event.queue or channel.last_queue
+    if consumer.queue is None and channel.declaring is not None:
+        channel.declaring.append(consumer)
+    return consumer
 
 
 def _no_ack(event: Any) -> bool | None:
@@ -191,7 +201,7 @@ def _no_ack(event: Any) -> bool | None:
 
 def _consume(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
     tag = event.consumer_tag
-    consumer = Consumer(tag, _queue_of(channel, event), _no_ack(event), channel.prefetch_each)
+    consumer = _of_queue(channel, event, Consumer(tag, _no_ack(event), channel.prefetch_each))
     no_wait = event.flags & NO_WAIT
     if no_wait:
         channel.consumers += 1
@@ -221,7 +231,7 @@ def _cancelled(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) 
 
 
 def _get(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
-    return Consumer(None, _queue_of(channel, event), _no_ack(event))
+    return _of_queue(channel, event, Consumer(None, _no_ack(event)))
 
 
 def _recover(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 def channel_row(channel: Any) -> Row:
     """The row of a channel incarnation that is over."""
     known = channel.known
-    counts_publishes = known or channel.next_number > 1 or channel.numbering
+    counts_publishes = known or channel.numbered
     return {
         "capture": channel.capture,
         **_ends(channel.session.peer),

@@ -68,7 +68,21 @@ class Settler:
 
     def deliver(self, channel, entry):
         """A delivery that may be acknowledged."""
-        before: Entry
+        before: Entry = None
+        if self.outstanding >= self.most:
+            self.hit("outstanding")
+        elif channel.deliveries.disorder > self.limits.disorder:
+            self.hit("disorder")
+        else:
+            self.outstanding += 1
+            before = channel.deliveries.add(entry)
+        if before is not None:
+            self.outstanding -= 1
+            if before.wants:
+                channel.unsettled -= 1
+                if before.consumer is not None:
+                    before.consumer.unsettled -= 1
+            self._close_row(before, _UNSETTLED if before.wants else -1)
         if entry.wants:
             channel.unsettled += 1
             if channel.unsettled > channel.unsettled_max:
@@ -77,19 +91,6 @@ class Settler:
                 entry.consumer.unsettled += 1
                 if entry.consumer.unsettled > entry.consumer.unsettled_max:
                     entry.consumer.unsettled_max = entry.consumer.unsettled
-        if self.outstanding >= self.most:
-            return self.hit("outstanding")
-        if channel.deliveries.disorder > self.limits.disorder:
-            return self.hit("disorder")
-        self.outstanding += 1
-        before = channel.deliveries.add(entry)
-        if before is not None:
-            self.outstanding -= 1
-            if before.wants:
-                channel.unsettled -= 1
-                if before.consumer is not None:
-                    before.consumer.unsettled -= 1
-            self._close_row(before, _UNSETTLED if before.wants else -1)
         return 0
 
     def expect_return(self, channel, entry):
@@ -302,11 +303,12 @@ class Settler:
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED)
         self.be_done(self.returnable(channel))
-        noted = [entry for entry, _ in channel.noted]
+        noted = [entry for listed in (channel.noted, *channel.committing) for entry, _ in listed]
         for entry in (*channel.deliveries.take_until(-1), *noted):
             self.outstanding -= 1
             self._close_row(entry, _UNSETTLED if entry.wants else -1)
         channel.noted = []
+        channel.committing = []
         return 0
 
 

@@ -43,7 +43,7 @@ cdef class Channel:
     cdef public Session session
     cdef public object capture
     cdef public int number, incarnation
-    cdef public bint known, numbering, in_transaction, deaf, over
+    cdef public bint known, numbering, numbered, in_transaction, deaf, over
     cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
     cdef public object closed_by, close_code, close_text, close_method, mode, prefetch_count
     cdef public object prefetch_each, prefetch_shared
@@ -57,7 +57,7 @@ cdef class Channel:
     cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag
-    cdef public list noted, closing
+    cdef public list noted, committing, closing
     cdef public object last_queue, declaring
 
 cdef class Lane:

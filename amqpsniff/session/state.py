@@ -105,6 +105,9 @@ class Ledger:
             self.order = sorted(self.entries.values(), key=_number_of)
             self.head = 0
             self.rising = True
+            if self.order:
+                entry = self.order[len(self.order) - 1]
+                self.last = entry.number
         while self.head < len(self.order):
             entry = self.order[self.head]
             if number >= 0 and entry.number > number:
@@ -127,9 +130,9 @@ def _number_of(entry):
 class Consumer:
     """A consumer of a channel: its queue and whether it acknowledges; None where not known."""
 
-    def __init__(self, tag, queue, no_ack, prefetch=None):
+    def __init__(self, tag, no_ack, prefetch=None):
         self.tag = tag
-        self.queue = queue
+        self.queue = None
         self.no_ack = no_ack
         self.prefetch = prefetch
         self.delivered = 0
@@ -201,7 +204,7 @@ class Channel:
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
     the longest. `waited_publishes`: those made while none was unconfirmed. Times are ns since the
-    epoch.
+    epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
     """
 
     def __init__(self, session, capture, number, incarnation, known):
@@ -250,7 +253,7 @@ class Channel:
         self.last_tag = -1
         self.confirm_ns = self.confirm_ns_max = 0
         self.ack_ns = self.ack_ns_max = 0
-        self.numbering = False
+        self.numbering = self.numbered = False
         self.next_number = 1
         self.in_transaction = False
         self.publishes = Ledger()
@@ -259,6 +262,7 @@ class Channel:
         self.by_tag = {}
         self.alike = {}
         self.noted = []
+        self.committing = []
         self.last_queue = None
         self.declaring = None
         self.deaf = False

@@ -1,22 +1,16 @@
-from amqpsniff.decode.octets cimport OctetReader
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection
+from amqpsniff.session.attaching cimport Attacher
 from amqpsniff.session.pairing cimport Pairing
-from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.state cimport Channel, Consumer, Entry, Event, Lane, Request, Session
-from amqpsniff.session.watcher cimport Watcher
 
-cdef class Tracker(Watcher):
-    cdef public object limits
+cdef class Tracker(Attacher):
     cdef public Pairing pairing
-    cdef public Settler settler
-    cdef public OctetReader reader
-    cdef public list opened, channels, connections, captures
+    cdef public list channels, connections, captures
     cdef public int farewell
     cdef public list channel_handlers, connection_handlers
     cdef public bint wants_connections, wants_channels
-    cdef public long long first_opened, sessions, lanes
-    cdef public dict late
+    cdef public long long sessions, lanes
     cdef const unsigned char[::1] kinds, classes, senders, content
     cdef const unsigned char[::1] synchronous, partings, discarded
     cpdef int feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures) except? -1
@@ -30,9 +24,6 @@ cdef class Tracker(Watcher):
     cdef int _answer(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side) except? -1
     cdef int _other(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side) except? -1
     cdef object _on_channel(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, Request request)
-    cdef int _attach(self, MessageRows messages, long long row) except? -1
-    cdef int _queue_code(self, MessageRows messages, Consumer consumer) except? -1
-    cdef int _put_late(self) except? -1
     cdef int _lose(self, Connection peer, int direction) except? -1
     cpdef int end(self, Connection peer, object capture) except? -1
     cpdef int add_channel(self, Channel channel) except? -1

@@ -1,9 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Reads the decoder's rows in their order and fills in what became of them.
 
-Methods that come with every message are followed here; the others are in `methods`. A message's row
-is written when its content ends, its method's frame long before: the decoder numbers contents, and
-`opened` holds what is known of each until its row is there.
+Methods that come with every message are followed here; the others are in `methods`. What
+a message's row gets when its content ends is in `attaching`.
 
 State from before the capture is unknown and stays so; a loss makes unknown what it may have hidden.
 Nothing here raises on any rows.
@@ -19,10 +18,11 @@ from amqpsniff.session.limits import Limits
 from amqpsniff.session.records import channel_row, connection_row
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.attaching import (  # type: ignore[import-not-found]
+        Attacher,
+    )
     from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.settling import Settler  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Consumer,
@@ -32,26 +32,14 @@ if cython.compiled:
         Request,
         Session,
     )
-    from cython.cimports.amqpsniff.session.watcher import Watcher  # type: ignore[import-not-found]
 else:
-    from amqpsniff.decode.octets import OctetReader
     from amqpsniff.decode.state import Connection
+    from amqpsniff.session.attaching import Attacher
     from amqpsniff.session.pairing import Pairing
-    from amqpsniff.session.settling import Settler
-    from amqpsniff.session.state import (
-        Channel,
-        Consumer,
-        Entry,
-        Event,
-        Lane,
-        Request,
-        Session,
-    )
-    from amqpsniff.session.watcher import Watcher
+    from amqpsniff.session.state import Channel, Consumer, Entry, Event, Lane, Request, Session
 
 _NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
-_CONNECTION_CLASS = cython.declare(cython.int, 10)
 
 # What a method is to the tracker.
 _OTHER = cython.declare(cython.int, kinds.OTHER)
@@ -74,11 +62,8 @@ _ACKED = cython.declare(cython.int, state.ACKED)
 _REQUEUED = cython.declare(cython.int, state.REQUEUED)
 _DISCARDED = cython.declare(cython.int, state.DISCARDED)
 
-# Contents whose rows are not there yet, beyond which the oldest are kept apart.
-_OPENED = cython.declare(cython.int, 65_536)
 
-
-class Tracker(Watcher):
+class Tracker(Attacher):
     """Follows any number of connections at once: `feed` after each batch of the decoder, `end` for
     each connection that ended, `finish` when the capture is over.
 
@@ -89,17 +74,10 @@ class Tracker(Watcher):
     """
 
     def __init__(self, limits=None, tables=("connections", "channels"), log=None):
-        Watcher.__init__(self, log)
+        Attacher.__init__(self, limits or Limits(), log)
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
-        self.limits = limits or Limits()
-        self.settler = Settler(self.limits)
         self.pairing = Pairing(self.limits, self.settler)
-        self.settler.watcher = self if self.judges else None
-        self.reader = OctetReader()
-        self.opened = []
-        self.first_opened = 0
-        self.late = {}
         self.sessions = 0
         self.lanes = 0
         self.channels = []
@@ -132,7 +110,7 @@ class Tracker(Watcher):
             next_message = messages.ended_at.values[message]
         for row in range(first_frame, last + 1):
             while next_message <= row:
-                self._attach(messages, message)
+                self.attach(messages, message)
                 message += 1
                 next_message = last + 1
                 if message < messages.rows:
@@ -186,9 +164,7 @@ class Tracker(Watcher):
             occasion = "wrong-channel" if right else "wrong-direction"
             self.misplaced(frames, row, peers, occasion)
         if self.content[method]:
-            self.opened.append(opened)
-            if len(self.opened) > 2 * _OPENED:
-                self._put_late()
+            self.open(opened)
         return 0
 
     def _capture(self, frames, row):
@@ -197,10 +173,9 @@ class Tracker(Watcher):
         return self.captures[code] if 0 <= code < len(self.captures) else None
 
     def _begin(self, peer, capture):
-        session = Session(peer, capture, self.sessions)
+        peer.session = Session(peer, capture, self.sessions)
         self.sessions += 1
-        peer.session = session
-        return session
+        return peer.session
 
     def _lane(self, session, number):
         """The lane of a channel number; None when there are too many."""
@@ -228,9 +203,7 @@ class Tracker(Watcher):
         entry.packet_number = frames.packet_number.values[row]
         entry.ts_ns = frames.ts_ns.values[row]
         if kind == _PUBLISH:
-            if not self._publish(session, channel, entry, frames, row):
-                return channel
-            return entry
+            return entry if self._publish(session, channel, entry, frames, row) else channel
         if kind == _RETURN:
             channel.returned += 1
             return entry
@@ -377,62 +350,6 @@ class Tracker(Watcher):
             self.tell("channel-not-open", channel, number, frames.ts_ns.values[row], facts)
         return channel
 
-    def _attach(self, messages, row):
-        """A message's row is there: give it what is known of its method."""
-        ordinal: cython.longlong = messages.ordinal.values[row] - self.first_opened
-        opened: object
-        if ordinal < 0:
-            opened = self.late.pop(messages.ordinal.values[row], None)
-        else:
-            opened = self.opened[ordinal]
-            self.opened[ordinal] = None
-        if len(self.opened) > 4096 and ordinal == len(self.opened) - 1:
-            self._put_late()
-        if opened is None:
-            return 0
-        size: cython.longlong = messages.body_size.values[row]
-        if type(opened) is Channel:
-            return self.weigh(opened, None, messages, row, size)
-        entry: Entry = opened
-        entry.mark = messages.mark.values[row]
-        if entry.kind == _RETURN:
-            words = messages.vocabularies
-            entry.exchange = words.exchange.text(messages.exchange.values[row])
-            entry.routing_key = words.routing_key.text(messages.routing_key.values[row])
-            publish: Entry = self.settler.give_back(entry)
-            if self.judges:
-                facts = {"entry": publish, "rows": messages, "row": row}
-                self.tell("returned", entry.channel, entry.packet_number, entry.ts_ns, facts)
-            return 0
-        if entry.kind == _PUBLISH:
-            if entry.number > 0:
-                messages.publish_number.values[row] = entry.number
-        elif entry.consumer is not None and entry.consumer.queue is not None:
-            messages.queue.values[row] = self._queue_code(messages, entry.consumer)
-        self.settler.attach(entry, messages, row)
-        return self.weigh(entry.channel, entry, messages, row, size)
-
-    def _queue_code(self, messages, consumer):
-        """The code of a consumer's queue in the messages' vocabulary."""
-        if consumer.vocabulary is not messages.vocabularies.queue:
-            octets: bytes = consumer.queue.encode()
-            self.reader.read_from(octets)
-            consumer.vocabulary = messages.vocabularies.queue
-            consumer.code = self.reader.code_in(consumer.vocabulary, 0, len(octets))
-        return consumer.code
-
-    def _put_late(self):
-        """Keep contents whose rows are long in coming apart."""
-        place: cython.longlong
-        entry: Entry
-        for place in range(len(self.opened)):
-            entry = self.opened[place]
-            if entry is not None:
-                self.late[self.first_opened + place] = entry
-        self.first_opened += len(self.opened)
-        self.opened.clear()
-        return 0
-
     def _lose(self, peer, direction):
         """Frames of one direction may be missing here."""
         if peer.session is not None and peer.client_direction >= 0:
@@ -448,15 +365,12 @@ class Tracker(Watcher):
         if session is None:
             session = self._begin(peer, capture)
         if self.judges:
-            conversation = peer.conversation
-            self.tell_of(
-                "connection-ends", session, conversation.last_packet_number, conversation.end_ns, {}
-            )
+            tcp = peer.conversation
+            self.tell_of("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})
         slow_methods.end_connection(self, session)
         self.lanes -= len(session.lanes)
         if self.wants_connections:
-            row = connection_row(session, plan.DIALECT_NAMES[peer.dialect])
-            self.connections.append(row)
+            self.connections.append(connection_row(session, plan.DIALECT_NAMES[peer.dialect]))
         peer.session = None
         return 0
 
@@ -482,6 +396,5 @@ class Tracker(Watcher):
     def take(self):
         """Give the rows of `connections` and `channels` since the last call away, as two lists."""
         taken = (self.connections, self.channels)
-        self.connections = []
-        self.channels = []
+        self.connections, self.channels = [], []
         return taken

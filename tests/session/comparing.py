@@ -62,6 +62,7 @@ def _taken(fed: Fed, table: str, columns: Any) -> list[Row]:
 
 ENGINES: dict[str, Callable[[Script], Rows]] = {
     "reference": by_reference,
+    "tracker": by_engine,
 }
 """Who is asked for the rows of a script."""
 

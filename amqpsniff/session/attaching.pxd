@@ -1,0 +1,17 @@
+from amqpsniff.decode.octets cimport OctetReader
+from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.session.settling cimport Settler
+from amqpsniff.session.state cimport Consumer
+from amqpsniff.session.watcher cimport Watcher
+
+cdef class Attacher(Watcher):
+    cdef public object limits
+    cdef public Settler settler
+    cdef public OctetReader reader
+    cdef public list opened
+    cdef public long long first_opened
+    cdef public dict late
+    cdef int open(self, object known) except? -1
+    cdef int attach(self, MessageRows messages, long long row) except? -1
+    cdef int _queue_code(self, MessageRows messages, Consumer consumer) except? -1
+    cdef int _put_late(self) except? -1

@@ -1,0 +1,115 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""What is known of a message from its method on, until its row is there.
+
+A message's row is written when its content ends, its method's frame long before. The decoder
+numbers contents; `Attacher` holds what is known of each of them under that number.
+"""
+
+import cython
+
+from amqpsniff.session import kinds
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
+        OctetReader,
+    )
+    from cython.cimports.amqpsniff.session.settling import (  # type: ignore[import-not-found]
+        Settler,
+    )
+    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
+        Channel,
+        Entry,
+    )
+    from cython.cimports.amqpsniff.session.watcher import (  # type: ignore[import-not-found]
+        Watcher,
+    )
+else:
+    from amqpsniff.decode.octets import OctetReader
+    from amqpsniff.session.settling import Settler
+    from amqpsniff.session.state import Channel, Entry
+    from amqpsniff.session.watcher import Watcher
+
+_PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
+_RETURN = cython.declare(cython.int, kinds.RETURN)
+
+# Contents whose rows are not there yet, beyond which they are kept apart from new ones.
+_MOST_OPENED = cython.declare(cython.int, 131_072)
+# Contents after which it is worth while to forget those that have their rows.
+_MANY_OPENED = cython.declare(cython.int, 4_096)
+
+
+class Attacher(Watcher):
+    """Gives messages' rows what their methods told."""
+
+    def __init__(self, limits, log):
+        Watcher.__init__(self, log)
+        self.limits = limits
+        self.settler = Settler(limits)
+        self.settler.watcher = self if self.judges else None
+        self.reader = OctetReader()
+        self.opened = []
+        self.first_opened = 0
+        self.late = {}
+
+    def open(self, known):
+        """The next content begins: `known` is its entry, only its channel, or None."""
+        self.opened.append(known)
+        if len(self.opened) > _MOST_OPENED:
+            self._put_late()
+        return 0
+
+    def attach(self, messages, row):
+        """A message's row is there: give it what is known of its method."""
+        ordinal: cython.longlong = messages.ordinal.values[row] - self.first_opened
+        opened: object
+        if ordinal < 0:
+            opened = self.late.pop(messages.ordinal.values[row], None)
+        else:
+            opened = self.opened[ordinal]
+            self.opened[ordinal] = None
+        if len(self.opened) > _MANY_OPENED and ordinal == len(self.opened) - 1:
+            self._put_late()
+        if opened is None:
+            return 0
+        size: cython.longlong = messages.body_size.values[row]
+        if type(opened) is Channel:
+            return self.weigh(opened, None, messages, row, size)
+        entry: Entry = opened
+        entry.mark = messages.mark.values[row]
+        if entry.kind == _RETURN:
+            words = messages.vocabularies
+            entry.exchange = words.exchange.text(messages.exchange.values[row])
+            entry.routing_key = words.routing_key.text(messages.routing_key.values[row])
+            publish: Entry = self.settler.give_back(entry)
+            if self.judges:
+                facts = {"entry": publish, "rows": messages, "row": row}
+                self.tell("returned", entry.channel, entry.packet_number, entry.ts_ns, facts)
+            return 0
+        if entry.kind == _PUBLISH:
+            if entry.number > 0:
+                messages.publish_number.values[row] = entry.number
+        elif entry.consumer is not None and entry.consumer.queue is not None:
+            messages.queue.values[row] = self._queue_code(messages, entry.consumer)
+        self.settler.attach(entry, messages, row)
+        return self.weigh(entry.channel, entry, messages, row, size)
+
+    def _queue_code(self, messages, consumer):
+        """The code of a consumer's queue in the messages' vocabulary."""
+        if consumer.vocabulary is not messages.vocabularies.queue:
+            octets: bytes = consumer.queue.encode()
+            self.reader.read_from(octets)
+            consumer.vocabulary = messages.vocabularies.queue
+            consumer.code = self.reader.code_in(consumer.vocabulary, 0, len(octets))
+        return consumer.code
+
+    def _put_late(self):
+        """Keep contents whose rows are long in coming apart."""
+        place: cython.longlong
+        entry: Entry
+        for place in range(len(self.opened)):
+            entry = self.opened[place]
+            if entry is not None:
+                self.late[self.first_opened + place] = entry
+        self.first_opened += len(self.opened)
+        self.opened.clear()
+        return 0
