@@ -15,7 +15,6 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
-from amqpsniff.decode.login import login_name
 from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS
 
@@ -267,7 +266,7 @@ class FrameHandler:
         if decoder.method_id in _AFTER_LOGIN:
             connection.past_login = True
         if decoder.method_id == 11:
-            connection.user = login_name(bytes(reader.data[at:end]))
+            connection.login = bytes(reader.data[at:end])
         elif decoder.method_id == 31 and decoder.frame_max >= 0:
             connection.frame_max = decoder.frame_max
         elif decoder.method_id == 10 and connection.dialect == 0:

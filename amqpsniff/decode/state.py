@@ -10,6 +10,7 @@ a method that carries content was seen and its header is awaited; the header was
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.login import login_name
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Octets  # type: ignore[import-not-found]
@@ -37,14 +38,14 @@ MOST_KEPT_OCTETS = 16_384
 class Connection:
     """One conversation as the decoder sees it; `began`: its first octets are in the capture.
 
-    `user` is the name that logged in, null while it is not known. `session` belongs to whoever
+    `login` is the payload of connection.start-ok, secret and all: only `user` looks at it. `session` belongs to whoever
     follows the connection's meaning; the decoder leaves it alone.
     """
 
     def __init__(self, conversation):
         self.conversation = conversation
         self.session = None
-        self.user = None
+        self.login = None
         self.is_amqp = False
         self.began = conversation.syn_seen
         self.client_direction = -1
@@ -54,6 +55,11 @@ class Connection:
         self.frame_max = -1
         self.row_serial = -1
         self.row_code = -1
+
+    @property
+    def user(self):
+        """The name that logged in; None while it is not known."""
+        return None if self.login is None else login_name(self.login)
 
     def name(self):
         """(id, client, server); without a known client the side with the higher port is it."""

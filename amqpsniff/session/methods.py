@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """What the methods that do not come with every message change: a table of handlers.
 
 A handler of `ON_CHANNEL` is called with the tracker, the lane of the channel number, the channel,
@@ -13,13 +14,11 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import NO_ACK, NO_WAIT, REQUEUE
-from amqpsniff.session.state import Channel, Consumer
+from amqpsniff.session.state import Channel, Consumer, Reason, read_reason
 from amqpsniff.spec import METHODS
 
 CLIENT, SERVER = 0, 1
 SIDES = ("client", "server")
-
-_NAMES = {(method.class_id, method.method_id): method.name for method in reversed(METHODS)}
 
 # What a client sends and the server discards once it has closed the channel.
 DISCARDED = frozenset(
@@ -70,6 +69,8 @@ def _end_channel(tracker: Any, session: Any, lane: Any) -> None:
 
 def drop_requests(lane: Any, side: int, keep: str | None = None) -> None:
     """Requests of a side get no reply any more, but those of the method `keep`."""
+    if not lane.requests:
+        return
     kept = []
     for request in lane.requests:
         if request.side == side and METHODS[request.method].name != keep:
@@ -90,7 +91,7 @@ def _close(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> N
         channel.closed_by = SIDES[event.side]
         channel.closed_packet_number = event.number
         channel.end_ns = _time(event.ts_ns)
-        channel.close_code, channel.close_text, channel.close_method = _reason(event)
+        channel.close_octets = event.octets
 
 
 def _close_ok(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
@@ -101,13 +102,9 @@ def _close_ok(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -
     _end_channel(tracker, channel.session, lane)
 
 
-def _reason(event: Any) -> tuple[int | None, str | None, str | None]:
-    """Code, text and blamed method of a close."""
-    arguments = event.arguments
-    ids = (arguments.get("class_id"), arguments.get("method_id"))
-    text = arguments.get("reply_text")
-    code = event.reply_code if event.reply_code >= 0 else None
-    return code, text if isinstance(text, str) else None, _NAMES.get(ids)
+def close_reason(event: Any) -> Reason:
+    """Code, text and blamed method of a close; each null when it was not captured."""
+    return read_reason(event.octets)
 
 
 # modes
@@ -282,7 +279,7 @@ def _close_connection(tracker: Any, session: Any, event: Any, request: Any) -> N
         session.closed_by = SIDES[event.side]
         session.close_packet_number = event.number
         session.close_ns = _time(event.ts_ns)
-        session.close_code, session.close_text, session.close_method = _reason(event)
+        session.close_octets = event.octets
 
 
 def _close_connection_ok(tracker: Any, session: Any, event: Any, request: Any) -> None:

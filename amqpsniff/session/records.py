@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from amqpsniff.columns import NULL
+from amqpsniff.session.state import read_json
 
 Row = dict[str, Any]
 
@@ -49,7 +49,7 @@ def connection_row(session: Any, dialect: str | None) -> Row:
     client = 1 if direction == 1 else 0
     packets, octets = conversation.packets, conversation.octets
     sides_known = direction >= 0
-    facts = {name: _read(octets) for name, octets in session.facts.items()}
+    facts = {name: read_json(octets) for name, octets in session.facts.items()}
     return {
         "capture": session.capture,
         **_ends(session.peer),
@@ -86,17 +86,6 @@ def _ends(peer: Any) -> Row:
     """The connection's id and its two ends."""
     connection_id, client, server = peer.name()
     return {"connection_id": connection_id, "client": client, "server": server}
-
-
-def _read(octets: bytes | None) -> Row:
-    """Arguments from their JSON."""
-    if not octets:
-        return {}
-    try:
-        arguments = json.loads(octets)
-    except ValueError:
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
 
 
 def _login(facts: dict[str, Row]) -> Row:

@@ -45,7 +45,7 @@ cdef class Channel:
     cdef public int number, incarnation
     cdef public bint known, numbering, numbered, in_transaction, deaf, over
     cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
-    cdef public object closed_by, close_code, close_text, close_method, mode, prefetch_count
+    cdef public object closed_by, close_octets, mode, prefetch_count
     cdef public object prefetch_each, prefetch_shared
     cdef public long long published, confirmed, returned, delivered, acknowledged
     cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
@@ -75,5 +75,5 @@ cdef class Session:
     cdef public bint over
     cdef public list closing, dead
     cdef public long long channels_opened, published, delivered, acknowledged
-    cdef public object closed_by, close_code, close_text, close_method
+    cdef public object closed_by, close_octets
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns

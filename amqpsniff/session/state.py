@@ -11,6 +11,7 @@ import json
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.spec import METHODS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
@@ -27,6 +28,31 @@ OUTCOMES = (
 CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATIC, UNSETTLED = (
     range(9)
 )
+
+
+Reason = tuple[int | None, str | None, str | None]
+"""Reply code and text of a close, and the method that it blames."""
+
+_NAMES = {(method.class_id, method.method_id): method.name for method in reversed(METHODS)}
+
+
+def read_json(octets):
+    """Arguments from their JSON, as a dict; empty when they were not captured."""
+    if not octets:
+        return {}
+    try:
+        arguments = json.loads(octets)
+    except ValueError:
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def read_reason(octets):
+    """What a close says, from its arguments' JSON, as a `Reason`."""
+    arguments = read_json(octets)
+    code, text = arguments.get("reply_code"), arguments.get("reply_text")
+    blamed = (arguments.get("class_id"), arguments.get("method_id"))
+    return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
 
 
 class Entry:
@@ -179,14 +205,7 @@ class Event:
     @property
     def arguments(self):
         """The arguments as a dict; empty when they were not captured."""
-        octets = self.octets
-        if not octets:
-            return {}
-        try:
-            arguments = json.loads(octets)
-        except ValueError:
-            return {}
-        return arguments if isinstance(arguments, dict) else {}
+        return read_json(self.octets)
 
     @property
     def queue(self):
@@ -218,9 +237,7 @@ class Channel:
         self.closed_packet_number = None
         self.end_ns = None
         self.closed_by = None
-        self.close_code = None
-        self.close_text = None
-        self.close_method = None
+        self.close_octets = None
         self.mode = None
         self.prefetch_count = None
         self.prefetch_each = None
@@ -269,6 +286,21 @@ class Channel:
         self.closing = [False, False]
         self.over = False
 
+    @property
+    def close_code(self):
+        """The reply code of the first close; None without one."""
+        return read_reason(self.close_octets)[0]
+
+    @property
+    def close_text(self):
+        """Its reply text."""
+        return read_reason(self.close_octets)[1]
+
+    @property
+    def close_method(self):
+        """The method that it blames; None for none."""
+        return read_reason(self.close_octets)[2]
+
 
 class Lane:
     """A channel number of a connection: its incarnation, and requests that wait for replies."""
@@ -303,9 +335,7 @@ class Session:
         self.acknowledged = 0
         self.facts = {}
         self.closed_by = None
-        self.close_code = None
-        self.close_text = None
-        self.close_method = None
+        self.close_octets = None
         self.close_packet_number = None
         self.close_ns = None
         self.memory = {}
@@ -314,3 +344,18 @@ class Session:
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since = None
         self.blocked_ns = 0
+
+    @property
+    def close_code(self):
+        """The reply code of the first close; None without one."""
+        return read_reason(self.close_octets)[0]
+
+    @property
+    def close_text(self):
+        """Its reply text."""
+        return read_reason(self.close_octets)[1]
+
+    @property
+    def close_method(self):
+        """The method that it blames; None for none."""
+        return read_reason(self.close_octets)[2]
