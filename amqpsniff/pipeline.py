@@ -17,7 +17,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog
-from amqpsniff.session import Tracker
+from amqpsniff.session import Census, Tracker
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import StreamBatch
@@ -25,6 +25,9 @@ from amqpsniff.tcp.stream import StreamBatch
 ROWS_PER_BATCH = 32_768
 """Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, few enough
 that two tables of them stay below 50 MB."""
+
+NAMES_PER_BATCH = 131_072
+"""Connections and distinct texts after which a batch is given out, however few its rows."""
 
 HELD_ROWS = 262_144
 """Rows that wait for their replies and acknowledgements, some 200 octets each. Beyond, the oldest
@@ -103,11 +106,14 @@ class Pipeline:
     without end: see `HELD_ROWS`. Findings gather in `findings` until the end. Rows of tables that
     are not asked for are not made; those of the others are the same (but for the findings that only
     show while a message's row is made: ask for `messages` to have them). `capture` is the capture
-    that rows and findings are of, None before the first.
+    that rows and findings are of, None before the first. A `census` counts every row on its way.
     """
 
     def __init__(
-        self, options: Options | None = None, tables: Iterable[str] = ("frames", "messages")
+        self,
+        options: Options | None = None,
+        tables: Iterable[str] = ("frames", "messages"),
+        census: Census | None = None,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
@@ -125,6 +131,10 @@ class Pipeline:
             tables=wanted,
         )
         self.tracker = Tracker(tables=wanted, log=self.log if "findings" in wanted else None)
+        self.census = census
+        if census is not None:
+            self.tracker.settler.measure()
+            self.tracker.pairing.measure()
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
         self._held_rows = 0
@@ -216,20 +226,21 @@ class Pipeline:
     def follow(self) -> None:
         """Follow the rows that the decoder made since the last call; `feed` does it itself."""
         frames, messages, peers, losses, captures = self.decoder.look()
-        self.tracker.feed(
-            frames,
-            self._frames_followed,
-            messages,
-            self._messages_followed,
-            peers,
-            losses,
-            captures,
-        )
+        rows = (frames, self._frames_followed, messages, self._messages_followed)
+        self.tracker.feed(*rows, peers, losses, captures)
+        if self.census is not None:
+            self.census.look(*rows, peers, captures, self.decoder.other_methods)
         self._account()
         self.decoder.drop_unwanted()
         self._frames_followed, self._messages_followed = frames.rows, messages.rows
         if self.decoder.rows >= ROWS_PER_BATCH or self.decoder.octets >= OCTETS_PER_BATCH:
             self._hold()
+        elif self.decoder.names >= NAMES_PER_BATCH:
+            if self.decoder.rows:
+                self._hold()
+            else:
+                self.decoder.take()
+                self._frames_followed = self._messages_followed = 0
 
     def _hold(self) -> None:
         """Put the rows made so far aside; the decoder begins new ones."""
@@ -256,6 +267,8 @@ class Pipeline:
                 totals.gaps += gaps
                 totals.lost_octets += lost
                 self._say_of("tcp-gap", f"{lost} octets in {gaps} holes", connection)
+            if self.census is not None:
+                self.census.end(connection, connection.session)
             self.tracker.end(connection, self.capture)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:

@@ -19,6 +19,7 @@ from amqpsniff.pipeline import Options, Pipeline, Totals
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message
+    from amqpsniff.session import Census
     from amqpsniff.tables.query import Result
 
 STANDARD_INPUT = "-"
@@ -83,6 +84,7 @@ class Capture:
         names: The captures, as they were found.
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
+        outcomes, replies: What `count` found out, of its last call.
         found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
             `messages` or `findings` were among its tables.
     """
@@ -95,6 +97,8 @@ class Capture:
         self.names = expand(paths)
         self.options = options or Options()
         self.totals = Totals()
+        self.outcomes: dict[str, tuple[int, Any]] = {}
+        self.replies: dict[str, Any] = {}
         self.found: list[Found] = []
         self._once = [name for name in self.names if _read_once(name)]
         self._passes = 0
@@ -195,20 +199,47 @@ class Capture:
 
         return sql(statement, {name: (schema, opened(name)) for name, schema in TABLES.items()})
 
-    def _pass(self, makers: list[Any]) -> Iterator[tuple[str, Any]]:
-        """One reading of the input through a new pipeline."""
-        from amqpsniff.capture import CaptureSet
+    def count(self, census: Census) -> Iterator[int]:
+        """Read everything once for a census; gives the number of packets now and then.
 
+        Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
+        `replies` the times of messages' outcomes and of replies: by name, (how many, `Spread`).
+        """
+        from amqpsniff.capture import CaptureSet
+        from amqpsniff.session.state import OUTCOMES
+        from amqpsniff.spec import METHODS
+
+        pipeline = self._pipeline((), census=census)
+        with CaptureSet(self.names) as packets:
+            for batch in packets:
+                pipeline.feed(batch)
+                yield self.totals.packets
+            pipeline.finish()
+            self.found = [*packets.findings, *pipeline.findings(packets.findings)]
+        settler, pairing = pipeline.tracker.settler, pipeline.tracker.pairing
+        ended = zip(OUTCOMES, settler.ended, settler.spreads or (), strict=True)
+        self.outcomes = {name: (number, spread) for name, number, spread in ended if number}
+        self.replies = {METHODS[at].name: one for at, one in (pairing.spreads or {}).items()}
+
+    def _pipeline(self, tables: Iterable[str], **more: Any) -> Pipeline:
+        """A new pipeline for another reading of the input."""
         if not self.names:
             raise UsageError("this capture is closed")
         if self._passes and self._once:
             raise UsageError(f"{self._once[0]} can be read only once; save it to a file first")
         self._passes += 1
+        pipeline = Pipeline(self.options, tables, **more)
+        self.totals = pipeline.totals
+        return pipeline
+
+    def _pass(self, makers: list[Any]) -> Iterator[tuple[str, Any]]:
+        """One reading of the input through a new pipeline."""
+        from amqpsniff.capture import CaptureSet
+
         tables = {maker.table for maker in makers}
         if "findings" in tables:
             tables.add("messages")  # some findings are made together with a message's row
-        pipeline = Pipeline(self.options, tables)
-        self.totals = pipeline.totals
+        pipeline = self._pipeline(tables)
         waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names) as packets:
             for batch in packets:

@@ -86,6 +86,15 @@ class Reading:
                 yield table, batch
         self.judge(self.capture.found)
 
+    def count(self, census: Any) -> None:
+        """Count everything with an `amqpsniff.session.Census`; a bar says how far it is."""
+        from .progress import Progress
+
+        with Progress(not self.options.quiet) as bar:
+            for packets in self.capture.count(census):
+                bar.at(packets)
+        self.judge(self.capture.found)
+
     def judge(self, findings: list[Finding]) -> None:
         """Warn of what is wrong with the files, and say when there was no AMQP in them."""
         self.findings = findings

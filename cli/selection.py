@@ -37,6 +37,24 @@ class Selection:
         """Whether `--limit` is reached."""
         return self.left is not None and self.left <= 0
 
+    def wants(self) -> Callable[[str, str, str], bool] | None:
+        """Says of a connection's id, client and server whether it is wanted; None for all."""
+        wanted = self.rows.connection
+        if wanted is None:
+            return None
+        if ":" not in wanted:
+            beginning = wanted.lower()
+            return lambda connection_id, client, server: connection_id.startswith(beginning)
+        if wanted.startswith(":"):
+            return lambda connection_id, client, server: client.endswith(wanted)
+        return lambda connection_id, client, server: client == wanted
+
+    def span(self) -> tuple[int | None, int | None]:
+        """The first nanosecond that is wanted, and the first that is not any more."""
+        started = self._started() or 0
+        from_ns = self._from(started) if self._from is not None else None
+        return from_ns, self._to(started) if self._to is not None else None
+
     @property
     def needs_all_columns(self) -> bool:
         """Whether any column may be asked for by `--where`."""

@@ -14,10 +14,16 @@ from .options import OUTPUT, Input, Scope, spread
 from .quality import quality
 
 if TYPE_CHECKING:
-    from .digest import Digest
     from .reading import Reading
 
 FORMATS = ("text", "json")
+CONNECTION = (
+    "protocol", "vhost", "user", "mechanism", "client_product", "client_version",
+    "client_platform", "connection_name", "server_product", "server_version", "channel_max",
+    "frame_max", "heartbeat",
+)  # fmt: skip
+"""Columns of the connections table that the summary has."""
+
 TOP = 10
 """Rows of a section shown by default: what a screen holds."""
 
@@ -55,7 +61,9 @@ def summary(
     from .reading import Reading
 
     reading = Reading(source)
-    result = report(reading, _digest(reading, scope), top)
+    result = report(reading, _census(reading, scope, top), top)
+    if scope != type(scope)():  # these are not counted apart
+        result["outcomes"], result["replies"] = [], []
     if format_ == "json":
         import json
 
@@ -70,24 +78,20 @@ def summary(
     return reading.exit_code
 
 
-def _digest(reading: Reading, scope: Scope) -> Digest:
-    """Read everything once."""
-    from .digest import FRAME_COLUMNS, MESSAGE_COLUMNS, Digest
+def _census(reading: Reading, scope: Scope, top: int) -> dict[str, Any]:
+    """Read everything once and count it."""
+    from amqpsniff.session import Census
+
     from .selection import Selection
 
-    digest = Digest()
-    frames = Selection(scope, "frames", reading.started)
-    messages = Selection(scope, "messages", reading.started)
-    columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
-    for table, batch in reading.rows("frames", "messages", columns=columns, progress=True):
-        if table == "frames":
-            digest.add_frames(frames.of(batch))
-        else:
-            digest.add_messages(messages.of(batch))
-    return digest
+    selection = Selection(scope, "frames", reading.started)
+    census = Census(top, scope.channel, selection.wants(), selection.span)
+    reading.count(census)
+    counted: dict[str, Any] = census.facts()
+    return counted
 
 
-def report(reading: Reading, digest: Digest, top: int) -> dict[str, Any]:
+def report(reading: Reading, counted: dict[str, Any], top: int) -> dict[str, Any]:
     """The summary as JSON has it: counts, octets, nanoseconds; null is not known."""
     totals = reading.capture.totals
     span_ns = None
@@ -99,53 +103,119 @@ def report(reading: Reading, digest: Digest, top: int) -> dict[str, Any]:
         "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
         "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
         "span_ns": span_ns,
-        "quality": quality(totals) | {"messages": dict(digest.statuses.most_common())},
+        "quality": quality(totals) | {"messages": _ranked(counted["statuses"])},
         "connection_count": totals.connections,
-        "connections": digest.connections.top(top),
-        "clients": _clients(digest),
-        "frames": dict(digest.frames.most_common()),
-        "methods": dict(digest.methods.most_common()),
-        "messages": [_messages(digest, name, span_ns) for name in sorted(digest.sizes)],
-        "exchanges": _tallied(digest.exchanges, ("exchange",), top),
-        "routing_keys": _tallied(digest.routes, ("exchange", "routing_key"), top),
-        "queues": _tallied(digest.queues, ("queue",), top),
-        "errors": sorted(digest.errors.values(), key=lambda one: -one["count"])[:top],
-        "error_count": sum(one["count"] for one in digest.errors.values()),
+        "connections": [_connection(*one) for one in counted["connections"]],
+        "clients": _clients(counted["clients"]),
+        "frames": _ranked(counted["frames"]),
+        "methods": _ranked(counted["methods"]),
+        "messages": [_messages(counted, name, span_ns) for name in sorted(counted["sizes"])],
+        "outcomes": _outcomes(reading),
+        "replies": _replies(reading, top),
+        "exchanges": _tallied(_by_exchange(counted["routes"]), ("exchange",), top),
+        "routing_keys": _tallied(counted["routes"], ("exchange", "routing_key"), top),
+        "queues": _tallied(counted["queues"], ("queue",), top),
+        "errors": sorted(counted["errors"], key=lambda one: -one["count"])[:top],
+        "error_count": sum(one["count"] for one in counted["errors"]),
         "findings": _findings(reading, top),
         "finding_count": len(reading.findings),
     }
 
 
-def _clients(digest: Digest) -> list[dict[str, Any]]:
-    """Kinds of clients and how many connections each has, the most first."""
-    from .digest import CLIENT
+def _ranked(counts: dict[str, int]) -> dict[str, int]:
+    """Counts by name, the most first."""
+    return dict(sorted(counts.items(), key=lambda one: -one[1]))
 
+
+def _connection(volume: Any, peer: Any, session: Any) -> dict[str, Any]:
+    """What is known of one connection."""
+    from amqpsniff.session.records import connection_row
+
+    frames, channels, client_octets, server_octets = volume.facts()
+    row = connection_row(session, peer.dialect_name) if session is not None else {}
+    connection_id, client, server = peer.name()
+    named = {"connection_id": connection_id, "client": client, "server": server}
+    return {
+        **named,
+        **{name: row.get(name) for name in CONNECTION},
+        "channels": channels,
+        "frames": frames,
+        "client_octets": client_octets,
+        "server_octets": server_octets,
+        **{name: row.get(name) for name in ("closed_by", "close_code", "close_text")},
+    }
+
+
+def _clients(counts: dict[bytes, int]) -> list[dict[str, Any]]:
+    """Kinds of clients and how many connections each has, the most first."""
+    from collections import Counter
+
+    from amqpsniff.session.state import read_json
+
+    kinds: Counter[tuple[Any, ...]] = Counter()
+    for octets, number in counts.items():
+        properties = read_json(octets).get("client_properties")
+        told = properties if isinstance(properties, dict) else {}
+        kind = [told.get(name) for name in ("product", "version", "platform")]
+        kinds[tuple(one if isinstance(one, str) else None for one in kind)] += number
+    names = ("client_product", "client_version", "client_platform")
     return [
-        {
-            **{f"client_{name}": value for name, value in zip(CLIENT, kind, strict=True)},
-            "connections": count,
-        }
-        for kind, count in digest.clients.most_common()
+        {**dict(zip(names, kind, strict=True)), "connections": number}
+        for kind, number in kinds.most_common()
     ]
 
 
-def _messages(digest: Digest, method: str, span_ns: int | None) -> dict[str, Any]:
+def _messages(counted: dict[str, Any], method: str, span_ns: int | None) -> dict[str, Any]:
     """Number, rate and sizes of the messages of one method."""
-    sizes, rate = digest.sizes[method], digest.rates[method]
+    sizes = counted["sizes"][method]
+    _, octets, largest = sizes.facts()
+    messages, peak, second = counted["rates"][method].facts()
     p50, p95, p99 = sizes.quantiles(0.5, 0.95, 0.99)
-    peak_at = times.absolute(rate.peak_second * times.SECOND_NS) if rate.peak_second else None
     return {
         "method": method,
-        "count": rate.messages,
-        "per_second": round(rate.messages * 1e9 / span_ns, 3) if span_ns else None,
-        "peak_per_second": rate.peak,
-        "peak_at": peak_at,
-        "octets": sizes.octets,
+        "count": messages,
+        "per_second": round(messages * 1e9 / span_ns, 3) if span_ns else None,
+        "peak_per_second": peak,
+        "peak_at": times.absolute(second * times.SECOND_NS) if second else None,
+        "octets": octets,
         "size_p50": p50,
         "size_p95": p95,
         "size_p99": p99,
-        "size_max": sizes.largest if sizes.messages else None,
+        "size_max": largest,
     }
+
+
+def _outcomes(reading: Reading) -> list[dict[str, Any]]:
+    """What became of messages, and how long it took."""
+    return [
+        {"outcome": name, "count": number, **_times(spread)}
+        for name, (number, spread) in reading.capture.outcomes.items()
+    ]
+
+
+def _replies(reading: Reading, top: int) -> list[dict[str, Any]]:
+    """How long the replies of requests took, by the request's method, the most frequent first."""
+    rows = [
+        {"method": name, "count": spread.facts()[0], **_times(spread)}
+        for name, spread in reading.capture.replies.items()
+    ]
+    return sorted(rows, key=lambda one: -one["count"])[:top]
+
+
+def _times(spread: Any) -> dict[str, int | None]:
+    p50, p95, p99 = spread.quantiles(0.5, 0.95, 0.99)
+    return {"p50_ns": p50, "p95_ns": p95, "p99_ns": p99, "max_ns": spread.facts()[2]}
+
+
+def _by_exchange(routes: Any) -> Any:
+    """The counts of exchanges, over their routing keys."""
+    from amqpsniff.session.counts import Tally
+
+    tally = Tally()
+    for (exchange, _), counts in routes.counts.items():
+        tally.add(exchange, counts)
+    tally.forgotten = routes.forgotten
+    return tally
 
 
 def _tallied(tally: Any, names: tuple[str, ...], top: int) -> dict[str, Any]:

@@ -119,6 +119,16 @@ class Decoder:
             + self.handler.messages.body.used
         )
 
+    @property
+    def names(self):
+        """Connections and distinct texts since the last `take`."""
+        return len(self.handler.peers) + self.handler.frames.vocabularies.count()
+
+    @property
+    def other_methods(self):
+        """Codes of the methods that no dialect knows, by name."""
+        return self.handler.method_names
+
     def use_capture(self, name):
         """What comes next is of this capture."""
         self.handler.use_capture(name)

@@ -73,6 +73,10 @@ class Vocabularies:
         for name in self.NAMES:
             setattr(self, name, Vocabulary())
 
+    def count(self):
+        """Distinct texts in all."""
+        return sum(getattr(self, name).count for name in self.NAMES)
+
     def by_name(self):
         """Every vocabulary by the name of its columns."""
         return {name: getattr(self, name) for name in self.NAMES}

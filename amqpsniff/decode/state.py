@@ -10,6 +10,7 @@ a method that carries content was seen and its header is awaited; the header was
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode import plan
 from amqpsniff.decode.login import login_name
 
 if cython.compiled:
@@ -38,13 +39,14 @@ MOST_KEPT_OCTETS = 16_384
 class Connection:
     """One conversation as the decoder sees it; `began`: its first octets are in the capture.
 
-    `login` is the payload of connection.start-ok, secret and all: only `user` looks at it. `session` belongs to whoever
-    follows the connection's meaning; the decoder leaves it alone.
+    `login` is the payload of connection.start-ok, secret and all: only `user` looks at it.
+    `session` and `volume` belong to whoever follows or counts the connection.
     """
 
     def __init__(self, conversation):
         self.conversation = conversation
         self.session = None
+        self.volume = None
         self.login = None
         self.is_amqp = False
         self.began = conversation.syn_seen
@@ -60,6 +62,11 @@ class Connection:
     def user(self):
         """The name that logged in; None while it is not known."""
         return None if self.login is None else login_name(self.login)
+
+    @property
+    def dialect_name(self):
+        """The dialect; None while it is not known."""
+        return plan.DIALECT_NAMES[self.dialect]
 
     def name(self):
         """(id, client, server); without a known client the side with the higher port is it."""

@@ -4,7 +4,8 @@
 became of a request or a message, and makes the rows of `connections` and `channels`.
 """
 
+from amqpsniff.session.census import Census
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.tracker import Tracker
 
-__all__ = ["Limits", "Tracker"]
+__all__ = ["Census", "Limits", "Tracker"]

@@ -8,9 +8,11 @@ from amqpsniff.session import kinds
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import Request  # type: ignore[import-not-found]
 else:
     from amqpsniff.decode.rows import FrameRows
+    from amqpsniff.session.counts import Spread
     from amqpsniff.session.state import Request
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -29,6 +31,11 @@ class Pairing:
         self.closes = kinds.CLOSES
         self.replies = kinds.REPLIES
         self.count = len(kinds.NAMES)
+        self.spreads = None
+
+    def measure(self):
+        """Keep the times of replies from now on, as a `counts.Spread` for each request's method."""
+        self.spreads = {}
 
     def ask(self, session, lane, frames, row, method, side, subject):
         """A request that waits for its reply from now on."""
@@ -54,6 +61,12 @@ class Pairing:
         if place == len(lane.requests):
             return None
         del lane.requests[place]
+        asked: cython.longlong = request.ts_ns
+        if self.spreads is not None and asked != _NULL and frames.ts_ns.values[row] != _NULL:
+            spread: Spread = self.spreads.get(request.method)
+            if spread is None:
+                spread = self.spreads[request.method] = Spread()
+            spread.add(frames.ts_ns.values[row] - asked)
         rows: FrameRows = request.rows
         rows.pending -= 1
         if rows.wanted and not rows.given:

@@ -4,6 +4,7 @@ from amqpsniff.session.state cimport Channel, Entry
 cdef class Settler:
     cdef public object limits, watcher
     cdef public dict hits
+    cdef public list spreads, ended
     cdef public long long most, outstanding
     cpdef int hit(self, str name) except? -1
     cdef int publish(self, Channel channel, Entry entry) except? -1

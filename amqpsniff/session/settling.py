@@ -14,12 +14,14 @@ from amqpsniff.session import state
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import MessageRows  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Entry,
     )
 else:
     from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.session.counts import Spread
     from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -36,7 +38,8 @@ class Settler:
     """Outcomes of the entries of any number of channels.
 
     `hits` counts, by name of the limit, what was not remembered because of one. `watcher`, when
-    there is one, is told of what rules want to know.
+    there is one, is told of what rules want to know. `ended` counts messages by outcome, `spreads`
+    their times, once `measure` was called.
     """
 
     def __init__(self, limits):
@@ -45,11 +48,17 @@ class Settler:
         self.outstanding = 0
         self.hits = {}
         self.watcher = None
+        self.spreads = None
+        self.ended = [0] * len(state.OUTCOMES)
 
     def hit(self, name):
         """A limit was reached."""
         self.hits[name] = self.hits.get(name, 0) + 1
         return 0
+
+    def measure(self):
+        """Keep the times of outcomes from now on, as a `counts.Spread` each."""
+        self.spreads = [Spread() for _ in state.OUTCOMES]
 
     # entries begin
 
@@ -108,6 +117,10 @@ class Settler:
         entry.outcome = outcome
         entry.outcome_number = number
         entry.outcome_ns = ts_ns
+        self.ended[outcome] += 1
+        if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
+            spread: Spread = self.spreads[outcome]
+            spread.add(ts_ns - entry.ts_ns)
         if entry.rows is not None:
             self._write(entry)
             self._shut(entry)
@@ -138,6 +151,8 @@ class Settler:
         entry.ended = True
         entry.outcome = outcome
         entry.outcome_number = -1
+        if outcome >= 0:
+            self.ended[outcome] += 1
         if entry.rows is not None:
             if outcome >= 0:
                 self._write(entry)

@@ -228,6 +228,7 @@ class Tracker(Attacher):
         if consumer is not None:
             consumer.delivered += 1
         if consumer is not None and consumer.no_ack:
+            self.settler.ended[_AUTOMATIC] += 1
             entry.outcome = _AUTOMATIC
             entry.outcome_number = entry.packet_number
             entry.outcome_ns = entry.ts_ns
@@ -370,7 +371,7 @@ class Tracker(Attacher):
         slow_methods.end_connection(self, session)
         self.lanes -= len(session.lanes)
         if self.wants_connections:
-            self.connections.append(connection_row(session, plan.DIALECT_NAMES[peer.dialect]))
+            self.connections.append(connection_row(session, peer.dialect_name))
         peer.session = None
         return 0
 

@@ -29,6 +29,8 @@ def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
         (_connections_title(result), _connections(result)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
+        ("outcomes", _timed(result["outcomes"], "outcome", "messages")),
+        ("replies", _timed(result["replies"], "method", "requests")),
         (_named_title("exchanges", result), _names(result, "exchanges")),
         (_named_title("routing keys", result), _names(result, "routing_keys")),
         (_named_title("queues", result), _names(result, "queues")),
@@ -172,6 +174,19 @@ def _messages(result: dict[str, Any]) -> Grid:
             count(one["peak_per_second"]),
             octets(one["octets"]),
             *(octets(size) if size is not None else UNKNOWN for size in sizes),
+        )
+    return table
+
+
+def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
+    """How long things took, by name."""
+    table = Grid(f"{name}|>{what}|>p50|>p95|>p99|>longest")
+    for one in rows:
+        times = (one[f"{at}_ns"] for at in ("p50", "p95", "p99", "max"))
+        table.add(
+            one[name],
+            count(one["count"]),
+            *(duration(time) if time is not None else NONE for time in times),
         )
     return table
 

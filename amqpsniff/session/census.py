@@ -1,0 +1,322 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""What is in a capture, counted row by row as it is decoded: no row is given out for it.
+
+A `Census` counts the rows of its scope: frames by type and method, messages by method, size and
+second, by exchange and routing key, connections by volume, and errors by what they say. What can
+be many is bounded, and says so when something was forgotten.
+"""
+
+from heapq import heappush, heappushpop
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode.rows import STATUS_NAMES
+from amqpsniff.session import kinds
+from amqpsniff.session.counts import MOST_NAMES, Tally
+from amqpsniff.session.state import read_json
+from amqpsniff.spec import FRAME_TYPES
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
+        FrameRows,
+        MessageRows,
+    )
+    from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.counts import (  # type: ignore[import-not-found]
+        Flow,
+        Rate,
+        Spread,
+        Volume,
+    )
+else:
+    from amqpsniff.decode.rows import FrameRows, MessageRows
+    from amqpsniff.decode.state import Connection
+    from amqpsniff.session.counts import Flow, Rate, Spread, Volume
+
+MOST_ERRORS = 1_000
+"""Distinct errors kept; reply texts often name what differs each time."""
+
+FRAME_OVERHEAD_OCTETS = 8
+FIRST_ERROR_CODE = 300
+
+_NULL = cython.declare(cython.longlong, NULL)
+_OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_OCTETS)
+_FIRST_ERROR = cython.declare(cython.int, FIRST_ERROR_CODE)
+_PROTOCOL_HEADER = cython.declare(cython.int, 256)
+_WAYS = {"basic.publish": 0, "stream.publish": 0}
+_WAYS |= {"basic.deliver": 1, "basic.get-ok": 1, "stream.deliver": 1}
+_ways = bytes(_WAYS.get(name, 2) for name in kinds.NAMES)
+_REFUSALS = frozenset(("basic.nack", "channel.alert"))
+_refusals = bytes(name in _REFUSALS for name in kinds.NAMES)
+_BLOCKED = kinds.NAMES.index("connection.blocked")
+_OPEN = kinds.NAMES.index("channel.open")
+
+
+@cython.cclass
+class Census:
+    """Counts rows.
+
+    Args:
+        connections: How many connections to keep, those with the most octets.
+        channel: Count only this channel; None for all.
+        wanted: Called with (connection id, client, server), says whether to count a connection;
+            None for all.
+        span: Called with nothing when the first row comes, gives the first nanosecond that counts
+            and the first that does not any more, None for no bound.
+    """
+
+    most: cython.int
+    channel: cython.int
+    wanted: object
+    span: object
+    from_ns: object
+    to_ns: object
+    bounded: cython.bint
+    begun: cython.bint
+    types: list
+    by_method: list
+    others: dict
+    statuses: list
+    sizes: list
+    rates: list
+    routes: object
+    queues: object
+    errors: dict
+    clients: dict
+    kept: list
+    ended: cython.longlong
+
+    def __init__(self, connections=10, channel=None, wanted=None, span=None):
+        self.most = connections
+        self.channel = -1 if channel is None else channel
+        self.wanted = wanted
+        self.span = span
+        self.from_ns = self.to_ns = None
+        self.bounded = self.begun = False
+        count = len(kinds.NAMES)
+        self.types = [0] * 257
+        self.by_method = [0] * count
+        self.others = {}
+        self.statuses = [0] * len(STATUS_NAMES)
+        self.sizes = [None] * count
+        self.rates = [None] * count
+        self.routes = Tally()
+        self.queues = Tally()
+        self.errors = {}
+        self.clients = {}
+        self.kept = []
+        self.ended = 0
+
+    def look(
+        self,
+        frames: FrameRows,
+        first_frame: cython.longlong,
+        messages: MessageRows,
+        first_message: cython.longlong,
+        peers: list,
+        captures: list,
+        method_names: dict,
+    ):
+        """Count the rows from these on; see `Decoder.look` for the rest."""
+        row: cython.longlong
+        code: cython.int = -1
+        peer: Connection = None
+        volume: Volume = None
+        counts: cython.bint = False
+        if not self.begun and (frames.rows or messages.rows):
+            self.begun = True
+            self.from_ns, self.to_ns = self.span() if self.span is not None else (None, None)
+            self.bounded = self.from_ns is not None or self.to_ns is not None
+        for row in range(first_frame, frames.rows):
+            if frames.connection.values[row] != code:
+                code = frames.connection.values[row]
+                peer = peers[code]
+                volume = self._volume(peer)
+                counts = self.wanted is None or self.wanted(*peer.name())
+            if counts and self._in_scope(frames.channel.values[row], frames.ts_ns.values[row]):
+                self._frame(frames, row, volume, peer, captures, method_names)
+        self._messages(messages, first_message, peers)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _in_scope(self, channel: cython.int, ts_ns: cython.longlong) -> cython.bint:
+        if self.channel >= 0 and channel != self.channel:
+            return False
+        if not self.bounded:
+            return True
+        if ts_ns == _NULL:
+            return False
+        after = self.from_ns is None or ts_ns >= self.from_ns
+        return after and (self.to_ns is None or ts_ns < self.to_ns)
+
+    @cython.cfunc
+    def _volume(self, peer: Connection) -> Volume:
+        if peer.volume is None:
+            peer.volume = Volume()
+        return peer.volume
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _frame(
+        self,
+        frames: FrameRows,
+        row: cython.longlong,
+        volume: Volume,
+        peer: Connection,
+        captures: list,
+        method_names: dict,
+    ) -> cython.int:
+        kind: cython.int = frames.frame_type.values[row]
+        method: cython.int = frames.method.values[row]
+        octets: cython.longlong = frames.size.values[row]
+        if kind != _PROTOCOL_HEADER:
+            octets += _OVERHEAD
+        self.types[kind] += 1
+        volume.frames += 1
+        if frames.sender.values[row] == 1:
+            volume.server_octets += octets
+        else:
+            volume.client_octets += octets
+        if method < 0:
+            return 0
+        if method >= len(self.by_method):
+            for name, number in method_names.items():
+                if number == method:
+                    self.others[name] = self.others.get(name, 0) + 1
+            return 0
+        self.by_method[method] += 1
+        if method == _OPEN:
+            volume.channels += 1
+        if (
+            frames.reply_code.values[row] >= _FIRST_ERROR
+            or method == _BLOCKED
+            or (_refusals[method] and frames.sender.values[row] == 1)
+        ):
+            self._error(frames, row, method, peer, captures)
+        return 0
+
+    def _error(self, frames: FrameRows, row, method: cython.int, peer: Connection, captures):
+        """Count an error of one method, sender, code and text."""
+        sender = (None, "client", "server")[frames.sender.values[row] + 1]
+        code = frames.reply_code.values[row]
+        if method == _BLOCKED:
+            text = read_json(frames.arguments.octets_of(row)).get("reason")
+        else:
+            octets = frames.reply_text.octets_of(row)
+            text = None if octets is None else octets.decode(errors="replace")
+        key = (kinds.NAMES[method], sender, code if code >= 0 else None, text)
+        if key not in self.errors and len(self.errors) >= MOST_ERRORS:
+            key = (*key[:2], None, None)
+        error = self.errors.get(key)
+        if error is None:
+            names = ("method", "sender", "reply_code", "reply_text")
+            error = self.errors[key] = dict(zip(names, key, strict=True))
+            capture = frames.capture.values[row]
+            error["capture"] = captures[capture] if 0 <= capture < len(captures) else None
+            error["packet_number"] = frames.packet_number.values[row]
+            error["connection_id"] = peer.name()[0]
+            error["count"] = 0
+        error["count"] += 1
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _messages(self, messages: MessageRows, first: cython.longlong, peers: list) -> cython.int:
+        row: cython.longlong
+        method: cython.int
+        way: cython.int
+        size: cython.longlong
+        key: cython.longlong
+        last: cython.longlong = -1
+        known: Flow = None
+        spread: Spread
+        rate: Rate
+        flows: dict = {}
+        by_queue: dict = {}
+        for row in range(first, messages.rows):
+            if self.wanted is not None:
+                peer: Connection = peers[messages.connection.values[row]]
+                if not self.wanted(*peer.name()):
+                    continue
+            if not self._in_scope(messages.channel.values[row], messages.ts_ns.values[row]):
+                continue
+            method = messages.method.values[row]
+            self.statuses[messages.status.values[row]] += 1
+            size = messages.body_size.values[row]
+            spread = self.sizes[method]
+            if spread is None:
+                spread = self.sizes[method] = Spread()
+                self.rates[method] = Rate()
+            rate = self.rates[method]
+            spread.add(size)
+            rate.add(messages.ts_ns.values[row])
+            way = _ways[method]
+            if way == 2:
+                continue
+            key = (cython.cast(cython.longlong, messages.exchange.values[row] + 1) << 32) | (
+                messages.routing_key.values[row] + 1
+            )
+            if key != last:
+                last = key
+                known = flows.get(key)
+                if known is None:
+                    known = flows[key] = Flow()
+            known.add(way, size)
+            if messages.queue.values[row] >= 0:
+                queue: Flow = by_queue.get(messages.queue.values[row])
+                if queue is None:
+                    queue = by_queue[messages.queue.values[row]] = Flow()
+                queue.add(way, size)
+        words = messages.vocabularies
+        for key, known in flows.items():
+            exchange = words.exchange.text((key >> 32) - 1)
+            self.routes.add(
+                (exchange, words.routing_key.text((key & 0xFFFFFFFF) - 1)), known.facts()
+            )
+        for code, known in by_queue.items():
+            self.queues.add(words.queue.text(code), known.facts())
+        return 0
+
+    def end(self, peer: Connection, session):
+        """A connection is over, before the tracker forgets its session."""
+        volume: Volume = peer.volume
+        if volume is None or volume.frames == 0:
+            return
+        self.ended += 1
+        octets = session.facts.get("connection.start-ok") if session is not None else None
+        if octets is not None:
+            if octets not in self.clients and len(self.clients) >= MOST_NAMES:
+                octets = b""
+            self.clients[octets] = self.clients.get(octets, 0) + 1
+        place = (volume.client_octets + volume.server_octets, -self.ended)
+        entry = (place, volume, peer, session)
+        if len(self.kept) < self.most:
+            heappush(self.kept, entry)
+        elif place > self.kept[0][0]:
+            heappushpop(self.kept, entry)
+
+    def facts(self):
+        """Everything that was counted, as a dict of plain values and of the classes above.
+
+        `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
+        `routes` and `queues` as `Tally`, `errors` as dicts, `clients` by the JSON of start-ok's
+        arguments, `connections` as (`Volume`, decoder's connection, session), the largest first.
+        """
+        types = {row.code: row.name for row in FRAME_TYPES}
+        names = [types.get(code, f"type-{code}") for code in range(256)] + ["protocol-header"]
+        by_name: dict = {}
+        for name, count in zip(kinds.NAMES, self.by_method, strict=True):
+            by_name[name] = by_name.get(name, 0) + count
+        methods = by_name | self.others
+        return {
+            "frames": {name: n for name, n in zip(names, self.types, strict=True) if n},
+            "methods": {name: n for name, n in methods.items() if n},
+            "statuses": {name: n for name, n in zip(STATUS_NAMES, self.statuses, strict=True) if n},
+            "sizes": {n: s for n, s in zip(kinds.NAMES, self.sizes, strict=True) if s is not None},
+            "rates": {n: r for n, r in zip(kinds.NAMES, self.rates, strict=True) if r is not None},
+            "routes": self.routes,
+            "queues": self.queues,
+            "errors": list(self.errors.values()),
+            "clients": self.clients,
+            "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],
+        }

@@ -1,0 +1,19 @@
+cdef class Spread:
+    cdef dict counts
+    cdef long long total, number, largest, last, run
+    cpdef int add(self, long long value) except? -1
+    cdef int _flush(self) except? -1
+
+cdef class Rate:
+    cdef long long messages, peak, last, run
+    cdef object peak_second
+    cdef dict seconds
+    cpdef int add(self, long long ts_ns) except? -1
+    cdef int _flush(self) except? -1
+
+cdef class Volume:
+    cdef public long long frames, channels, client_octets, server_octets
+
+cdef class Flow:
+    cdef public long long published, published_octets, delivered, delivered_octets
+    cdef int add(self, int way, long long size) except? -1

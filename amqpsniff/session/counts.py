@@ -1,0 +1,182 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Counts in bounded memory: names by messages and octets, numbers by quantiles, peaks of rates."""
+
+from bisect import bisect_left
+from itertools import accumulate
+
+import cython
+
+from amqpsniff.columns import NULL
+
+MOST_NAMES = 20_000
+"""Names counted exactly. A client that makes a routing key per order has millions, and few that
+matter; when there are more, the rarer half is forgotten, so that frequent ones stay exact."""
+
+EXACT_SIZES = 4096
+"""Sizes below are counted as they are; larger ones are rounded down to 12 bits, an error of at most
+0.03 %."""
+
+RECENT_SECONDS = 600
+"""Seconds in which messages may still be counted: rows come in the order in which messages end."""
+
+SECOND_NS = 1_000_000_000
+
+_NULL = cython.declare(cython.longlong, NULL)
+_SECOND = cython.declare(cython.longlong, SECOND_NS)
+_EXACT = cython.declare(cython.longlong, EXACT_SIZES)
+
+
+class Spread:
+    """Numbers, enough of them for quantiles: sizes, or times in ns."""
+
+    def __init__(self):
+        self.counts = {}
+        self.total = self.number = self.run = 0
+        self.largest = self.last = -1
+
+    def add(self, value):
+        """Count a number; negative ones are not known and not counted."""
+        if value < 0:
+            return 0
+        self.number += 1
+        self.total += value
+        if value > self.largest:
+            self.largest = value
+        bits: cython.int = 0
+        while (value >> bits) >= _EXACT:
+            bits += 1
+        value = (value >> bits) << bits
+        if value == self.last:
+            self.run += 1
+            return 0
+        self._flush()
+        self.last = value
+        self.run = 1
+        return 0
+
+    def _flush(self):
+        if self.run:
+            self.counts[self.last] = self.counts.get(self.last, 0) + self.run
+            self.run = 0
+        return 0
+
+    def facts(self):
+        """(how many, their sum, the largest or None)."""
+        return self.number, self.total, self.largest if self.number else None
+
+    def quantiles(self, *fractions):
+        """The number that this fraction does not exceed; None without any."""
+        self._flush()
+        ranked = sorted(self.counts)
+        upto = list(accumulate(self.counts[value] for value in ranked))
+        return [
+            ranked[bisect_left(upto, fraction * self.number)] if ranked else None
+            for fraction in fractions
+        ]
+
+
+class Rate:
+    """How many messages in all, and in the second with the most."""
+
+    def __init__(self):
+        self.messages = self.peak = self.run = 0
+        self.peak_second = None
+        self.seconds = {}
+        self.last = -1
+
+    def add(self, ts_ns):
+        """Count a message at a time."""
+        self.messages += 1
+        if ts_ns == _NULL:
+            return 0
+        second: cython.longlong = ts_ns // _SECOND
+        if second != self.last:
+            self._flush()
+            self.last = second
+        self.run += 1
+        return 0
+
+    def _flush(self):
+        if self.run == 0:
+            return 0
+        total = self.seconds.get(self.last, 0) + self.run
+        self.seconds[self.last] = total
+        self.run = 0
+        if total > self.peak:
+            self.peak, self.peak_second = total, self.last
+        if len(self.seconds) > 2 * RECENT_SECONDS:
+            for second in sorted(self.seconds)[:-RECENT_SECONDS]:
+                del self.seconds[second]
+        return 0
+
+    @property
+    def remembered(self):
+        """Seconds in which messages may still be counted."""
+        return len(self.seconds)
+
+    def facts(self):
+        """(messages, most in a second, that second since the epoch or None)."""
+        self._flush()
+        return self.messages, self.peak, self.peak_second
+
+
+class Tally:
+    """Messages and octets by name, both ways; `forgotten` says that rare names are missing.
+
+    Counts are [published, octets of them, delivered, octets of them].
+    """
+
+    def __init__(self):
+        self.counts = {}
+        self.forgotten = False
+
+    def add(self, name, counts):
+        """Add to the counts of a name."""
+        known = self.counts.get(name)
+        if known is None:
+            if len(self.counts) >= 2 * MOST_NAMES:
+                self.counts = dict(self.top(MOST_NAMES))
+                self.forgotten = True
+            self.counts[name] = list(counts)
+        else:
+            for place, count in enumerate(counts):
+                known[place] += count
+
+    def top(self, most):
+        """The most frequent names and their counts."""
+        ranked = sorted(self.counts.items(), key=lambda item: -(item[1][0] + item[1][2]))
+        return ranked[:most]
+
+
+class Volume:
+    """What was counted of one connection."""
+
+    def __init__(self):
+        self.frames = self.channels = self.client_octets = self.server_octets = 0
+
+    def facts(self):
+        """(frames, channels opened, octets of the client, octets of the server)."""
+        return self.frames, self.channels, self.client_octets, self.server_octets
+
+
+class Flow:
+    """Messages and octets that went each way."""
+
+    def __init__(self):
+        self.published = self.published_octets = self.delivered = self.delivered_octets = 0
+
+    def add(self, way, size):
+        """Count a message that was published (0) or delivered (1)."""
+        if size < 0:
+            size = 0
+        if way == 0:
+            self.published += 1
+            self.published_octets += size
+        else:
+            self.delivered += 1
+            self.delivered_octets += size
+        return 0
+
+    def facts(self):
+        """The counts as `Tally` has them."""
+        return (self.published, self.published_octets, self.delivered, self.delivered_octets)
