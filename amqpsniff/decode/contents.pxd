@@ -10,7 +10,7 @@ cdef class ContentAssembler:
     cdef public MessageWriter writer
     cdef public PropertyDecoder properties
     cdef public object report, new_hash
-    cdef public bint keep_bodies
+    cdef public bint keep_bodies, unread
     cdef public long long held, opened
     cdef public list losses
     cdef Content _find(self, Half half, int channel)

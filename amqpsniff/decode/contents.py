@@ -67,7 +67,8 @@ class ContentAssembler:
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
 
-    `losses` are places where frames may be missing: (row of the next frame, connection, direction).
+    `unread`: nobody looks at messages, their rows need not be made. `losses` are places where
+    frames may be missing: (row of the next frame, connection, direction).
     """
 
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
@@ -79,6 +80,7 @@ class ContentAssembler:
         self.keep_bodies = keep_bodies
         self.held = 0
         self.opened = 0
+        self.unread = False
         self.losses = []
 
     def _find(self, half, channel):
@@ -339,8 +341,10 @@ class ContentAssembler:
         return 0
 
     def _end(self, half, content, status):
-        """A content is over: write its row, if messages are wanted."""
+        """A content is over: write its row, unless nobody looks at it."""
         content.state = _AWAIT_METHOD
+        if self.unread:
+            return 0
         if content.body_size == 0 and status == _COMPLETE:
             if self.new_hash is not None:
                 content.hash = self.new_hash()

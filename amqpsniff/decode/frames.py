@@ -89,6 +89,7 @@ class FrameHandler:
         self.contents = ContentAssembler(
             self.frames, self.messages, reading, report, new_hash, keep_bodies
         )
+        self.contents.unread = frozenset(tables) == {"frames"}
         self.report = report
         self.ports = AMQP_PORTS | frozenset(ports or ())
         self.content = bytes(plan.content)

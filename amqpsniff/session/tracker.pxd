@@ -9,7 +9,7 @@ cdef class Tracker(Attacher):
     cdef public list channels, connections, captures
     cdef public int farewell
     cdef public list channel_handlers, connection_handlers
-    cdef public bint wants_connections, wants_channels
+    cdef public bint only_replies, wants_connections, wants_channels
     cdef public long long sessions, lanes
     cdef const unsigned char[::1] kinds, classes, senders, content
     cdef const unsigned char[::1] synchronous, partings, discarded

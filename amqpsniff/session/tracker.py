@@ -47,7 +47,6 @@ _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _GET_OK = cython.declare(cython.int, kinds.GET_OK)
 _RETURN = cython.declare(cython.int, kinds.RETURN)
 _ACK = cython.declare(cython.int, kinds.ACK)
-_NACK = cython.declare(cython.int, kinds.NACK)
 _REJECT = cython.declare(cython.int, kinds.REJECT)
 _MANDATORY = cython.declare(cython.int, plan.MANDATORY)
 _IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
@@ -69,12 +68,13 @@ class Tracker(Attacher):
 
     Args:
         limits: Other bounds than the usual ones.
-        tables: Names of the tables whose rows are wanted, of `connections` and `channels`.
+        tables: Names of the tables whose rows are wanted; of frames alone only replies are found.
         log: Collects what the rules find; None asks no rules.
     """
 
-    def __init__(self, limits=None, tables=("connections", "channels"), log=None):
+    def __init__(self, limits=None, tables=(), log=None):
         Attacher.__init__(self, limits or Limits(), log)
+        self.only_replies = frozenset(tables) == {"frames"}
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
         self.pairing = Pairing(self.limits, self.settler)
@@ -155,7 +155,10 @@ class Tracker(Attacher):
                 self._other(session, lane, frames, row, method, side)
             elif session.over:
                 pass
-            elif kind == _ACK or kind == _NACK or kind == _REJECT:
+            elif self.only_replies:
+                if kind == _GET_OK:
+                    self.pairing.reply(lane, frames, row, method, side)
+            elif kind >= _ACK:  # or a nack, or a reject
                 self._answer(session, lane, frames, row, kind, side)
             else:
                 opened = self._content(session, lane, frames, row, kind)
@@ -163,14 +166,13 @@ class Tracker(Attacher):
             right: cython.bint = self.senders[method] & (1 << side) != 0
             occasion = "wrong-channel" if right else "wrong-direction"
             self.misplaced(frames, row, peers, occasion)
-        if self.content[method]:
+        if self.content[method] and not self.only_replies:
             self.open(opened)
         return 0
 
     def _capture(self, frames, row):
         """Name of the capture of a row."""
-        code: cython.int = frames.capture.values[row]
-        return self.captures[code] if 0 <= code < len(self.captures) else None
+        return self.captures[frames.capture.values[row]]
 
     def _begin(self, peer, capture):
         peer.session = Session(peer, capture, self.sessions)
@@ -270,21 +272,19 @@ class Tracker(Attacher):
         """An ack, nack or reject of either side."""
         channel: Channel = lane.channel
         outcome: cython.int
-        flags: cython.int = frames.flags.values[row]
         if channel is None:
             channel = self._unopened(session, lane, frames, row)
+        flags: cython.int = frames.flags.values[row]
         tag: cython.longlong = frames.delivery_tag.values[row]
-        if tag < 0:
-            return 0
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
+        if tag < 0 or (side == 0 and channel.deaf):
+            return 0
         if side == 1:
             if kind != _REJECT:
                 outcome = _CONFIRMED if kind == _ACK else _REJECTED
                 self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)
-            return 0
-        if channel.deaf:
             return 0
         outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
         if kind == _ACK:
