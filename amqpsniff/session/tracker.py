@@ -271,7 +271,7 @@ class Tracker(Attacher):
     def _answer(self, session, lane, frames, row, kind, side):
         """An ack, nack or reject of either side."""
         channel: Channel = lane.channel
-        outcome: cython.int
+        outcome: cython.int = _ACKED
         if channel is None:
             channel = self._unopened(session, lane, frames, row)
         flags: cython.int = frames.flags.values[row]
@@ -286,9 +286,8 @@ class Tracker(Attacher):
                 outcome = _CONFIRMED if kind == _ACK else _REJECTED
                 self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)
             return 0
-        outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
-        if kind == _ACK:
-            outcome = _ACKED
+        if kind != _ACK:
+            outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
         self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
         return 0
 
