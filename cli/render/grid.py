@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
@@ -21,7 +22,8 @@ class Grid:
 
     Args:
         columns: Headings with `|` between them. Marks before a heading: `>` aligns right, `*` may
-            be cut, `?` may be left out on a narrow terminal, `~` is continued on further lines.
+            be cut, `?` may be left out on a narrow terminal (`??` sooner, and so on), `~` is
+            continued on further lines.
     """
 
     def __init__(self, columns: str) -> None:
@@ -38,25 +40,41 @@ class Grid:
         """How many rows there are."""
         return len(self._rows)
 
+    def fields(self) -> Iterator[list[tuple[str, Text]]]:
+        """Each row as headings and what stands under them."""
+        for row in self._rows:
+            yield list(zip(self._headings, row, strict=True))
+
     def add(self, *cells_: Any) -> None:
         """Add a row of texts; what is no rich `Text` is made one, and must be harmless."""
         self._rows.append(tuple(c if isinstance(c, Text) else Text(str(c)) for c in cells_))
 
-    def build(self, width: int) -> Table:
-        """The table, at most this wide if cutting and leaving out can make it so."""
-        widths = [
-            max(cells(heading), *(cells(row[at].plain) for row in self._rows))
+    def fits(self, width: int) -> bool:
+        """Whether all columns are this wide or less with enough of each to read."""
+        widths = self._widths()
+        return self._comfort(widths, list(range(len(widths)))) <= width
+
+    def _widths(self) -> list[int]:
+        return [
+            max([cells(heading), *(cells(row[at].plain) for row in self._rows)])
             for at, heading in enumerate(self._headings)
         ]
+
+    def _comfort(self, widths: list[int], shown: list[int]) -> int:
+        """Columns of a terminal that these columns want."""
+        wanted = [
+            min(widths[at], COMFORT_CELLS) if set("*~") & set(self._marks[at]) else widths[at]
+            for at in shown
+        ]
+        return sum(wanted) + GAP * (len(shown) - 1)
+
+    def build(self, width: int) -> Table:
+        """The table, at most this wide if cutting and leaving out can make it so."""
+        widths = self._widths()
         shown = list(range(len(widths)))
-        for at in [at for at in shown if "?" in self._marks[at]]:
-            wanted = [
-                min(widths[one], COMFORT_CELLS)
-                if set("*~") & set(self._marks[one])
-                else widths[one]
-                for one in shown
-            ]
-            if sum(wanted) + GAP * (len(shown) - 1) > width:
+        optional = [at for at in shown if "?" in self._marks[at]]
+        for at in sorted(optional, key=lambda at: -self._marks[at].count("?")):
+            if self._comfort(widths, shown) > width:
                 shown.remove(at)
         self._cut(widths, shown, width)
         table = Table(box=None, pad_edge=False, header_style="key", padding=(0, GAP, 0, 0))

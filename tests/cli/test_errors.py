@@ -45,6 +45,13 @@ USAGE = {
     "a dialect without the method": "spec confirm --dialect 0-8",
     "a directory as file": f"export {CAPTURE} -t frames -o . --format csv",
     "a directory that is not empty": f"bodies {CAPTURE} -o .",
+    "a format of connections that is not there": f"connections {CAPTURE} --format parquet",
+    "a channel of connections": f"connections {CAPTURE} --channel 1",
+    "no statement": f"sql {CAPTURE}",
+    "a statement that is none": f"sql {CAPTURE} SELECT\t1+",
+    "a statement of a table that is not there": f"sql {CAPTURE} SELECT\t*\tFROM\tmethods",
+    "a statement that gives no rows": f"sql {CAPTURE} CREATE\tTABLE\tt(a\tint)",
+    "text in a file": f"sql {CAPTURE} SELECT\t1 --format text -o x.txt",
 }
 
 
@@ -78,6 +85,7 @@ def test_errors_say_what_to_do() -> None:
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("spec", "explain")])
 def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
     more = {"export": ["-t", "frames"], "bodies": ["-o", str(tmp_path / "new")]}.get(command, [])
+    more = ["SELECT 1 FROM frames"] if command == "sql" else more
     for name in ("README.md", "nowhere.pcap"):
         result = run(command, name, *more)
         assert result.code == 3

@@ -24,6 +24,12 @@ PIPED = {
     "messages": "messages aiopika_rpc.pcap --limit 30",
     "messages-body": "messages kombu.pcap.gz --limit 3 --body --verbose",
     "messages-returned": "messages aiopika_rpc.pcap --where method='basic.return' --limit 2",
+    "connections": "connections pika_mix.pcap",
+    "connections-several": "connections midstream.pcap zerowindow.pcap blocked.pcap",
+    "connections-verbose": "connections blocked.pcap --verbose",
+    "channels": "channels pika_mix.pcap",
+    "channels-verbose": "channels pika_mix.pcap --verbose --where close_code=404",
+    "sql": "sql pika_mix.pcap SELECT\tmethod,headers\tFROM\tmessages\tLIMIT\t3",
     "summary": "summary pika_mix.pcap",
     "summary-lost": "summary lost.pcap",
     "summary-several": "summary node.pcap kombu.pcap.gz --top 3",
@@ -46,6 +52,11 @@ ON_TERMINALS = {
     "inspect-cut": "inspect snapped.pcap --limit 40",
     "inspect-absolute": "inspect blocked.pcap --limit 20 --time absolute",
     "messages": "messages pika_mix.pcap --limit 5 --body",
+    "connections": "connections pika_mix.pcap",
+    "channels": "channels pika_mix.pcap",
+    "channels-midstream": "channels midstream.pcap",
+    "sql": "sql pika_mix.pcap SELECT\tclient,method,headers\tFROM\tmessages\tLIMIT\t4",
+    "sql-wide": "sql bunny.pcapng SELECT\t*\tFROM\tchannels",
     "summary": "summary pika_mix.pcap",
     "summary-midstream": "summary midstream.pcap",
     "diagnose": "diagnose snapped.pcap lost.pcap midstream.pcap",
@@ -55,9 +66,14 @@ ON_TERMINALS = {
 }
 
 
+def words(text: str) -> list[str]:
+    """The words of a command; tabs are blanks inside a word."""
+    return [word.replace("\t", " ") for word in text.split(" ")]
+
+
 @pytest.mark.parametrize("name", PIPED)
 def test_in_a_pipe(name: str) -> None:
-    result = run(*PIPED[name].split())
+    result = run(*words(PIPED[name]))
     assert result.code == 0
     check(name, result.out)
     assert "\x1b" not in result.out
@@ -66,7 +82,7 @@ def test_in_a_pipe(name: str) -> None:
 @pytest.mark.parametrize("columns", [80, 160])
 @pytest.mark.parametrize("name", ON_TERMINALS)
 def test_on_a_terminal(name: str, columns: int) -> None:
-    result = on_terminal(*ON_TERMINALS[name].split(), columns=columns)
+    result = on_terminal(*words(ON_TERMINALS[name]), columns=columns)
     assert result.code == 0
     check(f"{name}-{columns}", result.out)
     assert max(map(len, result.out.splitlines())) <= columns
