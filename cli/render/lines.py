@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from .outcomes import outcome_parts, reply_parts
 from .shorthand import Part, argument_parts, joined, message_parts
 from .text import harmless, octets
 
@@ -59,19 +60,34 @@ class Lines:
             return self._line(entry, parts)
         arguments = json.loads(entry.arguments) if entry.arguments and not entry.message else {}
         parts = [Part(_style(entry.method, arguments), entry.method)]
+        last: Iterable[Part] = ()
         if entry.message is not None and not bare:
             parts += message_parts(entry.message)
+            last = outcome_parts(entry.message, early=entry.early)
         else:
             parts += argument_parts(entry.method, arguments)
+            if not bare:
+                last = reply_parts(entry, arguments)
             if entry.waiting and not bare:
                 parts.append(Part("warning", "unfinished"))
-        return self._line(entry, parts)
+        return self._line(entry, parts, last=last)
 
-    def message(self, row: Any, parts: Iterable[Part], more: Iterable[Part]) -> str:
-        """The line of a message, with what is said of it; `row` has the columns of an entry."""
-        return self._line(row, [Part(_style(row.method, {}), row.method), *parts], more)
+    def message(
+        self, row: Any, parts: Iterable[Part], last: Iterable[Part], more: Iterable[Part]
+    ) -> str:
+        """The line of a message, with what is said of it; `row` has the columns of an entry.
 
-    def _line(self, entry: Any, parts: list[Part], more: Iterable[Part] = ()) -> str:
+        `last` has its place before `more`, which is there as far as there is room.
+        """
+        return self._line(row, [Part(_style(row.method, {}), row.method), *parts], more, last)
+
+    def _line(
+        self,
+        entry: Any,
+        parts: list[Part],
+        more: Iterable[Part] = (),
+        last: Iterable[Part] = (),
+    ) -> str:
         """The beginning that all lines share, and the parts cut to what is left of the width."""
         time = self._clock.show(entry.ts_ns).rjust(self._time_width)
         packet = self._packet(entry).rjust(5)
@@ -82,7 +98,7 @@ class Lines:
         if self._width is not None:
             used = len(time) + len(packet) + len(client) + len(channel) + SPACING
             room = max(self._width - used, 0)
-        what = joined(parts, paint, room, more)
+        what = joined(parts, paint, room, more, last)
         if not paint.colour:
             return f"{time} {packet} {client} {arrow}{channel} {what}"
         return (

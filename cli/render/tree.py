@@ -8,6 +8,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from .outcomes import links, outcome_text
 from .shorthand import status
 from .text import cells, harmless, octets, quoted, word
 
@@ -26,7 +27,8 @@ PROPERTIES = (
 MESSAGE_COLUMNS = (
     "method", "last_packet_number", "exchange", "routing_key", "queue", "consumer_tag",
     "delivery_tag", "reply_code", "reply_text", "redelivered", "mandatory", "immediate",
-    *PROPERTIES, "headers", "body_size", "body_captured", "status",
+    *PROPERTIES, "headers", "body_size", "body_captured", "status", "publish_number", "outcome",
+    "outcome_packet_number", "outcome_ns",
 )  # fmt: skip
 """The columns of messages that are shown."""
 
@@ -40,6 +42,7 @@ def entry_tree(entry: Entry, paint: Paint) -> Iterator[str]:
     arguments = json.loads(entry.arguments) if entry.arguments else {}
     if entry.method is not None:
         fields["arguments"] = arguments or Raw("none")
+        fields |= {name: Raw(text) for name, text in links(entry).items()}
     if entry.message is not None:
         fields |= message_fields(entry.message)
     return tree(fields, paint)
@@ -64,6 +67,11 @@ def message_fields(message: dict[str, Any]) -> dict[str, Any]:
     if message["headers"] is not None:
         fields["headers"] = json.loads(message["headers"]) or Raw("none")
     fields["body"] = Raw(_body(message))
+    if message["publish_number"] is not None:
+        fields["publish_number"] = message["publish_number"]
+    outcome = outcome_text(message)
+    if outcome is not None:
+        fields["outcome"] = Raw(outcome)
     return fields
 
 
