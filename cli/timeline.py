@@ -69,7 +69,8 @@ class Timeline:
     def frames(self, batch: Any, *, early: bool = False) -> None:
         """Take frames, in order."""
         for row in zip(*(values(batch, name) for name in FRAME_COLUMNS), strict=True):
-            entry = Entry(*row, early)
+            entry = Entry(*row)
+            entry.early = early
             if entry.method in self._opening and entry.frame_type == "method":
                 entry.waiting = True
                 key = tuple(getattr(entry, name) for name in MESSAGE_KEY)
@@ -89,6 +90,10 @@ class Timeline:
                 del self._waiting[key]
             entry.message = dict(zip(self._columns, row, strict=True))
             entry.waiting = False
+
+    def put(self, entry: Entry) -> None:
+        """Take an entry that is ready as it is."""
+        self._entries.append(entry)
 
     @property
     def settled(self) -> bool:
