@@ -62,7 +62,7 @@ def sql(
     """Ask the tables: frames, messages, connections, channels, findings.
 
     The statement is run by DuckDB, which sees nothing but these tables and reads a capture once for
-    each time that a table is named; only the columns that are named are decoded. Where a terminal
+    each time that a table is named; only the columns that are named are made. Where a terminal
     is too narrow for the answer, each row is written as lines of name and value.
 
     Examples:

@@ -26,7 +26,7 @@ MOST_CLIENTS = 10_000
 NOBODY = ""
 """The sender of what is no method itself."""
 
-ARROWS = {"client": "→", "server": "←", NOBODY: " "}
+ARROWS: dict[str | None, str] = {"client": "→", "server": "←", NOBODY: " "}
 """Towards the server, and from it."""
 
 ERRORS = frozenset(

@@ -94,13 +94,14 @@ def _steps(message: Message) -> Iterator[Step]:
                 "sender": NOBODY,
             }
         )
-        yield Step(place, [Part(_emphasis(outcome), outcome), *_what(row)])
+        yield Step(place, [Part(_emphasis(outcome), str(outcome)), *_what(row)])
 
 
 def _deed(row: Row, first: Row) -> Iterator[Part]:
     """What a row says befell the message, but for what the heading says of the first row."""
     method = row["method"]
-    yield Part("method.error" if method == "basic.return" else "method", DEEDS.get(method, method))
+    style = "method.error" if method == "basic.return" else "method"
+    yield Part(style, DEEDS.get(method) or str(method))
     if row["redelivered"]:
         yield Part("warning", "again")
     if row["reply_code"] is not None:
