@@ -45,7 +45,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
         else:
             started, narrow = reading.started(), output.narrow
             laid_out = grid(table, piece, started, several=several, narrow=narrow)
-            output.show(laid_out.build(output.room))
+            output.lines(laid_out.lines(output.room, output.paint))
     reading.miss(selection)
     return reading.exit_code
 

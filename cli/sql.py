@@ -121,7 +121,7 @@ class _Question:
         result = self._ask()
         for table in tables(result):
             if table.fits(output.room):
-                output.show(table.build(output.room))
+                output.lines(table.lines(output.room, output.paint))
             else:
                 output.lines(blocks(table, output.paint))
         return self._end()

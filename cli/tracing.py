@@ -14,7 +14,7 @@ from typing import Any
 
 from amqpsniff.errors import UsageError
 
-MOST_TRACED = 100_000
+MOST_TRACED = 20_000
 """Rows that are kept; nobody reads more. A routing key alone may match all of a capture."""
 
 ALIKE = ("exchange", "routing_key", "correlation_id", "type", "app_id", "message_timestamp")

@@ -16,6 +16,7 @@ MOST_LAID_OUT = 10_000
 """Rows of one table; of more there is a table for each so many."""
 
 NULL = Text("null", "key")
+"""Null; told from the text by its colour."""
 
 
 def tables(result: Any) -> Iterator[Grid]:
@@ -44,7 +45,7 @@ def blocks(table: Grid, paint: Paint) -> Iterator[str]:
         width = max(cells(name) for name, _ in fields)
         for name, value in fields:
             gap = " " * (width - cells(name) + GAP)
-            yield f"{paint('key', name)}{gap}{value.plain}"
+            yield f"{paint('key', name)}{gap}{value}"
 
 
 def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -58,13 +59,13 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _cell(value: Any) -> Text:
+def _cell(value: Any) -> str | Text:
     if value is None:
         return NULL
     if isinstance(value, str):
-        return Text(harmless(value))
+        return harmless(value)
     if isinstance(value, datetime):
-        return Text(value.isoformat().replace("+00:00", "Z"))
+        return value.isoformat().replace("+00:00", "Z")
     from amqpsniff.tables.values import json_text
 
-    return Text(harmless(json_text(value)))
+    return harmless(json_text(value))

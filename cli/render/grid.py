@@ -8,7 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from .text import cells
+from .text import cells, cut
+from .theme import Paint
 
 GAP = 2
 LEAST_CELLS = 6
@@ -33,21 +34,21 @@ class Grid:
             heading = column.lstrip(">*?~")
             self._headings.append(heading)
             self._marks.append(column[: len(column) - len(heading)])
-        self._rows: list[tuple[Text, ...]] = []
+        self._rows: list[tuple[str | Text, ...]] = []
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return len(self._rows)
 
-    def fields(self) -> Iterator[list[tuple[str, Text]]]:
+    def fields(self) -> Iterator[list[tuple[str, str]]]:
         """Each row as headings and what stands under them."""
         for row in self._rows:
-            yield list(zip(self._headings, row, strict=True))
+            yield list(zip(self._headings, map(_plain, row), strict=True))
 
     def add(self, *cells_: Any) -> None:
-        """Add a row of texts; what is no rich `Text` is made one, and must be harmless."""
-        self._rows.append(tuple(c if isinstance(c, Text) else Text(str(c)) for c in cells_))
+        """Add a row of texts; what is no rich `Text` must be harmless."""
+        self._rows.append(tuple(c if isinstance(c, Text) else str(c) for c in cells_))
 
     def fits(self, width: int) -> bool:
         """Whether all columns are this wide or less with enough of each to read."""
@@ -56,7 +57,7 @@ class Grid:
 
     def _widths(self) -> list[int]:
         return [
-            max([cells(heading), *(cells(row[at].plain) for row in self._rows)])
+            max([cells(heading), *(cells(_plain(row[at])) for row in self._rows)])
             for at, heading in enumerate(self._headings)
         ]
 
@@ -70,13 +71,7 @@ class Grid:
 
     def build(self, width: int) -> Table:
         """The table, at most this wide if cutting and leaving out can make it so."""
-        widths = self._widths()
-        shown = list(range(len(widths)))
-        optional = [at for at in shown if "?" in self._marks[at]]
-        for at in sorted(optional, key=lambda at: -self._marks[at].count("?")):
-            if self._comfort(widths, shown) > width:
-                shown.remove(at)
-        self._cut(widths, shown, width)
+        widths, shown = self._fitted(width)
         table = Table(box=None, pad_edge=False, header_style="key", padding=(0, GAP, 0, 0))
         for at in shown:
             folds = "~" in self._marks[at]
@@ -88,8 +83,39 @@ class Grid:
                 overflow="fold" if folds else "ellipsis",
             )
         for row in self._rows:
-            table.add_row(*(row[at] for at in shown))
+            table.add_row(*map(_text, (row[at] for at in shown)))
         return table
+
+    def lines(self, width: int, paint: Paint) -> Iterator[str]:
+        """The same as lines, quickly, for many rows; nothing is continued on further lines."""
+        widths, shown = self._fitted(width)
+        places = [(at, widths[at], ">" in self._marks[at]) for at in shown]
+        headings = [Text(heading, "key") for heading in self._headings]
+        for row in (headings, *self._rows):
+            line, blanks = "", 0
+            for at, room, right in places:
+                cell = row[at]
+                text = cut(_plain(cell), room)
+                gap = room - cells(text)
+                if text:
+                    before = blanks + gap if right else blanks
+                    style = "" if isinstance(cell, str) else str(cell.style)
+                    line += " " * before + (paint(style, text) if style else text)
+                    blanks = GAP if right else gap + GAP
+                else:
+                    blanks += gap + GAP
+            yield line
+
+    def _fitted(self, width: int) -> tuple[list[int], list[int]]:
+        """The width of each column, and which are shown."""
+        widths = self._widths()
+        shown = list(range(len(widths)))
+        optional = [at for at in shown if "?" in self._marks[at]]
+        for at in sorted(optional, key=lambda at: -self._marks[at].count("?")):
+            if self._comfort(widths, shown) > width:
+                shown.remove(at)
+        self._cut(widths, shown, width)
+        return widths, shown
 
     def _cut(self, widths: list[int], shown: list[int], width: int) -> None:
         """Make the widest of what may be cut narrower until all of it fits."""
@@ -102,3 +128,11 @@ class Grid:
                 return
             widths[widest] -= 1
             excess -= 1
+
+
+def _plain(cell: str | Text) -> str:
+    return cell if isinstance(cell, str) else cell.plain
+
+
+def _text(cell: str | Text) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell

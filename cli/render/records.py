@@ -114,23 +114,24 @@ def _lasted(row: dict[str, Any]) -> str:
     return duration(row["end_ns"] - row["start_ns"])
 
 
-def _waiting(row: dict[str, Any], what: str) -> Text:
+def _waiting(row: dict[str, Any], what: str) -> str | Text:
     most, end = row[f"{what}_max"], row[f"{what}_end"]
     if most is None:
-        return Text(UNKNOWN)
-    return Text(f"{count(most)}/{count(end)}", "warning" if end else "")
+        return UNKNOWN
+    text = f"{count(most)}/{count(end)}"
+    return Text(text, "warning") if end else text
 
 
-def _closed(row: dict[str, Any]) -> tuple[Text, str]:
+def _closed(row: dict[str, Any]) -> tuple[str | Text, str]:
     """How it ended, and the reason where that is an error."""
     by, code = row["closed_by"], row["close_code"]
     if by is None:
-        return Text("open"), ""
+        return "open", ""
     if code is None:
-        return (Text(by, "warning") if by in ("fin", "rst") else Text(f"by {by}")), ""
+        return (Text(by, "warning") if by in ("fin", "rst") else f"by {by}"), ""
     said = f"{code} by {by}"
     if code < ERRORS_FROM:
-        return Text(said), ""
+        return said, ""
     blamed = f" on {row['close_method']}" if row["close_method"] else ""
     return Text(said, "error"), harmless(row["close_text"] or "") + blamed
 
