@@ -115,8 +115,9 @@ class Tracer:
 
         if self.full or not batch.num_rows:
             return
-        self._learn(batch.filter(self._wanted.of(batch)))
-        found = plain(batch.filter(self._mask(batch)))
+        wanted = self._wanted.of(batch)
+        self._learn(batch.filter(wanted))
+        found = plain(batch.filter(self._mask(batch, wanted)))
         self.full = self.rows + found.num_rows > MOST_TRACED
         self._parts.append(found.slice(0, MOST_TRACED - self.rows))
         self.rows += self._parts[-1].num_rows
@@ -134,7 +135,8 @@ class Tracer:
                 self._return_addresses.add(address)
                 self._correlations.update(filter(None, (number, correlation)))
 
-    def _mask(self, batch: Any) -> Any:
+    def _mask(self, batch: Any, wanted: Any) -> Any:
+        """The wanted rows, their copies, and replies to them."""
         import pyarrow.compute as pc
 
         from .counting import is_one_of
@@ -144,7 +146,7 @@ class Tracer:
             is_one_of(batch.column("correlation_id"), frozenset(self._correlations)),
         )
         copies = is_one_of(batch.column("message_id"), frozenset(self._ids))
-        return pc.or_(self._wanted.of(batch), pc.or_(copies, reply))
+        return pc.or_(wanted, pc.or_(copies, reply))
 
     def table(self) -> Any:
         """The rows as an Arrow table, in the order of time."""

@@ -92,10 +92,11 @@ class Grid:
         places = [(at, widths[at], ">" in self._marks[at]) for at in shown]
         headings = [Text(heading, "key") for heading in self._headings]
         for row in (headings, *self._rows):
-            line, blanks = "", 0
+            line, blanks, left = "", 0, width
             for at, room, right in places:
                 cell = row[at]
-                text = cut(_plain(cell), room)
+                text = cut(_plain(cell), min(room, left))
+                left -= room + GAP
                 gap = room - cells(text)
                 if text:
                     before = blanks + gap if right else blanks

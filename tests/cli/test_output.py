@@ -114,7 +114,14 @@ def test_colours_are_for_terminals_that_want_them() -> None:
 
 
 def test_colours_change_nothing_else() -> None:
-    for words in (("inspect", "pika_mix.pcap", "-n", "30", "-v"), ("summary", "pika_mix.pcap")):
+    for words in (
+        ("inspect", "pika_mix.pcap", "-n", "30", "-v"),
+        ("summary", "pika_mix.pcap"),
+        ("connections", "pika_mix.pcap"),
+        ("follow", "lost.pcap"),
+        ("trace", "pika_mix.pcap", "--message-id", "m6"),
+        ("sql", "pika_mix.pcap", "SELECT client, outcome FROM messages LIMIT 3"),
+    ):
         coloured = on_terminal(*words, columns=80, no_color=None).out
         plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
         lines = [line.rstrip() for line in plain.splitlines()]
