@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 MOST_NAMED = 5
 """Connections named in an error."""
 
-MOST_HELD = 100_000
-"""Connections among which one is looked for; more than a person can mean."""
+MOST_HELD = 10_000
+"""Connections remembered to name them in an error, some 25 MB; of those that are meant as many."""
 
 
 class Conversation(NamedTuple):
@@ -23,6 +23,30 @@ class Conversation(NamedTuple):
 
     row: dict[str, Any]
     findings: list[dict[str, Any]]
+
+
+class _Known:
+    """Connections by id, `MOST_HELD` of them, and how many there are in all."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.number = 0
+
+    def add(self, batch: Any) -> None:
+        self.number += batch.num_rows
+        some = batch.slice(0, MOST_HELD - len(self.rows)).to_pylist()
+        self.rows.update((row["connection_id"], row) for row in some)
+
+    def names(self) -> str:
+        """The connections, each by as much of its id as tells it from the others."""
+        ids = sorted(self.rows)
+        length = 8 if len({one[:8] for one in ids}) == len(ids) else 16
+        names = [
+            f"{one[:length]} ({self.rows[one]['client'] or 'client not known'})"
+            for one in ids[:MOST_NAMED]
+        ]
+        more = f" and {self.number - MOST_NAMED} more" if self.number > MOST_NAMED else ""
+        return ", ".join(names) + more
 
 
 def find(reading: Reading, scope: Scope) -> Conversation | None:
@@ -34,41 +58,28 @@ def find(reading: Reading, scope: Scope) -> Conversation | None:
 
     timed = Selection(Scope(from_=scope.from_, to=scope.to), "findings", reading.started)
     chosen = Selection(Scope(connection=scope.connection), "connections", reading.started)
-    meant: dict[str, dict[str, Any]] = {}
-    others: dict[str, dict[str, Any]] = {}
+    every, meant = _Known(), _Known()
     findings: list[dict[str, Any]] = []
     for table, batch in reading.rows("connections", "findings", progress=True):
         if table == "findings":
             findings += timed.of(batch).to_pylist()
-            continue
-        for rows, kept in ((batch, others), (chosen.of(batch), meant)):
-            if len(kept) < MOST_HELD:
-                kept.update((row["connection_id"], row) for row in rows.to_pylist())
-    if not others:
+        else:
+            every.add(batch)
+            meant.add(chosen.of(batch))
+    if not every.number:
         return None
-    row = _one(meant, others, scope.connection)
+    row = _one(meant, every, scope.connection)
     return Conversation(row, [one for one in findings if _concerns(one, row, scope.channel)])
 
 
-def _one(
-    meant: dict[str, dict[str, Any]], others: dict[str, dict[str, Any]], wanted: str | None
-) -> dict[str, Any]:
-    if len(meant) == 1:
-        return next(iter(meant.values()))
-    if not meant:
-        raise UsageError(f"no connection `{wanted}`; there are {_named(others)}")
+def _one(meant: _Known, every: _Known, wanted: str | None) -> dict[str, Any]:
+    if len(meant.rows) == 1:
+        return next(iter(meant.rows.values()))
+    if not meant.number:
+        raise UsageError(f"no connection `{wanted}`; there are {every.names()}")
     if wanted is None:
-        raise UsageError(f"{len(meant)} connections; give --connection: {_named(meant)}")
-    raise UsageError(f"{len(meant)} connections are `{wanted}`; give more of it: {_named(meant)}")
-
-
-def _named(rows: dict[str, dict[str, Any]]) -> str:
-    """The connections, each by as much of its id as tells it from the others."""
-    ids = sorted(rows)
-    length = next(n for n in (8, 16) if n == 16 or len({one[:n] for one in ids}) == len(ids))
-    names = [f"{one[:length]} ({rows[one]['client'] or 'client not known'})" for one in ids]
-    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+        raise UsageError(f"{meant.number} connections; give --connection: {meant.names()}")
+    raise UsageError(f"{meant.number} connections are `{wanted}`; give more of it: {meant.names()}")
 
 
 def _concerns(finding: dict[str, Any], row: dict[str, Any], channel: int | None) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.cli import tracing
+from amqpsniff.cli import conversation, tracing
 from tests.cli.running import EXPECTED, check, on_terminal, process, run
 
 PIPED = {
@@ -251,3 +251,17 @@ def test_spec_as_json() -> None:
     assert row["arguments"][1] == {"name": "exchange", "type": "s", "secret": False}
     assert row["properties"][0]["name"] == "content_type"
     assert len(json.loads(run("spec", "headers", "--format", "json").out)) > 3
+
+
+def test_a_conversation_is_found_among_more_than_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    last = json.loads(
+        run("connections", "php_churn.pcap", "--format", "ndjson").out.split("\n")[-2]
+    )
+    words = ("follow", "php_churn.pcap", "--connection", last["connection_id"])
+    whole = run(*words)
+    monkeypatch.setattr(conversation, "MOST_HELD", 2)
+    assert run(*words) == whole
+    assert whole.out.startswith(last["connection_id"])
+    assert "30 connections; give --connection" in run("follow", "php_churn.pcap").err
