@@ -66,6 +66,18 @@ def trace(
             show_default=False,
         ),
     ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            help="Show this many messages, with their replies; in ndjson and csv, rows.",
+            rich_help_panel=WANTED,
+            show_default=False,
+        ),
+    ] = None,
     time: Annotated[
         str,
         typer.Option(
@@ -112,7 +124,7 @@ def trace(
         "body_sha256": body_sha256.lower() if body_sha256 is not None else None,
     }
     given = {name: value for name, value in columns.items() if value is not None}
-    return _trace(source, scope, Wanted(given, _header(header)), clock.form, format_)
+    return _trace(source, scope, Wanted(given, _header(header)), limit, clock.form, format_)
 
 
 def _header(text: str | None) -> tuple[str, str] | None:
@@ -124,7 +136,9 @@ def _header(text: str | None) -> tuple[str, str] | None:
     return name, value
 
 
-def _trace(source: Input, scope: Scope, wanted: Any, time: str, form: str) -> int:
+def _trace(
+    source: Input, scope: Scope, wanted: Any, limit: int | None, time: str, form: str
+) -> int:
     from .entry import complain
     from .output import Output
     from .reading import Reading
@@ -144,13 +158,13 @@ def _trace(source: Input, scope: Scope, wanted: Any, time: str, form: str) -> in
 
         from .rows import standard_output
 
-        table = tracer.table()
+        table = tracer.table().slice(0, limit)
         write(table.to_batches(), table.schema, form, standard_output())
     else:
         output = Output()
         clock = times.Clock(time, reading.started(), short=output.narrow)
         several = len(reading.capture.names) > 1
-        output.lines(told(tracer.messages(), output, clock, several=several))
+        output.lines(told(tracer.messages()[:limit], output, clock, several=several))
     selection.kept = tracer.rows
     reading.miss(selection)
     return reading.exit_code

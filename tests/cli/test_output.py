@@ -193,6 +193,16 @@ def test_a_trace_as_rows_is_of_the_messages_table() -> None:
     assert run("trace", "pika_mix.pcap", "--message-id", "m6", "--header", "int=5").out == ""
 
 
+def test_a_trace_of_some_messages() -> None:
+    words = ("trace", "aiopika_rpc.pcap", "--routing-key", "mul", "--limit", "2")
+    lines = run(*words).out.splitlines()
+    assert [sum(line.startswith(word) for line in lines) for word in ("message ", "reply ")] == [
+        2,
+        2,
+    ]
+    assert len(run(*words, "--format", "csv").out.splitlines()) == 3
+
+
 def test_a_trace_that_finds_nothing_says_so() -> None:
     result = run("trace", "pika_mix.pcap", "--message-id", "nowhere")
     assert (result.code, result.out) == (0, "")
