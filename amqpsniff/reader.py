@@ -85,6 +85,8 @@ class Capture:
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
         outcomes, replies: What `count` found out, of its last call.
+        early: Whether replies and outcomes of the rows just given may still come: what standard
+            input has so far is given while it has no more.
         found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
             `messages` or `findings` were among its tables.
     """
@@ -99,6 +101,7 @@ class Capture:
         self.totals = Totals()
         self.outcomes: dict[str, tuple[int, Any]] = {}
         self.replies: dict[str, Any] = {}
+        self.early = False
         self.found: list[Found] = []
         self._once = [name for name in self.names if _read_once(name)]
         self._passes = 0
@@ -249,7 +252,9 @@ class Capture:
                 if pipeline.ready:
                     yield from _made(makers, pipeline.settled())
                 elif waits and _at_rest():
+                    self.early = True
                     yield from _made(makers, pipeline.rest())
+                    self.early = False
             pipeline.finish()
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)

@@ -35,7 +35,7 @@ def is_one_of(column: Any, names: frozenset[str]) -> Any:
 
     known = texts(column)
     if known is None:
-        return pc.is_in(column, value_set=pa.array(sorted(names)))
+        return pc.is_in(column, value_set=pa.array(sorted(names), pa.string()))
     wanted = [code for code, text in enumerate(known) if text in names]
     return pc.is_in(column.indices.cast(pa.int32()), value_set=_integers("i", wanted))
 

@@ -15,7 +15,7 @@ from amqpsniff.errors import UsageError
 
 from .options import OUTPUT, ROWS, Input, Rows, spread
 
-FORMATS = {
+ENDINGS = {
     "ndjson": (".ndjson", ".jsonl", ".json"),
     "csv": (".csv",),
     "parquet": (".parquet", ".pq"),
@@ -24,7 +24,6 @@ FORMATS = {
 """Formats, and the endings of file names that mean them."""
 
 BINARY = ("parquet", "arrow")
-TABLES = ("frames", "messages", "findings")
 
 
 @spread
@@ -34,7 +33,11 @@ def export(
     table: Annotated[
         str,
         typer.Option(
-            "--table", "-t", metavar="T", help=f"{', '.join(TABLES)}.", rich_help_panel=ROWS
+            "--table",
+            "-t",
+            metavar="T",
+            help="frames, messages, connections, channels or findings.",
+            rich_help_panel=ROWS,
         ),
     ],
     columns: Annotated[
@@ -63,7 +66,7 @@ def export(
         typer.Option(
             "--format",
             metavar="F",
-            help=f"{', '.join(FORMATS)}. Default: what the ending of -o says, else ndjson.",
+            help=f"{', '.join(ENDINGS)}. Default: what the ending of -o says, else ndjson.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
@@ -84,7 +87,8 @@ def export(
     """Write the rows of a table, for programs.
 
     The tables are frames (one row per AMQP frame), messages (one per publish, deliver, get and
-    return) and findings (one per thing that is wrong).
+    return), connections, channels (one per opening of a number) and findings (one per thing that
+    is wrong).
 
     Examples:
 
@@ -94,7 +98,7 @@ def export(
     """
     from .rows import Export, standard_output
 
-    form = _format(format_, output)
+    form = format_of(format_, output)
     if output is None and form in BINARY and sys.stdout.isatty():
         raise UsageError(f"{form} is not for a terminal; give -o FILE, or pipe it into a program")
     names = [name.strip() for name in columns.split(",")] if columns is not None else None
@@ -109,25 +113,27 @@ def export(
     )
     if output is None:
         return exported.write(form, standard_output())
-    _refuse_captures(output, source.captures)
+    refuse_captures(output, source.captures)
     with replacing(output) as file:
         return exported.write(form, file)
 
 
-def _format(wanted: str | None, output: Path | None) -> str:
+def format_of(wanted: str | None, output: Path | None) -> str:
+    """The format that is wanted, or that a file's name means; raises UsageError for any other."""
     if wanted is not None:
-        if wanted not in FORMATS:
-            raise UsageError(f"no format `{wanted}`; there are {', '.join(FORMATS)}")
+        if wanted not in ENDINGS:
+            raise UsageError(f"no format `{wanted}`; there are {', '.join(ENDINGS)}")
         return wanted
     if output is None or _special(output):
         return "ndjson"
-    for form, endings in FORMATS.items():
+    for form, endings in ENDINGS.items():
         if output.suffix.lower() in endings:
             return form
-    raise UsageError(f"the ending of {output} names no format; give --format {'|'.join(FORMATS)}")
+    raise UsageError(f"the ending of {output} names no format; give --format {'|'.join(ENDINGS)}")
 
 
-def _refuse_captures(output: Path, captures: list[str]) -> None:
+def refuse_captures(output: Path, captures: list[str]) -> None:
+    """Raise UsageError when the output is one of the captures."""
     for name in captures:
         if output.exists() and Path(name).exists() and output.samefile(name):
             raise UsageError(f"{output} is the capture itself; give -o another name")

@@ -76,7 +76,8 @@ def inspect(
 
     A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
     the channel and the method with what matters of it: x exchange, rk routing key, q queue, ct
-    consumer tag, dt delivery tag. A message is one line, at its method.
+    consumer tag, dt delivery tag. A message is one line, at its method. What became of a request or
+    a message follows a →, with the time it took: ok, no reply, confirmed, acked and so on.
 
     Examples:
 
@@ -127,7 +128,7 @@ class _Listing:
             return self._write_hex(timeline)
         for table, batch in self._reading.rows("frames", "messages"):
             if table == "frames":
-                timeline.frames(self._wanted(batch))
+                timeline.frames(self._wanted(batch), early=self._reading.capture.early)
             else:
                 timeline.messages(batch)
             self._output.lines(self._text(timeline.ready()))
@@ -143,7 +144,7 @@ class _Listing:
         from .render.frame_octets import dump
 
         for batch, octets in batches(self._reading):
-            timeline.frames(self._wanted(batch))
+            timeline.frames(self._wanted(batch), early=True)
             for entry in timeline.ready():
                 self._output.lines(self._text((entry,)))
                 secrets = self._reading.options.show_secrets

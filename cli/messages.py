@@ -66,15 +66,20 @@ def messages(
         ),
     ] = FORMATS[0],
 ) -> int:
-    """List messages: what was published, delivered, got and returned, one a line.
+    """List messages: what was published, delivered, got and returned, and what became of it.
 
     A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
-    the channel, the method, exchange (x), routing key (rk), size, properties, and whether it is
-    complete in the capture.
+    the channel, the method, the queue (q) of a delivery, exchange (x), routing key (rk), size,
+    whether it is complete in the capture, the outcome with the time it took, and properties.
+
+    Outcomes are, of a publish, confirmed, rejected, returned, unconfirmed; of a delivery acked,
+    requeued, discarded, automatic (it wanted no ack), unsettled. `amqpsniff trace` joins the lines
+    of one message.
 
     Examples:
 
         amqpsniff messages trace.pcapng --where "exchange = 'orders' AND body_size > 100000"
+        amqpsniff messages trace.pcapng --where "outcome IN ('returned', 'unconfirmed')"
         amqpsniff messages trace.pcapng --connection :43700 -v --body
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """
@@ -126,15 +131,18 @@ class _Listing:
     def _text(self, lines: Any, batch: Any) -> Iterator[str]:
         from .reading import values
         from .render.body import preview
+        from .render.outcomes import outcome_parts
         from .render.shorthand import message_parts, property_parts
         from .render.tree import message_tree
 
+        early = self._reading.capture.early
         names = batch.schema.names
         paint = self._output.paint
         for row in zip(*(values(batch, name) for name in names), strict=True):
             message = dict(zip(names, row, strict=True))
             place = SimpleNamespace(**message)
-            yield lines.message(place, message_parts(message), property_parts(message))
+            outcome = outcome_parts(message, early=early)
+            yield lines.message(place, message_parts(message), outcome, property_parts(message))
             if self._verbose:
                 yield from message_tree(message, paint)
             if self._body_limit is not None and message["body"] is not None:

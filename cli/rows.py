@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .options import Input, Rows
 
-CHOOSING = ("connection_id", "client", "channel", "ts_ns")
-"""The columns that a `Selection` reads when there is no `--where`."""
+CHOOSING = ("connection_id", "client", "channel", "ts_ns", "start_ns", "end_ns")
+"""The columns that a `Selection` reads when there is no `--where`, where the table has them."""
 
 
 def write_rows(source: Input, rows: Rows, table: str, form: str, *, bodies: bool = False) -> int:
@@ -57,9 +57,12 @@ class Export:
         return self._reading.exit_code
 
     def _batches(self) -> Iterator[Any]:
+        from amqpsniff.tables.schema import schema_of
+
         needed: dict[str, Collection[str]] | None = None
         if self._columns is not None and not self._selection.needs_all_columns:
-            needed = {self._table: {*self._columns, *CHOOSING}}
+            choosing = set(CHOOSING).intersection(schema_of(self._table).names)
+            needed = {self._table: {*self._columns, *choosing}}
         for _, batch in self._reading.rows(self._table, columns=needed, progress=self._progress):
             kept = self._selection.of(batch)
             if kept.num_rows:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.errors import FilterError
+from amqpsniff.errors import FilterError, UsageError
 
 from . import times
 
 if TYPE_CHECKING:
     from .options import Scope
+
+LASTING = ("connections", "channels")
+"""Tables of what lasts: `--from` and `--to` choose the rows that reach into that time."""
 
 
 class Selection:
@@ -30,6 +33,8 @@ class Selection:
         self.kept = 0
         self._started = started
         self._from = times.parse(rows.from_, "from") if rows.from_ else None
+        if rows.channel is not None and table == "connections":
+            raise UsageError("connections have no --channel; use channels, or --table channels")
         self._to = times.parse(rows.to, "to") if rows.to else None
 
     @property
@@ -104,12 +109,20 @@ class Selection:
         wanted = self.rows.connection
         if wanted is not None:
             yield lambda rows: _of_connection(rows, wanted)
+        first, last = ("start_ns", "end_ns") if self.table in LASTING else ("ts_ns", "ts_ns")
         if self._from is not None:
             from_ns = self._from(self._started() or 0)
-            yield lambda rows: pc.greater_equal(rows.column("ts_ns"), from_ns)
+            yield lambda rows: _kept(pc.greater_equal(rows.column(last), from_ns), last)
         if self._to is not None:
             to_ns = self._to(self._started() or 0)
-            yield lambda rows: pc.less(rows.column("ts_ns"), to_ns)
+            yield lambda rows: _kept(pc.less(rows.column(first), to_ns), first)
+
+
+def _kept(mask: Any, name: str) -> Any:
+    """The mask; a beginning or an end that is not known is outside the capture, so it holds."""
+    import pyarrow.compute as pc
+
+    return mask if name == "ts_ns" else pc.fill_null(mask, True)
 
 
 def _of_connection(rows: Any, wanted: str) -> Any:

@@ -19,7 +19,7 @@ would otherwise hold all that follow; when there are more, it is shown without i
 
 FRAME_COLUMNS = (
     "capture packet_number ts_ns connection_id client server sender stream_offset channel "
-    "frame_type size method arguments"
+    "frame_type size method arguments response_packet_number response_ns"
 ).split()
 MESSAGE_KEY = ("connection_id", "sender", "channel", "packet_number", "method")
 
@@ -29,6 +29,7 @@ class Entry:
     """One line: a frame, and the message that it opens where it opens one.
 
     `message` maps the columns asked for to values; None without a message, and while `waiting`.
+    With `early` a reply or an outcome that is not there may still come.
     """
 
     capture: str
@@ -44,6 +45,9 @@ class Entry:
     size: int
     method: str | None
     arguments: str | None
+    response_packet_number: int | None
+    response_ns: int | None
+    early: bool = False
     waiting: bool = False
     message: dict[str, Any] | None = None
 
@@ -62,10 +66,11 @@ class Timeline:
         self._entries: deque[Entry] = deque()
         self._waiting: dict[tuple[Any, ...], deque[Entry]] = {}
 
-    def frames(self, batch: Any) -> None:
+    def frames(self, batch: Any, *, early: bool = False) -> None:
         """Take frames, in order."""
         for row in zip(*(values(batch, name) for name in FRAME_COLUMNS), strict=True):
             entry = Entry(*row)
+            entry.early = early
             if entry.method in self._opening and entry.frame_type == "method":
                 entry.waiting = True
                 key = tuple(getattr(entry, name) for name in MESSAGE_KEY)
@@ -85,6 +90,10 @@ class Timeline:
                 del self._waiting[key]
             entry.message = dict(zip(self._columns, row, strict=True))
             entry.waiting = False
+
+    def put(self, entry: Entry) -> None:
+        """Take an entry that is ready as it is."""
+        self._entries.append(entry)
 
     @property
     def settled(self) -> bool:

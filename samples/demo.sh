@@ -13,7 +13,11 @@ run() {
 run amqpsniff --version
 run amqpsniff summary pika_mix.pcap
 run amqpsniff inspect blocked.pcap --limit 12
+run amqpsniff connections pika_mix.pcap
+run amqpsniff follow pika_mix.pcap --connection :43706 --channel 3
 run amqpsniff messages aiopika_rpc.pcap --limit 8
+run amqpsniff trace aiopika_rpc.pcap --correlation-id eef8d969-fd36-42e8-b94f-8c51934e5273
+run amqpsniff sql pika_mix.pcap "SELECT method, outcome, count(*) FROM messages GROUP BY ALL ORDER BY ALL"
 run amqpsniff export pika_mix.pcap --table messages --format parquet -o "$out/messages.parquet"
 run amqpsniff diagnose lost.pcap
 

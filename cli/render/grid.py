@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from .text import cells
+from .text import cells, cut
+from .theme import Paint
 
 GAP = 2
 LEAST_CELLS = 6
@@ -21,7 +23,8 @@ class Grid:
 
     Args:
         columns: Headings with `|` between them. Marks before a heading: `>` aligns right, `*` may
-            be cut, `?` may be left out on a narrow terminal, `~` is continued on further lines.
+            be cut, `?` may be left out on a narrow terminal (`??` sooner, and so on), `~` is
+            continued on further lines.
     """
 
     def __init__(self, columns: str) -> None:
@@ -31,34 +34,44 @@ class Grid:
             heading = column.lstrip(">*?~")
             self._headings.append(heading)
             self._marks.append(column[: len(column) - len(heading)])
-        self._rows: list[tuple[Text, ...]] = []
+        self._rows: list[tuple[str | Text, ...]] = []
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return len(self._rows)
 
+    def fields(self) -> Iterator[list[tuple[str, str]]]:
+        """Each row as headings and what stands under them."""
+        for row in self._rows:
+            yield list(zip(self._headings, map(_plain, row), strict=True))
+
     def add(self, *cells_: Any) -> None:
-        """Add a row of texts; what is no rich `Text` is made one, and must be harmless."""
-        self._rows.append(tuple(c if isinstance(c, Text) else Text(str(c)) for c in cells_))
+        """Add a row of texts; what is no rich `Text` must be harmless."""
+        self._rows.append(tuple(c if isinstance(c, Text) else str(c) for c in cells_))
+
+    def fits(self, width: int) -> bool:
+        """Whether all columns are this wide or less with enough of each to read."""
+        widths = self._widths()
+        return self._comfort(widths, list(range(len(widths)))) <= width
+
+    def _widths(self) -> list[int]:
+        return [
+            max([cells(heading), *(cells(_plain(row[at])) for row in self._rows)])
+            for at, heading in enumerate(self._headings)
+        ]
+
+    def _comfort(self, widths: list[int], shown: list[int]) -> int:
+        """Columns of a terminal that these columns want."""
+        wanted = [
+            min(widths[at], COMFORT_CELLS) if set("*~") & set(self._marks[at]) else widths[at]
+            for at in shown
+        ]
+        return sum(wanted) + GAP * (len(shown) - 1)
 
     def build(self, width: int) -> Table:
         """The table, at most this wide if cutting and leaving out can make it so."""
-        widths = [
-            max(cells(heading), *(cells(row[at].plain) for row in self._rows))
-            for at, heading in enumerate(self._headings)
-        ]
-        shown = list(range(len(widths)))
-        for at in [at for at in shown if "?" in self._marks[at]]:
-            wanted = [
-                min(widths[one], COMFORT_CELLS)
-                if set("*~") & set(self._marks[one])
-                else widths[one]
-                for one in shown
-            ]
-            if sum(wanted) + GAP * (len(shown) - 1) > width:
-                shown.remove(at)
-        self._cut(widths, shown, width)
+        widths, shown = self._fitted(width)
         table = Table(box=None, pad_edge=False, header_style="key", padding=(0, GAP, 0, 0))
         for at in shown:
             folds = "~" in self._marks[at]
@@ -70,8 +83,40 @@ class Grid:
                 overflow="fold" if folds else "ellipsis",
             )
         for row in self._rows:
-            table.add_row(*(row[at] for at in shown))
+            table.add_row(*map(_text, (row[at] for at in shown)))
         return table
+
+    def lines(self, width: int, paint: Paint) -> Iterator[str]:
+        """The same as lines, quickly, for many rows; nothing is continued on further lines."""
+        widths, shown = self._fitted(width)
+        places = [(at, widths[at], ">" in self._marks[at]) for at in shown]
+        headings = [Text(heading, "key") for heading in self._headings]
+        for row in (headings, *self._rows):
+            line, blanks, left = "", 0, width
+            for at, room, right in places:
+                cell = row[at]
+                text = cut(_plain(cell), min(room, left))
+                left -= room + GAP
+                gap = room - cells(text)
+                if text:
+                    before = blanks + gap if right else blanks
+                    style = "" if isinstance(cell, str) else str(cell.style)
+                    line += " " * before + (paint(style, text) if style else text)
+                    blanks = GAP if right else gap + GAP
+                else:
+                    blanks += gap + GAP
+            yield line
+
+    def _fitted(self, width: int) -> tuple[list[int], list[int]]:
+        """The width of each column, and which are shown."""
+        widths = self._widths()
+        shown = list(range(len(widths)))
+        optional = [at for at in shown if "?" in self._marks[at]]
+        for at in sorted(optional, key=lambda at: -self._marks[at].count("?")):
+            if self._comfort(widths, shown) > width:
+                shown.remove(at)
+        self._cut(widths, shown, width)
+        return widths, shown
 
     def _cut(self, widths: list[int], shown: list[int], width: int) -> None:
         """Make the widest of what may be cut narrower until all of it fits."""
@@ -84,3 +129,11 @@ class Grid:
                 return
             widths[widest] -= 1
             excess -= 1
+
+
+def _plain(cell: str | Text) -> str:
+    return cell if isinstance(cell, str) else cell.plain
+
+
+def _text(cell: str | Text) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from .outcomes import outcome_parts, reply_parts
 from .shorthand import Part, argument_parts, joined, message_parts
-from .text import harmless, octets
+from .text import cut, harmless, octets
 
 if TYPE_CHECKING:
     from ..output import Output
@@ -22,7 +23,10 @@ fonts arrows are two columns wide."""
 MOST_CLIENTS = 10_000
 """Names of clients kept at once."""
 
-ARROWS = {"client": "→", "server": "←"}
+NOBODY = ""
+"""The sender of what is no method itself."""
+
+ARROWS: dict[str | None, str] = {"client": "→", "server": "←", NOBODY: " "}
 """Towards the server, and from it."""
 
 ERRORS = frozenset(
@@ -39,14 +43,16 @@ class Lines:
         output: Where they go; decides their width and colour.
         clock: Writes their times.
         several: Whether there are several captures, so that a packet number needs its file's name.
+        whose: Whether lines say whose connection they are of.
     """
 
-    def __init__(self, output: Output, clock: Clock, *, several: bool) -> None:
+    def __init__(self, output: Output, clock: Clock, *, several: bool, whose: bool = True) -> None:
         self._paint = output.paint
         self._width = output.width
         self._clock = clock
         self._several = several
         self._wide = not output.narrow
+        self._whose = whose
         self._time_width = clock.width
         self._clients: dict[str | None, str] = {}
 
@@ -59,34 +65,63 @@ class Lines:
             return self._line(entry, parts)
         arguments = json.loads(entry.arguments) if entry.arguments and not entry.message else {}
         parts = [Part(_style(entry.method, arguments), entry.method)]
+        last: Iterable[Part] = ()
         if entry.message is not None and not bare:
             parts += message_parts(entry.message)
+            last = outcome_parts(entry.message, early=entry.early)
         else:
             parts += argument_parts(entry.method, arguments)
+            if not bare:
+                last = reply_parts(entry, arguments)
             if entry.waiting and not bare:
                 parts.append(Part("warning", "unfinished"))
-        return self._line(entry, parts)
+        return self._line(entry, parts, last=last)
 
-    def message(self, row: Any, parts: Iterable[Part], more: Iterable[Part]) -> str:
-        """The line of a message, with what is said of it; `row` has the columns of an entry."""
-        return self._line(row, [Part(_style(row.method, {}), row.method), *parts], more)
+    def message(
+        self, row: Any, parts: Iterable[Part], last: Iterable[Part], more: Iterable[Part]
+    ) -> str:
+        """The line of a message, with what is said of it; `row` has the columns of an entry.
 
-    def _line(self, entry: Any, parts: list[Part], more: Iterable[Part] = ()) -> str:
+        `last` has its place before `more`, which is there as far as there is room.
+        """
+        return self._line(row, [Part(_style(row.method, {}), row.method), *parts], more, last)
+
+    def step(self, place: Any, parts: list[Part], last: Iterable[Part]) -> str:
+        """A line of these parts; one whose sender is `NOBODY` has no arrow."""
+        return self._line(place, parts, last=last)
+
+    def aside(self, place: Any, style: str, text: str) -> str:
+        """A line about what is no frame, such as a hole or a finding; `place` as an entry."""
+        time = self._clock.show(place.ts_ns).rjust(self._time_width)
+        packet = self._packet(place).rjust(5)
+        head = f"{self._paint('time', time)} {self._paint('packet', packet)} "
+        room = None if self._width is None else self._width - len(time) - len(packet) - 2
+        return head + self._paint(style, text if room is None else cut(text, room))
+
+    def _line(
+        self,
+        entry: Any,
+        parts: list[Part],
+        more: Iterable[Part] = (),
+        last: Iterable[Part] = (),
+    ) -> str:
         """The beginning that all lines share, and the parts cut to what is left of the width."""
         time = self._clock.show(entry.ts_ns).rjust(self._time_width)
         packet = self._packet(entry).rjust(5)
-        client = self._clients.get(entry.client) or self._client(entry)
+        client = ""
+        if self._whose:
+            client = (self._clients.get(entry.client) or self._client(entry)) + " "
         arrow = ARROWS.get(entry.sender, "?")
         channel = str(entry.channel if entry.channel is not None else "-").rjust(2)
         paint, room = self._paint, None
         if self._width is not None:
-            used = len(time) + len(packet) + len(client) + len(channel) + SPACING
+            used = len(time) + len(packet) + len(client) + len(channel) + SPACING - 1
             room = max(self._width - used, 0)
-        what = joined(parts, paint, room, more)
+        what = joined(parts, paint, room, more, last)
         if not paint.colour:
-            return f"{time} {packet} {client} {arrow}{channel} {what}"
+            return f"{time} {packet} {client}{arrow}{channel} {what}"
         return (
-            f"{paint('time', time)} {paint('packet', packet)} {paint('connection', client)} "
+            f"{paint('time', time)} {paint('packet', packet)} {paint('connection', client)}"
             f"{arrow}{paint('channel', channel)} {what}"
         )
 

@@ -115,10 +115,10 @@ def named(name: str, value: Any) -> Part:
 
 def message_parts(message: dict[str, Any]) -> Iterator[Part]:
     """What a line says of a message after its method: where it goes, how large it is, its state."""
-    if message["consumer_tag"] is not None:
-        yield named("consumer_tag", message["consumer_tag"])
     if message["delivery_tag"] is not None:
         yield named("delivery_tag", message["delivery_tag"])
+    if message["queue"] is not None:
+        yield named("queue", message["queue"])
     if message["reply_code"] is not None:
         yield Part("error", str(message["reply_code"]))
         yield Part("name", "", quoted(harmless(message["reply_text"] or "")))
@@ -134,6 +134,8 @@ def message_parts(message: dict[str, Any]) -> Iterator[Part]:
     for name in ("redelivered", "mandatory", "immediate"):
         if message[name]:
             yield Part("key", name)
+    if message["consumer_tag"] is not None:
+        yield named("consumer_tag", message["consumer_tag"])
 
 
 def property_parts(message: dict[str, Any]) -> Iterator[Part]:
@@ -145,8 +147,6 @@ def property_parts(message: dict[str, Any]) -> Iterator[Part]:
     for name in SAID_PROPERTIES:
         if message[name] not in (None, *USUAL):
             yield named(name, message[name])
-    if message["outcome"] is not None:
-        yield Part("key", message["outcome"])
 
 
 def status(message: dict[str, Any]) -> str:
@@ -157,10 +157,11 @@ def status(message: dict[str, Any]) -> str:
 
 
 LINE_COLUMNS = (
-    "method", "consumer_tag", "delivery_tag", "reply_code", "reply_text", "exchange",
+    "method", "consumer_tag", "delivery_tag", "queue", "reply_code", "reply_text", "exchange",
     "routing_key", "body_size", "redelivered", "mandatory", "immediate", "status", "body_captured",
+    "outcome", "outcome_packet_number", "outcome_ns",
 )  # fmt: skip
-"""The columns of messages that `message_parts` needs."""
+"""The columns of messages that `message_parts` and `outcomes.outcome_parts` need."""
 
 
 def _identity(properties: dict[str, Any]) -> Iterator[Part]:
@@ -196,16 +197,26 @@ def _value(value: Any) -> str:
     return word(value) if isinstance(value, str) else str(value)
 
 
-def joined(parts: Iterable[Part], paint: Paint, room: int | None, more: Iterable[Part] = ()) -> str:
+def joined(
+    parts: Iterable[Part],
+    paint: Paint,
+    room: int | None,
+    more: Iterable[Part] = (),
+    last: Iterable[Part] = (),
+) -> str:
     """The parts as one text of at most `room` columns; null does not cut.
 
-    Of `more` there is as much as has room behind the parts.
+    `last` stands behind the parts, which are cut to make room for it; it is never more than half.
+    Of `more` there is as much as has room behind both.
     """
-    parts, more = list(parts), list(more)
+    parts, more, last = list(parts), list(more), list(last)
     if room is None:
-        parts += more
+        parts += last + more
     else:
-        parts = fitted(parts, room)
+        taken = sum(cells(part.fixed + part.text) + 1 for part in last)
+        if taken > room // 2:
+            parts, last, taken = parts + last, [], 0
+        parts = fitted(parts, room - taken) + last
         left = room - sum(cells(part.fixed + part.text) + 1 for part in parts)
         if more and left > 1:
             parts += _within(more, *_widths(more), left)

@@ -8,6 +8,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from .outcomes import links, outcome_text
 from .shorthand import status
 from .text import cells, harmless, octets, quoted, word
 
@@ -26,7 +27,8 @@ PROPERTIES = (
 MESSAGE_COLUMNS = (
     "method", "last_packet_number", "exchange", "routing_key", "queue", "consumer_tag",
     "delivery_tag", "reply_code", "reply_text", "redelivered", "mandatory", "immediate",
-    *PROPERTIES, "headers", "body_size", "body_captured", "status",
+    *PROPERTIES, "headers", "body_size", "body_captured", "status", "publish_number", "outcome",
+    "outcome_packet_number", "outcome_ns",
 )  # fmt: skip
 """The columns of messages that are shown."""
 
@@ -36,10 +38,11 @@ _MODES = {1: "1 (transient)", 2: "2 (persistent)"}
 
 def entry_tree(entry: Entry, paint: Paint) -> Iterator[str]:
     """A frame in full, and the message that it opens."""
-    fields: dict[str, Any] = {"connection": _connection(entry), "frame": _Raw(_frame(entry))}
+    fields: dict[str, Any] = {"connection": _connection(entry), "frame": Raw(_frame(entry))}
     arguments = json.loads(entry.arguments) if entry.arguments else {}
     if entry.method is not None:
-        fields["arguments"] = arguments or _Raw("none")
+        fields["arguments"] = arguments or Raw("none")
+        fields |= {name: Raw(text) for name, text in links(entry).items()}
     if entry.message is not None:
         fields |= message_fields(entry.message)
     return tree(fields, paint)
@@ -57,13 +60,18 @@ def message_fields(message: dict[str, Any]) -> dict[str, Any]:
     for name in PROPERTIES:
         value = message[name]
         if name == "delivery_mode" and value in _MODES:
-            value = _Raw(_MODES[value])
+            value = Raw(_MODES[value])
         if value is not None:
             properties[_PROPERTY_NAMES.get(name, name)] = value
-    fields: dict[str, Any] = {"properties": properties or _Raw("none")}
+    fields: dict[str, Any] = {"properties": properties or Raw("none")}
     if message["headers"] is not None:
-        fields["headers"] = json.loads(message["headers"]) or _Raw("none")
-    fields["body"] = _Raw(_body(message))
+        fields["headers"] = json.loads(message["headers"]) or Raw("none")
+    fields["body"] = Raw(_body(message))
+    if message["publish_number"] is not None:
+        fields["publish_number"] = message["publish_number"]
+    outcome = outcome_text(message)
+    if outcome is not None:
+        fields["outcome"] = Raw(outcome)
     return fields
 
 
@@ -81,7 +89,7 @@ def tree(fields: dict[str, Any], paint: Paint, depth: int = 2) -> Iterator[str]:
             yield from tree(children, paint, depth + 1)
 
 
-class _Raw(str):
+class Raw(str):
     """A text of our own, which is not quoted."""
 
     __slots__ = ()
@@ -97,7 +105,7 @@ def _children(value: Any) -> dict[str, Any] | None:
 
 
 def _leaf(value: Any) -> str:
-    if isinstance(value, _Raw):
+    if isinstance(value, Raw):
         return value
     if isinstance(value, str):
         return quoted(harmless(value))
@@ -108,8 +116,8 @@ def _leaf(value: Any) -> str:
     return json.dumps(value)
 
 
-def _connection(row: Any) -> _Raw:
-    return _Raw(f"{row.connection_id} {row.client or '?'} → {row.server or '?'}")
+def _connection(row: Any) -> Raw:
+    return Raw(f"{row.connection_id} {row.client or '?'} → {row.server or '?'}")
 
 
 def _frame(entry: Entry) -> str:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from amqpsniff.cli import records
+from amqpsniff.cli.render import answer
 from tests.cli.running import process, run
 
 CAPTURE = "pika_mix.pcap"
@@ -68,6 +70,103 @@ def test_times(begin: str, end: str) -> None:
     chosen = rows(CAPTURE, "-t", "frames", "--from", begin, "--to", end)
     assert [row["packet_number"] for row in chosen] == wanted
     assert wanted
+
+
+@pytest.mark.parametrize(("table", "moment_ms"), [("connections", 1218), ("channels", 1171)])
+def test_what_lasts_is_chosen_by_the_time_it_lasted(table: str, moment_ms: int) -> None:
+    every = rows(CAPTURE, "-t", table)
+    first_ns = 1795224677681619000
+    wanted = [row for row in every if row["end_ns"] >= first_ns + moment_ms * 1_000_000]
+    assert rows(CAPTURE, "-t", table, "--from", f"+{moment_ms}ms") == wanted
+    early = [row for row in every if row["start_ns"] < first_ns + moment_ms * 1_000_000]
+    assert rows(CAPTURE, "-t", table, "--to", f"+{moment_ms}ms") == early
+    assert 0 < len(early) < len(every) > len(wanted) > 0
+    old = rows("midstream.pcap", "-t", "channels", "--to", "+1ms")
+    assert [row["start_ns"] for row in old] == [None, None]
+
+
+def test_connections_and_channels_as_rows_are_their_tables() -> None:
+    for table in ("connections", "channels"):
+        for form in ("ndjson", "csv"):
+            shown = run(table, CAPTURE, "--format", form, "--connection", ":43706").out
+            words = ("-t", table, "--format", form, "--connection", ":43706")
+            assert shown == run("export", CAPTURE, *words).out
+    (row,) = rows(CAPTURE, "-t", "channels", "--channel", "2")
+    assert (row["mode"], row["published"]) == ("tx", 2)
+
+
+@pytest.mark.parametrize("table", ["connections", "channels", "findings"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_every_table_in_every_format(table: str, form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{form}"
+    assert run("export", "midstream.pcap", "-t", table, "-o", path).code == 0
+    wanted = rows("midstream.pcap", "-t", table)
+    if form == "csv":
+        with path.open(newline="") as file:
+            found: list[dict[str, Any]] = list(csv.DictReader(file))
+        wanted = [{key: str(value) for key, value in row.items()} for row in wanted]
+        same = ("connection_id", "client", "capture")
+    else:
+        read = pq.read_table if form == "parquet" else lambda p: pa.ipc.open_stream(p).read_all()
+        found = read(path).to_pylist()
+        same = tuple(name for name in wanted[0] if name not in ("start", "end", "timestamp"))
+    assert wanted
+    for one, other in zip(found, wanted, strict=True):
+        assert {name: one[name] for name in same} == {name: other[name] for name in same}
+
+
+def test_columns_of_connections() -> None:
+    words = ("-t", "connections", "--columns", "vhost,client", "--connection", ":43716")
+    assert rows(CAPTURE, *words) == [{"vhost": "nope", "client": "10.77.0.2:43716"}]
+
+
+def test_text_of_many_connections_is_laid_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_LAID_OUT", 10)
+    lines = run("connections", "php_churn.pcap").out.splitlines()
+    assert [at for at, line in enumerate(lines) if line.startswith("id ")] == [0, 11, 22]
+    assert len(lines) == 33
+    monkeypatch.setattr(answer, "MOST_LAID_OUT", 10)
+    lines = run("sql", "php_churn.pcap", "SELECT client FROM connections").out.splitlines()
+    assert [at for at, line in enumerate(lines) if line == "client"] == [0, 11, 22]
+
+
+STATEMENT = """
+    SELECT c.connection_name, m.outcome, count(*) AS messages, sum(m.outcome_ns) AS ns
+    FROM messages m JOIN connections c USING (connection_id)
+    WHERE m.method = 'basic.publish' GROUP BY ALL ORDER BY ALL
+"""
+
+
+def test_sql_joins_tables(tmp_path: Path) -> None:
+    result = run("sql", CAPTURE, STATEMENT, "--format", "ndjson")
+    assert (result.code, result.err) == (0, "")
+    found = [json.loads(line) for line in result.out.splitlines()]
+    assert [(one["outcome"], one["messages"]) for one in found] == [("confirmed", 51), (None, 2)]
+    for ending in ("csv", "parquet", "arrow", "ndjson"):
+        assert run("sql", CAPTURE, STATEMENT, "-o", tmp_path / f"x.{ending}") == (0, "", "")
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist() == found
+    assert run("sql", CAPTURE, STATEMENT, "--format", "csv").out.startswith('"connection_name"')
+
+
+def test_sql_of_bodies_and_hashes() -> None:
+    words = ("SELECT body_sha256, octet_length(body) AS n FROM messages LIMIT 1", "--format", "csv")
+    assert run("sql", "kombu.pcap.gz", *words).out.splitlines()[1] == ","
+    filled = run("sql", "kombu.pcap.gz", *words, "--bodies", "--body-sha256").out.splitlines()[1]
+    assert len(filled.split(",")[0].strip('"')) == 64
+
+
+def test_sql_without_rows_and_without_amqp(tmp_path: Path) -> None:
+    assert run("sql", CAPTURE, "SELECT 1 AS one") == (0, "one\n  1\n", "")
+    assert run("sql", CAPTURE, "SELECT method FROM frames WHERE false").out == "method\n"
+    assert "no AMQP" in run("sql", CAPTURE, "SELECT * FROM frames", "--port", "1").err
+    assert run("sql", CAPTURE, "SELECT 1 FROM frames LIMIT 1").err == ""
+
+
+def test_sql_refuses_what_is_in_the_way(samples: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes((samples / CAPTURE).read_bytes())
+    assert run("sql", copy, "SELECT 1 FROM frames", "-o", copy).code == 2
+    assert run("sql", CAPTURE, "SELECT * FROM read_csv('/etc/passwd')").code == 2
 
 
 def test_summary_of_a_part() -> None:

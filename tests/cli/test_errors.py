@@ -45,6 +45,21 @@ USAGE = {
     "a dialect without the method": "spec confirm --dialect 0-8",
     "a directory as file": f"export {CAPTURE} -t frames -o . --format csv",
     "a directory that is not empty": f"bodies {CAPTURE} -o .",
+    "a format of connections that is not there": f"connections {CAPTURE} --format parquet",
+    "a channel of connections": f"connections {CAPTURE} --channel 1",
+    "no statement": f"sql {CAPTURE}",
+    "a statement that is none": f"sql {CAPTURE} SELECT\t1+",
+    "a statement of a table that is not there": f"sql {CAPTURE} SELECT\t*\tFROM\tmethods",
+    "a statement that gives no rows": f"sql {CAPTURE} CREATE\tTABLE\tt(a\tint)",
+    "a connection that is not there": "follow pika_mix.pcap --connection 77",
+    "several connections of that name": "follow pika_mix.pcap --connection f",
+    "several connections": "follow pika_mix.pcap",
+    "a format that follow has not": f"follow {CAPTURE} --format csv",
+    "standard input twice": "follow -",
+    "no message to trace": f"trace {CAPTURE}",
+    "a header without value": f"trace {CAPTURE} --header x",
+    "a format that trace has not": f"trace {CAPTURE} --message-id m --format arrow",
+    "text in a file": f"sql {CAPTURE} SELECT\t1 --format text -o x.txt",
 }
 
 
@@ -73,11 +88,18 @@ def test_errors_say_what_to_do() -> None:
     assert "routing_key" in run("inspect", CAPTURE, "--where", "rk = 'a'").err
     assert "amqpsniff inspect --help" in run("inspect").err
     assert "ndjson, csv" in run("messages", CAPTURE, "--format", "x").err
+    err = run("follow", "pika_mix.pcap", "--connection", "F").err
+    assert "f6bf17b3 (10.77.0.2:43720), fed1a26c (10.77.0.2:43706)" in err
+    assert "7f298e1b" not in err
+    assert "7f298e1b (10.77.0.2:43700)" in run("follow", "pika_mix.pcap").err
+    assert "and 25 more" in run("follow", "php_churn.pcap").err
+    assert "--message-id" in run("trace", CAPTURE).err
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("spec", "explain")])
 def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
     more = {"export": ["-t", "frames"], "bodies": ["-o", str(tmp_path / "new")]}.get(command, [])
+    more = {"sql": ["SELECT 1 FROM frames"], "trace": ["--message-id", "m"]}.get(command, more)
     for name in ("README.md", "nowhere.pcap"):
         result = run(command, name, *more)
         assert result.code == 3
@@ -109,7 +131,18 @@ def test_nothing_to_show_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["inspect", "messages", "summary", "diagnose", "export -t frames"]
+    "words",
+    [
+        "inspect",
+        "messages",
+        "summary",
+        "diagnose",
+        "export -t frames",
+        "connections",
+        "follow",
+        "trace --routing-key=",
+        "sql SELECT*FROM(frames)",
+    ],
 )
 def test_a_full_disk(words: str) -> None:
     command, *more = words.split()
@@ -127,7 +160,17 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     assert run("bodies", CAPTURE, "-o", tmp_path / "file" / "below").code == 3
 
 
-@pytest.mark.parametrize("words", ["inspect", "messages", "export -t frames", "inspect --hex"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "inspect",
+        "messages",
+        "export -t frames",
+        "inspect --hex",
+        "follow",
+        "sql SELECT*FROM(frames)",
+    ],
+)
 def test_a_closed_pipe_is_no_error(words: str) -> None:
     command, *more = words.split()
     result = process(command, "node.pcap", *more, shell="| head -1; exit ${PIPESTATUS[0]}")

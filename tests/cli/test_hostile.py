@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ NAMES = f"q{ESCAPES}".encode()
 def _method(name: str, **values: Any) -> bytes:
     row = next(row for row in describe(name) if "0-9-1" in row.dialects)
     given = {one.name: values.get(one.name, _empty(one.type)) for one in row.arguments}
-    return encoder.method(row, given)
+    return encoder.method(row, given, channel=0 if name.startswith("connection.") else 1)
 
 
 def _empty(kind: str) -> Any:
@@ -63,12 +64,24 @@ def hostile(tmp_path: Path) -> Path:
     )
 
 
+TRACED = hashlib.sha256(ESCAPES.encode()).hexdigest()
+
 EVERY_WAY = (
     "inspect -v",
     "inspect --frames",
     "inspect --hex",
     "messages -v --body",
     "summary",
+    "connections",
+    "connections -v",
+    "follow --bodies",
+    f"trace --body-sha256 {TRACED}",
+    'sql SELECT(queue)FROM"frames"',
+    'sql SELECT*FROM"messages" --bodies',
+    "channels -v",
+    "follow --format ndjson",
+    f"trace --body-sha256 {TRACED} --format csv",
+    'sql SELECT(queue)FROM"frames" --format csv',
     "messages --format csv --body",
     "messages --format ndjson --body",
     "export -t frames --format csv",
@@ -84,10 +97,12 @@ def test_terminals_are_not_steered(words: str, hostile: Path) -> None:
     assert result.code == 0
     unsafe = {one for one in result.out if not one.isprintable()} - {"\n"}
     assert not unsafe
-    assert "[bold red]x[/]" in result.out or command == "summary" or "findings" in words
+    assert (
+        "[bold red]x[/]" in result.out or command in ("summary", "channels") or "findings" in words
+    )
 
 
-@pytest.mark.parametrize("words", EVERY_WAY[:5])
+@pytest.mark.parametrize("words", EVERY_WAY[:11])
 def test_text_in_a_pipe_is_harmless_too(words: str, hostile: Path) -> None:
     command, *more = words.split()
     result = run(command, hostile, *more)

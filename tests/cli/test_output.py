@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.cli import conversation, tracing
 from tests.cli.running import EXPECTED, check, on_terminal, process, run
 
 PIPED = {
@@ -24,6 +25,20 @@ PIPED = {
     "messages": "messages aiopika_rpc.pcap --limit 30",
     "messages-body": "messages kombu.pcap.gz --limit 3 --body --verbose",
     "messages-returned": "messages aiopika_rpc.pcap --where method='basic.return' --limit 2",
+    "connections": "connections pika_mix.pcap",
+    "connections-several": "connections midstream.pcap zerowindow.pcap blocked.pcap",
+    "connections-verbose": "connections blocked.pcap --verbose",
+    "channels": "channels pika_mix.pcap",
+    "channels-verbose": "channels pika_mix.pcap --verbose --where close_code=404",
+    "follow": "follow pika_mix.pcap --connection :43706 --channel 3",
+    "follow-lost": "follow lost.pcap --body-limit 16",
+    "follow-midstream": "follow midstream.pcap --connection 1c39 --to +3ms --time delta",
+    "follow-reset": "follow v08_v09.pcap --connection :34230",
+    "trace": "trace pika_mix.pcap --message-id m6",
+    "trace-request": "trace aiopika_rpc.pcap --correlation-id f92f3cd7-eedf-4714-8fe5-40053cfc6cfd",
+    "trace-alike": "trace kombu.pcap.gz --routing-key video --to +0.02 --time absolute",
+    "trace-header": "trace pika_mix.pcap amqplib08.pcap --header int=4",
+    "sql": "sql pika_mix.pcap SELECT\tmethod,headers\tFROM\tmessages\tLIMIT\t3",
     "summary": "summary pika_mix.pcap",
     "summary-lost": "summary lost.pcap",
     "summary-several": "summary node.pcap kombu.pcap.gz --top 3",
@@ -46,6 +61,15 @@ ON_TERMINALS = {
     "inspect-cut": "inspect snapped.pcap --limit 40",
     "inspect-absolute": "inspect blocked.pcap --limit 20 --time absolute",
     "messages": "messages pika_mix.pcap --limit 5 --body",
+    "connections": "connections pika_mix.pcap",
+    "channels": "channels pika_mix.pcap",
+    "channels-midstream": "channels midstream.pcap",
+    "follow": "follow -q snapped.pcap --connection :43706 --to +0.156s",
+    "follow-text": "follow pika_mix.pcap --connection 7f29 --to +0.03 --bodies",
+    "trace": "trace pika_mix.pcap --message-id m6",
+    "trace-request": "trace aiopika_rpc.pcap --correlation-id eef8d969-fd36-42e8-b94f-8c51934e5273",
+    "sql": "sql pika_mix.pcap SELECT\tclient,method,headers\tFROM\tmessages\tLIMIT\t4",
+    "sql-wide": "sql bunny.pcapng SELECT\t*\tFROM\tchannels",
     "summary": "summary pika_mix.pcap",
     "summary-midstream": "summary midstream.pcap",
     "diagnose": "diagnose snapped.pcap lost.pcap midstream.pcap",
@@ -55,9 +79,14 @@ ON_TERMINALS = {
 }
 
 
+def words(text: str) -> list[str]:
+    """The words of a command; tabs are blanks inside a word."""
+    return [word.replace("\t", " ") for word in text.split(" ")]
+
+
 @pytest.mark.parametrize("name", PIPED)
 def test_in_a_pipe(name: str) -> None:
-    result = run(*PIPED[name].split())
+    result = run(*words(PIPED[name]))
     assert result.code == 0
     check(name, result.out)
     assert "\x1b" not in result.out
@@ -66,7 +95,7 @@ def test_in_a_pipe(name: str) -> None:
 @pytest.mark.parametrize("columns", [80, 160])
 @pytest.mark.parametrize("name", ON_TERMINALS)
 def test_on_a_terminal(name: str, columns: int) -> None:
-    result = on_terminal(*ON_TERMINALS[name].split(), columns=columns)
+    result = on_terminal(*words(ON_TERMINALS[name]), columns=columns)
     assert result.code == 0
     check(f"{name}-{columns}", result.out)
     assert max(map(len, result.out.splitlines())) <= columns
@@ -85,7 +114,14 @@ def test_colours_are_for_terminals_that_want_them() -> None:
 
 
 def test_colours_change_nothing_else() -> None:
-    for words in (("inspect", "pika_mix.pcap", "-n", "30", "-v"), ("summary", "pika_mix.pcap")):
+    for words in (
+        ("inspect", "pika_mix.pcap", "-n", "30", "-v"),
+        ("summary", "pika_mix.pcap"),
+        ("connections", "pika_mix.pcap"),
+        ("follow", "lost.pcap"),
+        ("trace", "pika_mix.pcap", "--message-id", "m6"),
+        ("sql", "pika_mix.pcap", "SELECT client, outcome FROM messages LIMIT 3"),
+    ):
         coloured = on_terminal(*words, columns=80, no_color=None).out
         plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
         lines = [line.rstrip() for line in plain.splitlines()]
@@ -111,6 +147,74 @@ def test_messages_as_rows_is_the_messages_table() -> None:
     assert json.loads(run("messages", "bunny.pcapng", "--format", "ndjson", "-n", "1").out)[
         "method"
     ]
+
+
+def test_a_conversation_is_all_of_its_connection() -> None:
+    words = ("pika_mix.pcap", "--connection", "fed1")
+    rows = run("follow", *words, "--format", "ndjson").out
+    assert rows == run("export", *words, "--table", "frames").out
+    lines = run("inspect", *words).out.splitlines()
+    told = run("follow", *words, "--body-limit", "0").out.splitlines()[2:]
+    assert [line.split(maxsplit=2)[:2] for line in lines] == [
+        line.split(maxsplit=2)[:2] for line in told
+    ]
+
+
+def test_a_conversation_that_need_not_be_named() -> None:
+    named = run("follow", "bunny.pcapng", "--connection", "ba7d677f029cdf8a")
+    assert run("follow", "bunny.pcapng") == named
+    assert run("follow", "bunny.pcapng", "--bodies").code == 0
+
+
+def test_a_conversation_without_amqp_and_in_files_that_are_damaged(tmp_path: Path) -> None:
+    result = run("follow", "bunny.pcapng", "--port", "1")
+    assert (result.code, result.out) == (0, "")
+    assert "no AMQP" in result.err
+    result = run("follow", "bunny.pcapng", "README.md")
+    assert (result.code, result.err.count("\n")) == (3, 1)
+    assert result.out.startswith("ba7d677f029cdf8a ")
+
+
+def test_holes_of_a_conversation_stand_where_they_are() -> None:
+    lines = run("follow", "lost.pcap").out.splitlines()
+    (at,) = [at for at, line in enumerate(lines) if "missing or not decoded" in line]
+    assert lines[at].split()[1] == lines[at + 1].split()[1] == "273"
+    assert "not decoded" not in run("follow", "lost.pcap", "--to", "+0.02").out
+
+
+def test_a_trace_as_rows_is_of_the_messages_table() -> None:
+    every = [json.loads(r) for r in run("export", "pika_mix.pcap", "-t", "messages",
+                                        "--body-sha256").out.splitlines()]  # fmt: skip
+    wanted = [row for row in every if row["message_id"] == "m6"]
+    for words in (("--message-id", "m6"), ("--header", "int=6"), ("--correlation-id", "c6"),
+                  ("--body-sha256", wanted[0]["body_sha256"].upper())):  # fmt: skip
+        out = run("trace", "pika_mix.pcap", *words, "--format", "ndjson").out
+        assert [json.loads(row) for row in out.splitlines()] == wanted
+    assert run("trace", "pika_mix.pcap", "--message-id", "m6", "--header", "int=5").out == ""
+
+
+def test_a_trace_of_some_messages() -> None:
+    words = ("trace", "aiopika_rpc.pcap", "--routing-key", "mul", "--limit", "2")
+    lines = run(*words).out.splitlines()
+    assert [sum(line.startswith(word) for line in lines) for word in ("message ", "reply ")] == [
+        2,
+        2,
+    ]
+    assert len(run(*words, "--format", "csv").out.splitlines()) == 3
+
+
+def test_a_trace_that_finds_nothing_says_so() -> None:
+    result = run("trace", "pika_mix.pcap", "--message-id", "nowhere")
+    assert (result.code, result.out) == (0, "")
+    assert "no row matches" in result.err
+
+
+def test_a_trace_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run("trace", "pika_mix.pcap", "--routing-key", "order.new.eu").out
+    monkeypatch.setattr(tracing, "MOST_TRACED", 3)
+    part = run("trace", "pika_mix.pcap", "--routing-key", "order.new.eu")
+    assert part.out.count("published") == 3 < whole.count("published")
+    assert "only the first 3 rows" in part.err
 
 
 def test_every_frame_is_shown_with_frames() -> None:
@@ -157,3 +261,17 @@ def test_spec_as_json() -> None:
     assert row["arguments"][1] == {"name": "exchange", "type": "s", "secret": False}
     assert row["properties"][0]["name"] == "content_type"
     assert len(json.loads(run("spec", "headers", "--format", "json").out)) > 3
+
+
+def test_a_conversation_is_found_among_more_than_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    last = json.loads(
+        run("connections", "php_churn.pcap", "--format", "ndjson").out.split("\n")[-2]
+    )
+    words = ("follow", "php_churn.pcap", "--connection", last["connection_id"])
+    whole = run(*words)
+    monkeypatch.setattr(conversation, "MOST_HELD", 2)
+    assert run(*words) == whole
+    assert whole.out.startswith(last["connection_id"])
+    assert "30 connections; give --connection" in run("follow", "php_churn.pcap").err

@@ -30,6 +30,13 @@ EVERY_WAY = (
     "export --table frames --format csv",
     "export --table messages --bodies",
     "export --table findings",
+    "export --table connections",
+    "export --table channels",
+    "connections --verbose",
+    "channels --verbose",
+    'sql SELECT*FROM"frames"',
+    'sql SELECT*FROM"connections" --format csv',
+    "trace --routing-key order.new.eu",
 )
 
 

@@ -210,6 +210,30 @@ def test_grids() -> None:
     assert max(map(len, _text(grid, 30))) <= 30
 
 
+WORDS = st.text("abcdéö→0123", max_size=24)
+WIDE_WORDS = st.text(st.characters(categories=("L", "N")), max_size=24).map(harmless)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=5), st.integers(20, 90))
+def test_lines_of_a_grid_are_those_that_rich_lays_out(
+    rows: list[tuple[str, str, str]], width: int
+) -> None:
+    grid = Grid("id|*name|>?number")
+    for row in rows:
+        grid.add(*row)
+    lines = [line.rstrip() for line in grid.lines(width, PLAIN)]
+    if grid.fits(width):
+        assert lines == _text(grid, width)
+
+
+@given(st.lists(st.tuples(WIDE_WORDS, WIDE_WORDS, WIDE_WORDS), max_size=5), st.integers(1, 90))
+def test_lines_of_a_grid_fit(rows: list[tuple[str, str, str]], width: int) -> None:
+    grid = Grid("id|*name|>?number")
+    for row in rows:
+        grid.add(*row)
+    assert max(cells(line.rstrip()) for line in grid.lines(width, PLAIN)) <= width
+
+
 def test_hex_dumps() -> None:
     octets_ = bytes(range(48)) + b"abc"
     lines = list(

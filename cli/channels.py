@@ -1,0 +1,48 @@
+"""`amqpsniff channels`: the channels table for reading."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .options import OUTPUT, Input, Rows, spread
+from .records import FORMATS, show
+
+
+@spread
+def channels(
+    source: Input,
+    rows: Rows,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="All that is known of each channel, one field a line.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}; the last two give the rows of the channels table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """List channels: what they were used for, what was left open, and how they ended.
+
+    A number that is opened again is a line of its own. `unsettled` and `unconfirmed` are the most
+    deliveries and publishes that waited for an answer at once, and after a slash how many still did
+    at the end.
+
+    Examples:
+
+        amqpsniff channels trace.pcapng --connection :43700
+        amqpsniff channels trace.pcapng --where "closed_by = 'server'"
+        amqpsniff channels trace.pcapng --where "unsettled_end > 0" -v
+    """
+    return show(source, rows, "channels", format_, verbose=verbose)

@@ -1,0 +1,47 @@
+"""`amqpsniff connections`: the connections table for reading."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .options import OUTPUT, Input, Rows, spread
+from .records import FORMATS, show
+
+
+@spread
+def connections(
+    source: Input,
+    rows: Rows,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="All that is known of each connection, one field a line.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}; the last two give the rows of the connections table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """List connections: who, where, for how long, how much, and how they ended.
+
+    `began` is in seconds since the capture began, `before` when the connection is older. A narrow
+    terminal shows fewer columns.
+
+    Examples:
+
+        amqpsniff connections trace.pcapng
+        amqpsniff connections trace.pcapng --where "close_code >= 300" -v
+        amqpsniff connections trace.pcapng --from 12:00 --to 12:05 --format csv
+    """
+    return show(source, rows, "connections", format_, verbose=verbose)

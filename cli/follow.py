@@ -1,0 +1,172 @@
+"""`amqpsniff follow`: one conversation, both directions, from top to bottom."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from . import times
+from .inspect import CONTENT_METHODS, UNSEEN
+from .options import OUTPUT, Input, Rows, Scope, spread
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+    from .timeline import Entry
+
+BODY_LIMIT = 64
+"""Octets of a body shown by default: enough to know it again."""
+
+FORMATS = ("text", "ndjson")
+
+
+@spread
+def follow(
+    source: Input,
+    scope: Scope,
+    bodies: Annotated[
+        bool,
+        typer.Option(
+            "--bodies",
+            help="Show whole bodies, not only their beginnings.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    body_limit: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Octets of each body that are shown, 0 for none.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = BODY_LIMIT,
+    time: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM",
+            help="How times are written: relative (seconds since the capture began), absolute "
+            "(UTC), delta (seconds since the line before).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = times.FORMS[0],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="text, or ndjson: the connection's rows of the frames table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """Show one conversation, both directions, from top to bottom.
+
+    Each method is a line as in inspect: → to the server, ← from it. Under a message is the
+    beginning of its body; text is shown as text, other octets in hex. Octets that are missing from
+    the capture and findings about the connection stand where they occurred.
+
+    The connection is named by the beginning of its id, its client's address:port or :port; where
+    there is only one, it need not be named. The captures are read twice, so standard input does
+    not do.
+
+    Examples:
+
+        amqpsniff follow trace.pcapng --connection 7f29
+        amqpsniff follow trace.pcapng --connection :43706 --channel 3
+        amqpsniff follow trace.pcapng --connection 7f29 --from +10s --bodies
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    limit = sys.maxsize if bodies else body_limit
+    return _Following(source, scope, limit, time).write(format_)
+
+
+class _Following:
+    """One run of the command."""
+
+    def __init__(self, source: Input, scope: Scope, body_limit: int, form: str) -> None:
+        from .output import Output
+
+        times.Clock(form, None)  # a form that is not there is a usage error before any reading
+        self._source = source
+        self._scope = scope
+        self._body_limit = body_limit
+        self._form = form
+        self._output = Output()
+
+    def write(self, form: str) -> int:
+        """Write the conversation; the exit code."""
+        from amqpsniff.reader import STANDARD_INPUT
+
+        from .conversation import find
+        from .reading import Reading
+
+        if STANDARD_INPUT in self._source.captures:
+            raise UsageError("follow reads captures twice; save standard input to a file first")
+        first = Reading(self._source)
+        found = find(first, self._scope)
+        if found is None:
+            return first.exit_code
+        self._source.quiet = True  # what there is to warn of was said in the first reading
+        part = Rows(
+            connection=found.row["connection_id"],
+            channel=self._scope.channel,
+            from_=self._scope.from_,
+            to=self._scope.to,
+        )
+        if form == "ndjson":
+            from .rows import write_rows
+
+            return write_rows(self._source, part, "frames", form)
+        return self._write_text(found, part, first.started())
+
+    def _write_text(self, found: Conversation, part: Rows, started: int | None) -> int:
+        from .gaps import Gaps
+        from .reading import Reading
+        from .render.conversation import Telling
+        from .render.shorthand import LINE_COLUMNS
+        from .selection import Selection
+        from .timeline import Timeline
+
+        reading = Reading(self._source, bodies=self._body_limit > 0)
+        timed = Scope(part.connection, None, part.from_, part.to)
+        whole = Selection(Scope(part.connection), "frames", reading.started)
+        in_time = Selection(timed, "frames", reading.started)
+        selection = Selection(part, "frames", reading.started)
+        body = ("body",) if self._body_limit else ()
+        timeline = Timeline(CONTENT_METHODS, (*LINE_COLUMNS, *body))
+        clock = times.Clock(self._form, started, short=self._output.narrow)
+        telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
+        self._output.lines(telling.heading())
+        gaps = Gaps()
+        for table, batch in reading.rows("frames", "messages"):
+            if table == "messages":
+                timeline.messages(batch)
+            else:
+                for gap, piece in gaps.split(whole.of(batch)):
+                    if gap is not None and in_time.of(piece.slice(0, 1)).num_rows:
+                        timeline.put(gap)
+                    timeline.frames(_seen(selection.of(piece)))
+            self._output.lines(_told(telling, timeline.ready()))
+        self._output.lines(_told(telling, timeline.ready(last=True)))
+        self._output.lines(telling.end(whole=part.to is None))
+        return reading.exit_code
+
+
+def _told(telling: Any, entries: Iterable[Entry]) -> Iterator[str]:
+    for entry in entries:
+        yield from telling.tell(entry)
+
+
+def _seen(batch: Any) -> Any:
+    """The frames that have lines of their own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unseen = pc.is_in(batch.column("frame_type"), value_set=pa.array(UNSEEN))
+    return batch.filter(pc.invert(unseen))

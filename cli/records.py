@@ -1,0 +1,63 @@
+"""What the commands `connections` and `channels` share: rows of things that last, for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from amqpsniff.errors import UsageError
+
+from .options import Input, Rows
+
+FORMATS = ("text", "ndjson", "csv")
+
+MOST_LAID_OUT = 10_000
+"""Rows laid out as one table; of more there is a table for each so many."""
+
+
+def show(source: Input, rows: Rows, table: str, form: str, *, verbose: bool) -> int:
+    """Write the wanted rows of `connections` or `channels`; the exit code."""
+    if form not in FORMATS:
+        raise UsageError(f"no format `{form}` here; there are {', '.join(FORMATS)}")
+    if form != "text":
+        from .rows import write_rows
+
+        return write_rows(source, rows, table, form)
+    return _show_text(source, rows, table, verbose)
+
+
+def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
+    from .output import Output
+    from .reading import Reading
+    from .render.records import blocks, grid
+    from .selection import Selection
+
+    reading, output = Reading(source), Output()
+    selection = Selection(rows, table, reading.started)
+    selection.check()
+    wanted = _rows(reading, selection, table)
+    several = len(reading.capture.names) > 1
+    while piece := list(islice(wanted, MOST_LAID_OUT)):
+        piece.sort(key=_begin)
+        if verbose:
+            output.lines(blocks(table, piece, output.paint))
+        else:
+            started, narrow = reading.started(), output.narrow
+            laid_out = grid(table, piece, started, several=several, narrow=narrow)
+            output.lines(laid_out.lines(output.room, output.paint))
+    reading.miss(selection)
+    return reading.exit_code
+
+
+def _rows(reading: Any, selection: Any, table: str) -> Iterator[dict[str, Any]]:
+    for _, batch in reading.rows(table, progress=True):
+        yield from selection.of(batch).to_pylist()
+        if selection.done:
+            return
+
+
+def _begin(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What began first comes first; what began before the capture before all."""
+    number = row.get("opened_packet_number", row.get("first_packet_number"))
+    return row["start_ns"] or 0, number or 0, row["connection_id"], row.get("channel", 0)

@@ -1,0 +1,71 @@
+"""Rows of any columns, as SQL gives them, laid out as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from rich.text import Text
+
+from .grid import GAP, Grid
+from .text import cells, harmless
+from .theme import Paint
+
+MOST_LAID_OUT = 10_000
+"""Rows of one table; of more there is a table for each so many."""
+
+NULL = Text("null", "key")
+"""Null; told from the text by its colour."""
+
+
+def tables(result: Any) -> Iterator[Grid]:
+    """The rows of a result, a table for each `MOST_LAID_OUT`; one with no row where there are none.
+
+    `result` gives record batches and has their `schema`.
+    """
+    marks = ["*" if not _is_number(field.type) else ">" for field in result.schema]
+    names = [harmless(name).replace("|", "\\x7c") for name in result.schema.names]
+    columns = "|".join(f"{mark}{name}" for mark, name in zip(marks, names, strict=True))
+    grid, first = Grid(columns), True
+    for row in _rows(result):
+        if grid.rows == MOST_LAID_OUT:
+            yield grid
+            grid, first = Grid(columns), False
+        grid.add(*map(_cell, row))
+    if grid.rows or first:
+        yield grid
+
+
+def blocks(table: Grid, paint: Paint) -> Iterator[str]:
+    """Each row of a table as lines of name and value, with an empty line between rows."""
+    for number, fields in enumerate(table.fields()):
+        if number:
+            yield ""
+        width = max(cells(name) for name, _ in fields)
+        for name, value in fields:
+            gap = " " * (width - cells(name) + GAP)
+            yield f"{paint('key', name)}{gap}{value}"
+
+
+def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _cell(value: Any) -> str | Text:
+    if value is None:
+        return NULL
+    if isinstance(value, str):
+        return harmless(value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    from amqpsniff.tables.values import json_text
+
+    return harmless(json_text(value))

@@ -1,0 +1,109 @@
+"""One conversation told from top to bottom: lines, bodies, holes and findings in their places."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from .. import times
+from ..gaps import GAP
+from .body import preview
+from .lines import ARROWS, Lines
+from .text import cut, harmless, octets, plural, word
+
+if TYPE_CHECKING:
+    from ..conversation import Conversation
+    from ..output import Output
+    from ..timeline import Entry
+
+ENDS = {
+    "fin": "TCP ended without connection.close",
+    "rst": "TCP was reset",
+    None: "the connection was open when the capture ended",
+}
+"""What the last line says when no side closed the connection."""
+
+SAID = (
+    ("vhost", "vhost"), ("user", "user"), ("connection_name", "name"),
+    ("client_product", "client"), ("client_version", ""),
+    ("server_product", "server"), ("server_version", ""),
+)  # fmt: skip
+"""Columns of the connection that the heading shows, and what they are called there."""
+
+
+class Telling:
+    """Tells a conversation entry by entry; see `cli.follow`."""
+
+    def __init__(
+        self,
+        output: Output,
+        clock: times.Clock,
+        conversation: Conversation,
+        body_limit: int,
+        captures: int,
+    ) -> None:
+        self._output = output
+        self._row = conversation.row
+        self._findings = deque(sorted(conversation.findings, key=_place))
+        self._body_limit = body_limit
+        self._lines = Lines(output, clock, several=captures > 1, whose=False)
+
+    def heading(self) -> Iterator[str]:
+        """Whose conversation it is."""
+        row, paint = self._row, self._output.paint
+        ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
+        yield f"{paint('connection', row['connection_id'])} {ends}"
+        said = " ".join(
+            f"{name}={word(row[column])}" if name else word(row[column])
+            for column, name in SAID
+            if row[column] is not None
+        )
+        if row["midstream"]:
+            said = f"it began before the capture {said}".rstrip()
+        if said:
+            yield self._cut(said)
+
+    def tell(self, entry: Entry) -> Iterator[str]:
+        """The lines of an entry, after the findings that come before it."""
+        while self._findings and _place(self._findings[0]) < _moment(entry):
+            yield self._finding(self._findings.popleft())
+        if entry.frame_type == GAP:
+            arrow = ARROWS.get(entry.sender, "?")
+            text = f"{arrow} - {octets(entry.size)} before this packet are missing or not decoded"
+            yield self._lines.aside(entry, "warning", text)
+            return
+        yield self._lines.frame(entry)
+        body = (entry.message or {}).get("body")
+        if body:
+            yield from preview(body, self._body_limit, self._output)
+
+    def end(self, *, whole: bool) -> Iterator[str]:
+        """What comes after the last entry; `whole` when nothing was left out after it."""
+        while self._findings:
+            yield self._finding(self._findings.popleft())
+        if whole and self._row["closed_by"] in ENDS:
+            yield self._cut(ENDS[self._row["closed_by"]])
+
+    def _finding(self, finding: dict[str, Any]) -> str:
+        """The line of a finding."""
+        text = f"! {finding['severity']} {finding['code']}: {finding['title']}"
+        if finding["detail"]:
+            text += f" ({finding['detail']})"
+        if finding["count"] > 1:
+            often = plural(finding["count"], "time")
+            text += f", {often}, last in #{finding['last_packet_number']}"
+        return self._lines.aside(SimpleNamespace(**finding), finding["severity"], harmless(text))
+
+    def _cut(self, text: str) -> str:
+        width = self._output.width
+        return self._output.paint("key", text if width is None else cut(text, width))
+
+
+def _place(finding: dict[str, Any]) -> tuple[int, int]:
+    return finding["ts_ns"] or 0, finding["packet_number"] or 0
+
+
+def _moment(entry: Entry) -> tuple[int, int]:
+    return entry.ts_ns or 0, entry.packet_number

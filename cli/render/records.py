@@ -1,0 +1,164 @@
+"""Connections and channels: as a table, and one by one in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from rich.text import Text
+
+from .. import times
+from .grid import Grid
+from .text import count, duration, harmless, octets
+from .theme import Paint
+from .tree import Raw, tree
+
+UNKNOWN = "?"
+NONE = "-"
+BEFORE = "before"
+
+CONNECTION_COLUMNS = (
+    "????server|*??vhost|*?????user|*??name|*??????product|>????began|>???lasted|>?????channels|"
+    ">?published|>?delivered|>????acked|>?????sent|>?????received|>????blocked|closed|*why"
+)
+CHANNEL_COLUMNS = (
+    ">ch|>????began|>???lasted|??mode|>?????prefetch|>?published|>?????confirmed|>?????returned|"
+    ">????unconfirmed|>?delivered|>?????acked|>????unsettled|>??????consumers|closed|*why"
+)
+ERRORS_FROM = 300
+"""Reply codes from here on are of errors."""
+
+_WHOSE = frozenset(("connection_id", "client", "server"))
+_TIMES = frozenset(("start", "end"))
+"""Shown as instants; the same in nanoseconds are left out."""
+
+
+def grid(
+    table: str,
+    rows: Iterable[dict[str, Any]],
+    start_ns: int | None,
+    *,
+    several: bool,
+    narrow: bool,
+) -> Grid:
+    """The rows of a table, one a line; with `several` captures each says which it is of."""
+    columns, cells = _TABLES[table]
+    laid_out = Grid(("*capture|" if several else "") + "id|client|" + columns)
+    for row in rows:
+        capture = [harmless(PurePath(row["capture"] or "").name)] if several else []
+        client = _name(row["client"])
+        if narrow:
+            client = f":{client.rpartition(':')[2]}"
+        whose = (Text(row["connection_id"][:8], "connection"), Text(client, "connection"))
+        laid_out.add(*capture, *whose, *cells(row, start_ns))
+    return laid_out
+
+
+def _connection(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
+    product = " ".join(filter(None, (row["client_product"], row["client_version"])))
+    yield _name(row["server"])
+    yield _name(row["vhost"])
+    yield _name(row["user"])
+    yield _name(row["connection_name"] or product or None)
+    yield _name(product or None)
+    yield BEFORE if row["midstream"] else _since(row["start_ns"], start_ns)
+    yield _lasted(row)
+    for name in ("channels", "published", "delivered", "acknowledged"):
+        yield count(row[name])
+    for side in ("client", "server"):
+        sent = row[f"{side}_octets"]
+        yield octets(sent) if sent is not None else UNKNOWN
+    blocked_ns = row["blocked_ns"]
+    yield UNKNOWN if blocked_ns is None else duration(blocked_ns) if blocked_ns else NONE
+    yield from _closed(row)
+
+
+def _channel(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
+    nth = row["incarnation"]
+    yield str(row["channel"]) + (f" #{nth}" if nth > 1 else "")
+    yield BEFORE if row["opened_packet_number"] is None else _since(row["start_ns"], start_ns)
+    yield _lasted(row)
+    yield row["mode"] or NONE
+    prefetch = row["prefetch_count"]
+    yield NONE if prefetch is None else count(prefetch)
+    for name in ("published", "confirmed", "returned"):
+        yield count(row[name])
+    yield _waiting(row, "unconfirmed")
+    for name in ("delivered", "acknowledged"):
+        yield count(row[name])
+    yield _waiting(row, "unsettled")
+    yield count(row["consumers"])
+    yield from _closed(row)
+
+
+_TABLES = {
+    "connections": (CONNECTION_COLUMNS, _connection),
+    "channels": (CHANNEL_COLUMNS, _channel),
+}
+
+
+def _name(text: str | None) -> str:
+    return UNKNOWN if text is None else harmless(text) or '""'
+
+
+def _since(time_ns: int | None, start_ns: int | None) -> str:
+    if time_ns is None or start_ns is None:
+        return UNKNOWN
+    return times.seconds(time_ns - start_ns)
+
+
+def _lasted(row: dict[str, Any]) -> str:
+    if row["start_ns"] is None or row["end_ns"] is None:
+        return UNKNOWN
+    return duration(row["end_ns"] - row["start_ns"])
+
+
+def _waiting(row: dict[str, Any], what: str) -> str | Text:
+    most, end = row[f"{what}_max"], row[f"{what}_end"]
+    if most is None:
+        return UNKNOWN
+    text = f"{count(most)}/{count(end)}"
+    return Text(text, "warning") if end else text
+
+
+def _closed(row: dict[str, Any]) -> tuple[str | Text, str]:
+    """How it ended, and the reason where that is an error."""
+    by, code = row["closed_by"], row["close_code"]
+    if by is None:
+        return "open", ""
+    if code is None:
+        return (Text(by, "warning") if by in ("fin", "rst") else f"by {by}"), ""
+    said = f"{code} by {by}"
+    if code < ERRORS_FROM:
+        return said, ""
+    blamed = f" on {row['close_method']}" if row["close_method"] else ""
+    return Text(said, "error"), harmless(row["close_text"] or "") + blamed
+
+
+def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
+    """All that is known of each row, one field a line."""
+    for row in rows:
+        ends = f"{_name(row['client'])} → {_name(row['server'])}"
+        place = f" channel {row['channel']}" if table == "channels" else ""
+        yield f"{paint('connection', row['connection_id'])} {ends}{place}"
+        yield from tree(_fields(row), paint, 1)
+
+
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in row.items():
+        if value is None or name in _WHOSE or name in ("start_ns", "end_ns"):
+            continue
+        if name.endswith("_ns"):
+            fields[name.removesuffix("_ns")] = Raw(duration(value) if value else NONE)
+        elif name in _TIMES:
+            fields[name] = Raw(times.absolute(row[f"{name}_ns"]))
+        elif name.endswith("_octets"):
+            fields[name] = Raw(f"{count(value)} B")
+        else:
+            fields[name] = value
+    lasted = _lasted(row)
+    if lasted != UNKNOWN:
+        fields["lasted"] = Raw(lasted)
+    return fields

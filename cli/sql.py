@@ -1,0 +1,147 @@
+"""`amqpsniff sql`: one SELECT over the tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
+from .options import OUTPUT, Input, spread
+
+FORMATS = ("text", *ENDINGS)
+
+
+@spread
+def sql(
+    source: Input,
+    statement: Annotated[
+        str,
+        typer.Argument(metavar="SELECT", help="One SELECT, in DuckDB's SQL.", show_default=False),
+    ],
+    bodies: Annotated[
+        bool,
+        typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
+    ] = False,
+    body_sha256: Annotated[
+        bool,
+        typer.Option(
+            "--body-sha256",
+            help="Fill the column body_sha256 of messages.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}. Default: what the ending of -o says, else text.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to this file, which is replaced once all is written. Default: standard "
+            "output.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Ask the tables: frames, messages, connections, channels, findings.
+
+    The statement is run by DuckDB, which sees nothing but these tables and reads a capture once for
+    each time that a table is named; only the columns that are named are made. Where a terminal
+    is too narrow for the answer, each row is written as lines of name and value.
+
+    Examples:
+
+        amqpsniff sql trace.pcapng "SELECT method, count(*) AS n FROM frames GROUP BY 1 ORDER BY n"
+        amqpsniff sql trace.pcapng "SELECT queue, outcome, count(*) FROM messages GROUP BY ALL"
+        amqpsniff sql captures/ "SELECT * FROM channels WHERE close_code = 406" -o refused.parquet
+    """
+    form = _format(format_, output)
+    if output is None and form in BINARY and sys.stdout.isatty():
+        raise UsageError(f"{form} is not for a terminal; give -o FILE, or pipe it into a program")
+    asked = _Question(source, statement, bodies=bodies, body_sha256=body_sha256)
+    if output is None:
+        return asked.show() if form == "text" else asked.write(form, None)
+    if form == "text":
+        raise UsageError(f"text is not for a file; give --format {'|'.join(ENDINGS)}")
+    refuse_captures(output, source.captures)
+    with replacing(output) as file:
+        return asked.write(form, file)
+
+
+def _format(wanted: str | None, output: Path | None) -> str:
+    if wanted == "text" or (wanted is None and output is None):
+        return "text"
+    if wanted is not None and wanted not in FORMATS:
+        raise UsageError(f"no format `{wanted}`; there are {', '.join(FORMATS)}")
+    return format_of(wanted, output)
+
+
+class _Question:
+    """One statement and its answer."""
+
+    def __init__(self, source: Input, statement: str, *, bodies: bool, body_sha256: bool) -> None:
+        from .reading import Reading
+
+        self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
+        self._statement = statement
+        self._whole = False
+
+    def write(self, form: str, file: Any) -> int:
+        """Write the answer in a format for programs, to standard output without a `file`."""
+        from amqpsniff.tables.export import write
+
+        from .rows import standard_output
+
+        result = self._ask()
+        write(result, result.schema, form, standard_output() if file is None else file)
+        return self._end()
+
+    def show(self) -> int:
+        """Write the answer as text."""
+        from .output import Output
+        from .render.answer import blocks, tables
+
+        output = Output()
+        result = self._ask()
+        for table in tables(result):
+            if table.fits(output.room):
+                output.lines(table.lines(output.room, output.paint))
+            else:
+                output.lines(blocks(table, output.paint))
+        return self._end()
+
+    def _ask(self) -> Any:
+        from amqpsniff.tables.query import sql
+        from amqpsniff.tables.schema import TABLES
+
+        named = {name: (schema, self._opened(name)) for name, schema in TABLES.items()}
+        return sql(self._statement, named)
+
+    def _opened(self, table: str) -> Callable[[Collection[str]], Iterator[Any]]:
+        def read(columns: Collection[str]) -> Iterator[Any]:
+            yield from self._reading.capture.batches(table, columns=columns)
+            self._whole = True
+
+        return read
+
+    def _end(self) -> int:
+        """Say what is wrong with the captures, where one was read to its end; the exit code."""
+        if self._whole:
+            self._reading.judge(self._reading.capture.found)
+        return self._reading.exit_code

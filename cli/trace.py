@@ -1,0 +1,170 @@
+"""`amqpsniff trace`: the whole way of messages, over all connections."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from . import times
+from .options import OUTPUT, Input, Scope, spread
+
+WANTED = "Message"
+"""Panel of the help."""
+
+FORMATS = ("text", "ndjson", "csv")
+
+
+@spread
+def trace(
+    source: Input,
+    scope: Scope,
+    message_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X",
+            help="Messages with this message_id.",
+            rich_help_panel=WANTED,
+            show_default=False,
+        ),
+    ] = None,
+    correlation_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X",
+            help="Messages with this correlation_id: a request and its reply.",
+            rich_help_panel=WANTED,
+            show_default=False,
+        ),
+    ] = None,
+    header: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K=V",
+            help="Messages whose header K has the value V.",
+            rich_help_panel=WANTED,
+            show_default=False,
+        ),
+    ] = None,
+    body_sha256: Annotated[
+        str | None,
+        typer.Option(
+            metavar="H",
+            help="Messages whose whole body has this SHA-256, in hex.",
+            rich_help_panel=WANTED,
+            show_default=False,
+        ),
+    ] = None,
+    routing_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K",
+            help="Messages with this routing key.",
+            rich_help_panel=WANTED,
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            help="Show this many messages, with their replies; in ndjson and csv, rows.",
+            rich_help_panel=WANTED,
+            show_default=False,
+        ),
+    ] = None,
+    time: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM",
+            help="How times are written: relative (seconds since the capture began), absolute "
+            "(UTC), delta (seconds since the line before).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = times.FORMS[0],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}; the last two give the rows of the messages table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """Follow messages on their way, over all connections: published, confirmed, delivered, acked.
+
+    What is known of one message stands together, in the order of time; at the end of each line is
+    the time since the first. Copies of a message, redelivered or dead-lettered ones too, are told
+    by its message_id, and where there is none by what does not change: body, exchange, routing key
+    and most properties. Replies, told by reply_to and correlation_id, follow their request.
+
+    Of several conditions all must hold.
+
+    Examples:
+
+        amqpsniff trace trace.pcapng --message-id 6852ac0124624b6f80c23e9278e7ee21
+        amqpsniff trace trace.pcapng --correlation-id eef8d969-fd36-42e8-b94f-8c51934e5273
+        amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
+    """
+    from .tracing import Wanted
+
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    clock = times.Clock(time, None)
+    columns = {
+        "message_id": message_id,
+        "correlation_id": correlation_id,
+        "routing_key": routing_key,
+        "body_sha256": body_sha256.lower() if body_sha256 is not None else None,
+    }
+    given = {name: value for name, value in columns.items() if value is not None}
+    return _trace(source, scope, Wanted(given, _header(header)), limit, clock.form, format_)
+
+
+def _header(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--header {text!r} has no value; write NAME=VALUE")
+    return name, value
+
+
+def _trace(
+    source: Input, scope: Scope, wanted: Any, limit: int | None, time: str, form: str
+) -> int:
+    from .entry import complain
+    from .output import Output
+    from .reading import Reading
+    from .render.trace import told
+    from .selection import Selection
+    from .tracing import MOST_TRACED, Tracer
+
+    reading = Reading(source, body_sha256=True)
+    selection = Selection(scope, "messages", reading.started)
+    tracer = Tracer(wanted)
+    for _, batch in reading.rows("messages", progress=True):
+        tracer.add(selection.of(batch))
+    if tracer.full and not source.quiet:
+        complain(f"warning: only the first {MOST_TRACED:,} rows that match are shown")
+    if form != "text":
+        from amqpsniff.tables.export import write
+
+        from .rows import standard_output
+
+        table = tracer.table().slice(0, limit)
+        write(table.to_batches(), table.schema, form, standard_output())
+    else:
+        output = Output()
+        clock = times.Clock(time, reading.started(), short=output.narrow)
+        several = len(reading.capture.names) > 1
+        output.lines(told(tracer.messages()[:limit], output, clock, several=several))
+    selection.kept = tracer.rows
+    reading.miss(selection)
+    return reading.exit_code
