@@ -1,4 +1,5 @@
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.session.repeats cimport Repeats
 from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
 
 cdef class Watcher:
@@ -7,6 +8,7 @@ cdef class Watcher:
     cdef public dict memory
     cdef public list names
     cdef public long long large
+    cdef public Repeats repeats
     cdef int hear(self, FrameRows frames, long long row, list peers) except? -1
     cpdef tell(self, str occasion, Channel channel, object number, object ts_ns, dict facts)
     cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)

@@ -13,9 +13,13 @@ from amqpsniff.session.rules.scene import LARGE_OCTETS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.repeats import (  # type: ignore[import-not-found]
+        Repeats,
+    )
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
     from amqpsniff.decode.state import Connection
+    from amqpsniff.session.repeats import Repeats
     from amqpsniff.session.state import Session
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -35,6 +39,7 @@ class Watcher:
         self.memory = {}
         self.names = kinds.NAMES
         self.large = LARGE_OCTETS
+        self.repeats = Repeats() if self.judges else None
 
     def hear(self, frames, row, peers):
         """A frame of any type: its side is not silent."""
@@ -104,6 +109,11 @@ class Watcher:
             return 0
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
+        if publish:
+            first: cython.longlong = self.repeats.first(messages, row)
+            if first >= 0:
+                facts = {"first": first, "rows": messages, "row": row}
+                self.tell("published-again", channel, number, ts_ns, facts)
         if size > self.large:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("large", channel, number, ts_ns, facts)
