@@ -18,7 +18,7 @@ OPEN = """
 
 def _deliver(tag: int, redelivered: int = 0, content: str = "body=3", wait: str = "") -> str:
     return (
-        f"{wait} [d{tag}] S1: basic.deliver consumer_tag=t delivery_tag={tag} "
+        f"[d{tag}] {wait} S1: basic.deliver consumer_tag=t delivery_tag={tag} "
         f"redelivered={redelivered} routing_key=q | {content}\n"
     )
 
@@ -74,7 +74,7 @@ def test_messages_alike_are_not_one() -> None:
     again = "".join(_deliver(tag, 1) for tag in range(51, 101))
     script = OPEN + first + "C1: basic.nack multiple=1 requeue=1\n" + again + "C1: basic.ack multiple=1"
     assert said(script, "poison-message") == []
-    backlog = OPEN + again.replace("delivery_tag", "delivery_tag") + "C1: basic.nack multiple=1 requeue=1"
+    backlog = OPEN + again + "C1: basic.nack multiple=1 requeue=1"
     assert said(backlog, "poison-message") == []
 
 
@@ -120,8 +120,7 @@ def test_calm() -> None:
         OPEN  # all of them at the end, once
         + "".join(_deliver(tag) for tag in range(1, 101))
         + "C1: basic.nack multiple=1 requeue=1\n"
-        + "@+11000ms "
-        + _deliver(101).strip()
+        + _deliver(101, wait="@+11000ms").strip()
         + "\nC1: basic.nack delivery_tag=101 requeue=1",
     ):
         assert said(script, "requeue-storm") == []
