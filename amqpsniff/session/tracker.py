@@ -244,10 +244,9 @@ class Tracker(Attacher):
         Gives whether the entry is needed.
         """
         channel.published += 1
-        if channel.first_publish_ns == _NULL:
-            channel.first_publish_ns = entry.ts_ns
         if channel.first_publish_number == 0:
             channel.first_publish_number = entry.packet_number
+            channel.first_publish_ns = entry.ts_ns
         channel.last_publish_ns = entry.ts_ns
         channel.last_publish_number = entry.packet_number
         if self.judges:
@@ -349,12 +348,7 @@ class Tracker(Attacher):
         """A method on a number that is not open: its beginning was not seen, or never was."""
         channel: Channel = slow_methods.begin_channel(session, lane, self._capture(frames, row))
         if self.judges:
-            facts = {
-                "method": self.names[frames.method.values[row]],
-                "side": frames.sender.values[row],
-            }
-            number: cython.longlong = frames.packet_number.values[row]
-            self.tell("channel-not-open", channel, number, frames.ts_ns.values[row], facts)
+            self.unopened(frames, row, channel)
         return channel
 
     def _lose(self, peer, direction):

@@ -14,4 +14,6 @@ cdef class Watcher:
     cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
     cdef tell_method(self, Session session, Channel channel, Event event, Request request)
     cdef int misplaced(self, FrameRows frames, long long row, list peers, str occasion) except? -1
+    cdef int unopened(self, FrameRows frames, long long row, Channel channel) except? -1
+    cdef dict _describe(self, FrameRows frames, long long row)
     cdef int weigh(self, Channel channel, Entry entry, MessageRows messages, long long row, long long size) except? -1

@@ -88,14 +88,25 @@ class Watcher:
         peer: Connection = peers[frames.connection.values[row]]
         if peer.session is None:
             return 0
-        facts = {
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        self.tell_of(occasion, peer.session, number, ts_ns, self._describe(frames, row))
+        return 0
+
+    def unopened(self, frames, row, channel):
+        """Ask the rules about a method on a channel that is not open."""
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        self.tell("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
+        return 0
+
+    def _describe(self, frames, row):
+        """What is told of a method that is out of place."""
+        return {
             "method": self.names[frames.method.values[row]],
             "channel": frames.channel.values[row],
             "side": frames.sender.values[row],
         }
-        number: cython.longlong = frames.packet_number.values[row]
-        self.tell_of(occasion, peer.session, number, frames.ts_ns.values[row], facts)
-        return 0
 
     def weigh(self, channel, entry, messages, row, size):
         """Count a message's octets, and ask the rules about messages that stand out."""

@@ -33,7 +33,7 @@ def unknown_tag(scene: Scene) -> None:
     if scene.tracker.settler.hits:
         return
     tag = scene.facts["tag"]
-    scene.memory["refused", channel.number] = channel.incarnation
+    scene.memory.setdefault("refused", {})[channel.number] = channel.incarnation
     left = _left_before(scene) if tag > channel.last_tag else None
     if left is not None and tag in left.tags:
         detail = (
@@ -75,7 +75,7 @@ def refused_tag(scene: Scene) -> None:
     if scene.event.side != SERVER:
         return
     code, text, _ = close_reason(scene.event)
-    seen = scene.memory.get(("refused", channel.number)) == channel.incarnation
+    seen = scene.memory.get("refused", {}).get(channel.number) == channel.incarnation
     if code == 406 and text and "unknown delivery tag" in text and not seen:
         scene.report("acknowledgement-invalid", f"the broker says: {text}")
 

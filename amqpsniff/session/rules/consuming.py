@@ -78,7 +78,8 @@ def judge_cancelled(scene: Scene) -> None:
             continue
         if not scene.session.lossy:
             scene.channel = channel
-            detail = f"consumer '{tag}' of queue '{queue or '?'}', and nothing was consumed from it since"
+            what = f"consumer '{tag}' of queue '{queue or '?'}'"
+            detail = f"{what}, and nothing was consumed from it since"
             scene.report("consumer-cancelled", detail, number=number, ts_ns=ts_ns)
 
 

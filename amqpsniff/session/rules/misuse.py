@@ -22,7 +22,8 @@ def wrong_direction(scene: Scene) -> None:
     peer = scene.session.peer
     if peer.began or peer.role_proved:
         side, method, number = (scene.facts[name] for name in ("side", "method", "channel"))
-        scene.report("method-wrong-direction", f"the {SIDES[side]} sent {method} on channel {number}")
+        detail = f"the {SIDES[side]} sent {method} on channel {number}"
+        scene.report("method-wrong-direction", detail)
 
 
 def not_open(scene: Scene) -> None:
@@ -30,8 +31,8 @@ def not_open(scene: Scene) -> None:
     channel, session = scene.channel, scene.session
     if scene.facts["side"] != CLIENT or not scene.certain or session.closing[SERVER]:
         return
-    before = "it was closed before" if channel.incarnation > 1 else "it was never opened"
-    scene.report("channel-not-open", f"{scene.facts['method']} on channel {channel.number}: {before}")
+    before = "was closed before" if channel.incarnation > 1 else "was never opened"
+    scene.report("channel-not-open", f"{scene.facts['method']} on one that {before}")
 
 
 def opened_twice(scene: Scene) -> None:
@@ -65,7 +66,7 @@ def end_transaction(scene: Scene) -> None:
 def remember(scene: Scene) -> None:
     """The last request of each method that may ask for what is not implemented."""
     if scene.event.side == CLIENT:
-        scene.memory["asked", scene.event.name] = scene.number
+        scene.memory.setdefault("asked", {})[scene.event.name] = scene.number
 
 
 def not_implemented(scene: Scene) -> None:
@@ -75,7 +76,7 @@ def not_implemented(scene: Scene) -> None:
     code, text, method = close_reason(scene.event)
     if code != _NOT_IMPLEMENTED:
         return
-    asked = scene.memory.get(("asked", method))
+    asked = scene.memory.get("asked", {}).get(method)
     if method == "basic.publish":
         channels = [lane.channel for lane in scene.session.lanes.values() if lane.channel]
         asked = max((channel.last_publish_number for channel in channels), default=0)

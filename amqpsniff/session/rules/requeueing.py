@@ -126,12 +126,13 @@ def _storm(scene: Scene) -> None:
     channel, now = scene.channel, scene.ts_ns
     if now is None:
         return
-    window = scene.memory.get(("storm", channel.number))
+    windows = scene.memory.setdefault("storms", {})
+    window = windows.get(channel.number)
     if window is None or window[0] != channel.incarnation:
-        scene.memory["storm", channel.number] = _window(channel, now)
+        windows[channel.number] = _window(channel, now)
     elif now - window[1] >= STORM_NS:
         _judge(scene, window, now)
-        scene.memory["storm", channel.number] = _window(channel, now)
+        windows[channel.number] = _window(channel, now)
 
 
 def _window(channel: Any, now: int) -> tuple[int, int, int, int, int]:

@@ -83,10 +83,13 @@ def test_the_broker_knows_what_the_capture_does_not_show() -> None:
 
 
 def test_the_answer_of_the_broker_is_a_consequence() -> None:
-    script = CONSUMER + """
+    script = (
+        CONSUMER
+        + """
         [bad] C1: basic.ack delivery_tag=9
         S1: channel.close reply_code=406 reply_text="PRECONDITION_FAILED - unknown delivery tag 9" class_id=60 method_id=80
     """
+    )
     fed = feed(Script(script))
     causes = {finding.code: finding.cause_code for finding in fed.engine.findings()}
     assert causes["channel-closed-by-broker"] == "acknowledgement-invalid"
@@ -94,20 +97,25 @@ def test_the_answer_of_the_broker_is_a_consequence() -> None:
 
 
 def test_acknowledged_on_the_channel_opened_after_it() -> None:
-    script = CONSUMER + """
+    script = (
+        CONSUMER
+        + """
         [close] C1: channel.close reply_code=200
         S1: channel.close-ok
         [open] C1: channel.open
         S1: channel.open-ok
         [late] C1: basic.ack delivery_tag=2
     """
+    )
     assert said(script, *INVALID) == [
         "acknowledgement-stale late 1: delivery 2 was sent on the channel that ended in packet close, and this one was opened later, in packet open"
     ]
 
 
 def test_acknowledged_on_the_next_connection() -> None:
-    script = CONSUMER + """
+    script = (
+        CONSUMER
+        + """
         FIN S
         FIN C
         b.C0: connection.start-ok
@@ -116,11 +124,14 @@ def test_acknowledged_on_the_next_connection() -> None:
         b.S1: channel.open-ok
         [late] b.C1: basic.ack delivery_tag=2
     """
+    )
     assert found(script, *INVALID) == ["acknowledgement-stale late"]
 
 
 def test_what_was_settled_before_the_end_is_not_stale() -> None:
-    script = CONSUMER + """
+    script = (
+        CONSUMER
+        + """
         C1: basic.ack delivery_tag=2 multiple=1
         C1: channel.close reply_code=200
         S1: channel.close-ok
@@ -128,6 +139,7 @@ def test_what_was_settled_before_the_end_is_not_stale() -> None:
         S1: channel.open-ok
         [late] C1: basic.ack delivery_tag=2
     """
+    )
     assert found(script, *INVALID) == ["acknowledgement-invalid late"]
 
 
@@ -158,22 +170,28 @@ def test_nothing_is_in_doubt_while_the_connection_is_open() -> None:
 
 
 def test_a_gap_in_the_delivery_tags() -> None:
-    script = CONSUMER + """
+    script = (
+        CONSUMER
+        + """
         [d5] S1: basic.deliver consumer_tag=t delivery_tag=5
         C1: basic.ack delivery_tag=4
         [d6] S1: basic.deliver consumer_tag=t delivery_tag=6
     """
+    )
     assert said(script, "delivery-tag-gap", *INVALID) == [
         "delivery-tag-gap d5 1: delivery 5 follows 2"
     ]
 
 
 def test_a_new_channel_counts_anew() -> None:
-    script = CONSUMER + """
+    script = (
+        CONSUMER
+        + """
         C1: channel.close reply_code=200
         S1: channel.close-ok
         C1: channel.open
         S1: channel.open-ok
         S1: basic.deliver consumer_tag=t delivery_tag=1
     """
+    )
     assert said(script, "delivery-tag-gap") == []

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (one packet, one line)
 """Consumers that acknowledge by themselves, and consumers that the broker took away."""
 
 from amqpsniff.session.rules.consuming import MOST_CANCELLED, MOST_QUEUES
@@ -10,11 +9,14 @@ OPEN = """
     C1: channel.open
     S1: channel.open-ok
 """
-CANCELLED = OPEN + """
+CANCELLED = (
+    OPEN
+    + """
     C1: basic.consume queue=q consumer_tag=t
     S1: basic.consume-ok consumer_tag=t
     [cancel] S1: basic.cancel consumer_tag=t no_wait=1
 """
+)
 ALIVE = "\n@+9000ms S: connection.blocked\nC: connection.unblocked"
 MISSED = (
     "consumer-cancelled cancel 1: consumer 't' of queue 'q', and nothing was consumed from it since"
@@ -22,18 +24,23 @@ MISSED = (
 
 
 def test_acknowledged_by_being_sent() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         [consume] C1: basic.consume queue=work consumer_tag=t no_ack=1
         S1: basic.consume-ok consumer_tag=t
         C1: basic.get queue=work no_ack=1
     """
+    )
     assert said(script, "automatic-acknowledgement") == [
         "automatic-acknowledgement consume 1 x2: basic.consume of queue 'work', consumer 't'"
     ]
 
 
 def test_private_queues_and_acknowledgements() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         C1: queue.declare
         S1: queue.declare-ok queue=amq.gen-1
         C1: basic.consume no_ack=1
@@ -45,6 +52,7 @@ def test_private_queues_and_acknowledgements() -> None:
         S1: basic.consume-ok consumer_tag=3
         C1: basic.get queue=work
     """
+    )
     assert said(script, "automatic-acknowledgement") == []
 
 

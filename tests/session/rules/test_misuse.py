@@ -33,7 +33,9 @@ def test_the_wrong_side() -> None:
 
 
 def test_methods_of_both_sides() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         C1: channel.flow active=1
         S1: channel.flow-ok active=1
         S1: channel.flow active=0
@@ -42,24 +44,28 @@ def test_methods_of_both_sides() -> None:
         C: connection.update-secret
         S: connection.update-secret-ok
     """
+    )
     assert said(script, "method-wrong-direction") == []
 
 
 def test_a_channel_that_was_never_opened() -> None:
     script = OPEN + "[bad] C5: queue.declare queue=q"
     assert said(script, "channel-not-open") == [
-        "channel-not-open bad 5: queue.declare on channel 5: it was never opened"
+        "channel-not-open bad 5: queue.declare on one that was never opened"
     ]
 
 
 def test_a_channel_that_was_closed() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         S1: channel.close reply_code=404
         C1: channel.close-ok
         [bad] C1: basic.publish
     """
+    )
     assert said(script, "channel-not-open") == [
-        "channel-not-open bad 1: basic.publish on channel 1: it was closed before"
+        "channel-not-open bad 1: basic.publish on one that was closed before"
     ]
 
 
@@ -112,20 +118,26 @@ def test_one_mode() -> None:
 
 
 def test_not_implemented() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         [qos] C1: basic.qos prefetch_size=100
         [close] S: connection.close reply_code=540 reply_text="NOT_IMPLEMENTED - prefetch_size!=0 (100)" class_id=60 method_id=10
     """
+    )
     assert said(script, "feature-not-implemented") == [
         "feature-not-implemented close -: 540 NOT_IMPLEMENTED - prefetch_size!=0 (100); answer to basic.qos, the last in packet qos"
     ]
 
 
 def test_immediate_is_not_implemented() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         [p] C1: basic.publish immediate=1
         [close] S: connection.close reply_code=540 reply_text="NOT_IMPLEMENTED - immediate=true" class_id=60 method_id=40
     """
+    )
     assert said(script, "feature-not-implemented") == [
         "feature-not-implemented close -: 540 NOT_IMPLEMENTED - immediate=true; answer to basic.publish, the last in packet p"
     ]

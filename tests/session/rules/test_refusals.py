@@ -27,7 +27,9 @@ def _closed(code: int, text: str, method: tuple[int, int]) -> str:
 
 def test_the_request_that_the_broker_objects_to() -> None:
     script = OPEN + "[one] C1: queue.declare queue=q\n[two] C1: queue.bind queue=q exchange=e\n"
-    script += "S1: queue.declare-ok queue=q\n" + _closed(404, "NOT_FOUND - no exchange 'e'", (50, 20))
+    script += "S1: queue.declare-ok queue=q\n" + _closed(
+        404, "NOT_FOUND - no exchange 'e'", (50, 20)
+    )
     assert said(script, *CODES) == [
         "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to queue.bind in packet two"
     ]
@@ -86,7 +88,9 @@ def test_declared_otherwise() -> None:
 
 def test_acknowledged_too_late() -> None:
     text = "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: 1800000 ms"
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         C1: basic.consume queue=q consumer_tag=t
         S1: basic.consume-ok consumer_tag=t
         S1: basic.deliver consumer_tag=t delivery_tag=1
@@ -94,6 +98,7 @@ def test_acknowledged_too_late() -> None:
         C1: basic.ack delivery_tag=1
         @+1800000ms S: connection.blocked
     """
+    )
     assert said(script + _closed(406, text, (0, 0)), *CODES) == [
         f"acknowledgement-timeout close 1: delivery 2 from queue 'q', packet slow, waited 30 min; 406 {text}"
     ]
@@ -108,7 +113,10 @@ def test_too_large() -> None:
 
 
 def test_published_before_the_client_learned_of_the_close() -> None:
-    script = OPEN + _closed(404, "NOT_FOUND - no exchange 'e'", (60, 40)) + """
+    script = (
+        OPEN
+        + _closed(404, "NOT_FOUND - no exchange 'e'", (60, 40))
+        + """
         [p1] C1: basic.publish
         [p2] C1: basic.publish
         [ok] C1: channel.close-ok
@@ -116,6 +124,7 @@ def test_published_before_the_client_learned_of_the_close() -> None:
         S1: channel.open-ok
         C1: basic.publish
     """
+    )
     assert said(script, "publishes-discarded") == [
         "publishes-discarded p1 1 x2: sent after the broker's close in packet close (404), and dropped"
     ]

@@ -43,14 +43,16 @@ def test_a_message_that_kills_its_consumers() -> None:
     """Nobody puts it back but the broker, on the next connection."""
     script = Script()
     for number in range(6):
-        script.add(f"""
+        script.add(
+            f"""
             c{number}.C1: channel.open
             c{number}.S1: channel.open-ok
             c{number}.C1: basic.consume queue=q consumer_tag=t
             c{number}.S1: basic.consume-ok consumer_tag=t
             c{number}.S1: basic.deliver consumer_tag=t delivery_tag=1 redelivered={int(number > 0)} | body=3 message_id=m1
             RST C
-        """.replace("RST C", f"c{number}.RST C"))
+        """.replace("RST C", f"c{number}.RST C")
+        )
     codes = [finding.code for finding in feed(script).engine.findings()]
     assert codes.count("poison-message") == 2
 
@@ -72,7 +74,9 @@ def test_messages_alike_are_not_one() -> None:
     """Fifty of them are put back once each, and come again."""
     first = "".join(_deliver(tag) for tag in range(1, 51))
     again = "".join(_deliver(tag, 1) for tag in range(51, 101))
-    script = OPEN + first + "C1: basic.nack multiple=1 requeue=1\n" + again + "C1: basic.ack multiple=1"
+    script = (
+        OPEN + first + "C1: basic.nack multiple=1 requeue=1\n" + again + "C1: basic.ack multiple=1"
+    )
     assert said(script, "poison-message") == []
     backlog = OPEN + again + "C1: basic.nack multiple=1 requeue=1"
     assert said(backlog, "poison-message") == []

@@ -25,7 +25,9 @@ def test_stuck() -> None:
 
 
 def test_stuck_after_it_had_worked() -> None:
-    script = OPEN + "C1: basic.ack delivery_tag=1\n[d3] S1: basic.deliver consumer_tag=t delivery_tag=3"
+    script = (
+        OPEN + "C1: basic.ack delivery_tag=1\n[d3] S1: basic.deliver consumer_tag=t delivery_tag=3"
+    )
     assert said(script + ALIVE + CLOSED, "consumer-stuck") == [
         "consumer-stuck d2 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d2, and acknowledged nothing for 40 s"
     ]
@@ -53,10 +55,13 @@ def test_waiting_for_messages_is_not_being_stuck() -> None:
 
 
 def test_long_jobs_take_as_long_as_they_do() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         @+20000ms C1: basic.ack delivery_tag=1
         S1: basic.deliver consumer_tag=t delivery_tag=3
     """
+    )
     assert said(script + ALIVE, "consumer-stuck") == []
 
 
@@ -79,9 +84,12 @@ def test_as_many_as_the_prefetch_count() -> None:
 
 
 def test_a_count_that_was_changed_later() -> None:
-    script = OPEN + """
+    script = (
+        OPEN
+        + """
         C1: basic.qos prefetch_count=3
         S1: basic.qos-ok
         S1: basic.deliver consumer_tag=t delivery_tag=3
     """
+    )
     assert said(script + CLOSED, "prefetch-exceeded") == []
