@@ -15,11 +15,13 @@ from amqpsniff.session.rules import (
     publishing,
     refusals,
     requeueing,
+    suspecting,
     windows,
 )
 from amqpsniff.session.rules.scene import OCCASIONS, Rule, Scene
 
 _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    suspecting.RULES,
     acknowledging.RULES,
     consuming.RULES,
     misuse.RULES,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from amqpsniff.session.methods import CLIENT, SERVER, close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.suspecting import suspect
 from amqpsniff.session.rules.wording import number_of
 
 LEFT_CHANNELS = 4_096
@@ -40,9 +41,10 @@ def unknown_tag(scene: Scene) -> None:
             f"delivery {tag} was sent on the channel that ended in packet {left.packet_number}, "
             f"and this one was opened later, in packet {channel.opened_packet_number}"
         )
-        scene.report("acknowledgement-stale", detail)
+        suspect(scene, "acknowledgement-stale", detail, tag)
         return
-    scene.report("acknowledgement-invalid", f"delivery {tag} {_why(scene, tag)}")
+    awaited = tag if tag > channel.last_tag else None
+    suspect(scene, "acknowledgement-invalid", f"delivery {tag} {_why(scene, tag)}", awaited)
 
 
 def _why(scene: Scene, tag: int) -> str:

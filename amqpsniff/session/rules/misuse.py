@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amqpsniff.session.methods import CLIENT, SERVER, SIDES, close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.suspecting import suspect
 
 _NOT_IMPLEMENTED = 540
 
@@ -39,7 +40,7 @@ def opened_twice(scene: Scene) -> None:
     """A channel was opened while it is open; RabbitMQ lets one be that the broker has closed."""
     channel = scene.channel
     if scene.certain and channel.known and True not in channel.closing:
-        scene.report("channel-opened-twice", f"open since packet {channel.opened_packet_number}")
+        suspect(scene, "channel-opened-twice", f"open since packet {channel.opened_packet_number}")
 
 
 def select_transactions(scene: Scene) -> None:

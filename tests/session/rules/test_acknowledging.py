@@ -2,6 +2,7 @@
 """Acknowledgements that mean nothing, and deliveries without one."""
 
 from amqpsniff.session.rules.acknowledging import LEFT_CHANNELS
+from amqpsniff.session.rules.suspecting import MOST_SUSPICIONS
 from tests.session.rules.saying import found, said
 from tests.session.script import Script, feed
 
@@ -195,3 +196,35 @@ def test_a_new_channel_counts_anew() -> None:
     """
     )
     assert said(script, "delivery-tag-gap") == []
+
+
+def test_a_delivery_captured_after_its_acknowledgement() -> None:
+    script = (
+        CONSUMER
+        + """
+        C1: basic.ack delivery_tag=3
+        S1: basic.deliver consumer_tag=t delivery_tag=3
+        C1: basic.ack delivery_tag=2 multiple=1
+        C: connection.close
+        S: connection.close-ok
+    """
+    )
+    assert said(script, "deliveries-in-doubt", *INVALID) == []
+
+
+def test_a_loss_that_shows_after_the_acknowledgement() -> None:
+    """The client is read on while the server's octets wait behind the hole."""
+    script = CONSUMER + "C1: basic.ack delivery_tag=9\nGAP S 100\nC1: basic.ack delivery_tag=9"
+    assert said(script + "\nS1: basic.qos-ok", *INVALID) == []
+
+
+def test_suspicions_are_limited() -> None:
+    script = Script("handshake")
+    for number in range(1, MOST_SUSPICIONS + 9):
+        script.add(f"""
+            C{number}: channel.open
+            S{number}: channel.open-ok
+            C{number}: basic.ack delivery_tag=1
+        """)
+    codes = [finding.code for finding in feed(script).engine.findings()]
+    assert codes.count("acknowledgement-invalid") == MOST_SUSPICIONS

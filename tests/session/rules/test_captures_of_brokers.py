@@ -13,11 +13,21 @@ from amqpsniff.session.rules import (
     publishing,
     refusals,
     requeueing,
+    suspecting,
     windows,
 )
 from tests.house import packaging
 
-MODULES = (acknowledging, consuming, misuse, publishing, refusals, requeueing, windows)
+MODULES = (
+    acknowledging,
+    consuming,
+    misuse,
+    publishing,
+    refusals,
+    requeueing,
+    suspecting,
+    windows,
+)
 
 FAULTS = {
     "channel-zero-misused": [463, 484],

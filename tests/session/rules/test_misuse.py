@@ -96,6 +96,11 @@ def test_opened_again_after_a_close() -> None:
         assert said(OPEN + close + "\nC1: channel.open", "channel-opened-twice") == []
 
 
+def test_opened_again_after_a_close_that_was_lost() -> None:
+    script = OPEN + "C1: channel.close-ok\nC1: channel.open\nGAP S 60\nS1: channel.open-ok"
+    assert said(script, "channel-opened-twice") == []
+
+
 def test_modes_mixed() -> None:
     for first, then, said_of in (
         ("confirm.select", "tx.select", "tx.select on a channel in confirm mode"),

@@ -152,3 +152,8 @@ def test_a_message_that_came_back_may_be_sent_again() -> None:
     publish = "C1: basic.publish exchange=e routing_key=k mandatory=1 | body=3 message_id=m1\n"
     back = "S1: basic.return reply_code=312 exchange=e routing_key=k | body=3 message_id=m1\n"
     assert said(OPEN + publish + back + publish, "publish-repeated") == []
+
+
+def test_a_confirm_captured_before_its_publish() -> None:
+    script = CONFIRMING + "S1: basic.ack delivery_tag=1\nC1: basic.publish\nC: connection.close"
+    assert said(script, "publishes-in-doubt") == []

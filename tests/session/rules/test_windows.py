@@ -70,12 +70,18 @@ def test_a_capture_that_lost_something_does_not_say() -> None:
 
 
 def test_more_than_the_prefetch_count() -> None:
-    script = OPEN + "S1: basic.deliver consumer_tag=t delivery_tag=3\n"
+    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in (3, 4, 5))
+    script = OPEN + more
     cancelled = "[cancel] C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t"
     assert said(script + cancelled, "prefetch-exceeded") == [
-        "prefetch-exceeded cancel 1: consumer 't' of queue 'q' held 3 deliveries of 2 allowed"
+        "prefetch-exceeded cancel 1: consumer 't' of queue 'q' held 5 deliveries of 2 allowed"
     ]
     assert len(said(script + CLOSED, "prefetch-exceeded")) == 1
+
+
+def test_a_few_more_may_be_acknowledged_already() -> None:
+    script = OPEN + "S1: basic.deliver consumer_tag=t delivery_tag=3\nC1: basic.ack delivery_tag=1"
+    assert said(script + CLOSED, "prefetch-exceeded") == []
 
 
 def test_as_many_as_the_prefetch_count() -> None:
