@@ -247,8 +247,7 @@ class Tracker(Attacher):
         if channel.first_publish_number == 0:
             channel.first_publish_number = entry.packet_number
             channel.first_publish_ns = entry.ts_ns
-        channel.last_publish_ns = entry.ts_ns
-        channel.last_publish_number = entry.packet_number
+        channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
         if self.judges:
             if channel.deaf:
                 self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
