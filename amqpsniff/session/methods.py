@@ -82,11 +82,14 @@ def drop_requests(lane: Any, side: int, keep: str | None = None) -> None:
 
 def _close(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
     other = 1 - event.side
+    waiting = lane.requests
     drop_requests(lane, other, "channel.close")
     lane.dead[other] = True
     channel.closing[event.side] = True
     if event.side == SERVER:
         channel.deaf = True
+    if event.side == SERVER and tracker.judges and waiting:
+        channel.blamed_packet_number = _blamed(waiting, other, close_reason(event)[2])
     if channel.closed_by is None:
         channel.closed_by = SIDES[event.side]
         channel.closed_packet_number = event.number
@@ -100,6 +103,15 @@ def _close_ok(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -
     drop_requests(lane, CLIENT, "channel.close")
     drop_requests(lane, SERVER, "channel.close")
     _end_channel(tracker, channel.session, lane)
+
+
+def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
+    """Packet of a side's oldest request of that method."""
+    for request in requests:
+        if request.side == side and METHODS[request.method].name == method:
+            number: int = request.number
+            return number
+    return None
 
 
 def close_reason(event: Any) -> Reason:
@@ -224,7 +236,10 @@ def _add_consumer(tracker: Any, channel: Any, tag: str, consumer: Any) -> None:
 
 def _cancelled(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
     if event.side == SERVER:
-        channel.by_tag.pop(event.consumer_tag, None)
+        consumer = channel.by_tag.pop(event.consumer_tag, None)
+        if tracker.judges and event.name == "basic.cancel":
+            facts = {"consumer": consumer}
+            tracker.tell("consumer-cancelled", channel, event.number, event.ts_ns, facts)
 
 
 def _get(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:

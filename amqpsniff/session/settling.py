@@ -176,6 +176,8 @@ class Settler:
     def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
         """The broker's ack or nack."""
         entry: Entry
+        if channel.numbering and tag >= channel.next_number:
+            channel.session.lossy = True  # its publish was captured later, or not at all
         if multiple:
             for entry in channel.publishes.take_until(tag if tag > 0 else -1):
                 self._confirm(channel, entry, outcome, number, ts_ns)

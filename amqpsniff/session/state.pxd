@@ -46,6 +46,7 @@ cdef class Channel:
     cdef public bint known, numbering, numbered, in_transaction, deaf, over
     cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
     cdef public object closed_by, close_octets, mode, prefetch_count
+    cdef public object blamed_packet_number
     cdef public object prefetch_each, prefetch_shared
     cdef public long long published, confirmed, returned, delivered, acknowledged
     cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
@@ -53,6 +54,7 @@ cdef class Channel:
     cdef public long long publish_octets, deliver_octets, acks, multiple_acks
     cdef public long long requeued, discarded, rejected, redelivered, gets, empty_gets, commits
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns
+    cdef public long long first_publish_number, last_publish_number
     cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns, last_tag
     cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
     cdef public Ledger publishes, deliveries

@@ -222,8 +222,9 @@ class Channel:
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
-    the longest. `waited_publishes`: those made while none was unconfirmed. Times are ns since the
-    epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
+    the longest. `waited_publishes`: those made while none was unconfirmed. `blamed_packet_number`:
+    the oldest request that waited when the server closed the channel and blamed its method. Times
+    are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
     """
 
     def __init__(self, session, capture, number, incarnation, known):
@@ -238,6 +239,7 @@ class Channel:
         self.end_ns = None
         self.closed_by = None
         self.close_octets = None
+        self.blamed_packet_number = None
         self.mode = None
         self.prefetch_count = None
         self.prefetch_each = None
@@ -265,6 +267,7 @@ class Channel:
         self.commits = 0
         self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = _NULL
+        self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = _NULL
         self.last_ack_ns = _NULL
         self.last_tag = -1

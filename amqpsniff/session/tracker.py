@@ -246,9 +246,10 @@ class Tracker(Attacher):
         Gives whether the entry is needed.
         """
         channel.published += 1
-        if channel.first_publish_ns == _NULL:
+        if channel.first_publish_number == 0:
+            channel.first_publish_number = entry.packet_number
             channel.first_publish_ns = entry.ts_ns
-        channel.last_publish_ns = entry.ts_ns
+        channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
         if self.judges:
             if channel.deaf:
                 self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
@@ -345,9 +346,7 @@ class Tracker(Attacher):
         """A method on a number that is not open: its beginning was not seen, or never was."""
         channel: Channel = slow_methods.begin_channel(session, lane, self._capture(frames, row))
         if self.judges:
-            facts = {"method": self.names[frames.method.values[row]]}
-            number: cython.longlong = frames.packet_number.values[row]
-            self.tell("channel-not-open", channel, number, frames.ts_ns.values[row], facts)
+            self.unopened(frames, row, channel)
         return channel
 
     def _lose(self, peer, direction):

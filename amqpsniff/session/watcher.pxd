@@ -1,4 +1,5 @@
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.session.repeats cimport Repeats
 from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
 
 cdef class Watcher:
@@ -7,9 +8,12 @@ cdef class Watcher:
     cdef public dict memory
     cdef public list names
     cdef public long long large
+    cdef public Repeats repeats
     cdef int hear(self, FrameRows frames, long long row, list peers) except? -1
     cpdef tell(self, str occasion, Channel channel, object number, object ts_ns, dict facts)
     cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
     cdef tell_method(self, Session session, Channel channel, Event event, Request request)
     cdef int misplaced(self, FrameRows frames, long long row, list peers, str occasion) except? -1
+    cdef int unopened(self, FrameRows frames, long long row, Channel channel) except? -1
+    cdef dict _describe(self, FrameRows frames, long long row)
     cdef int weigh(self, Channel channel, Entry entry, MessageRows messages, long long row, long long size) except? -1

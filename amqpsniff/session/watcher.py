@@ -13,9 +13,13 @@ from amqpsniff.session.rules.scene import LARGE_OCTETS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.repeats import (  # type: ignore[import-not-found]
+        Repeats,
+    )
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
     from amqpsniff.decode.state import Connection
+    from amqpsniff.session.repeats import Repeats
     from amqpsniff.session.state import Session
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -35,6 +39,7 @@ class Watcher:
         self.memory = {}
         self.names = kinds.NAMES
         self.large = LARGE_OCTETS
+        self.repeats = Repeats() if self.judges else None
 
     def hear(self, frames, row, peers):
         """A frame of any type: its side is not silent."""
@@ -83,14 +88,25 @@ class Watcher:
         peer: Connection = peers[frames.connection.values[row]]
         if peer.session is None:
             return 0
-        facts = {
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        self.tell_of(occasion, peer.session, number, ts_ns, self._describe(frames, row))
+        return 0
+
+    def unopened(self, frames, row, channel):
+        """Ask the rules about a method on a channel that is not open."""
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        self.tell("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
+        return 0
+
+    def _describe(self, frames, row):
+        """What is told of a method that is out of place."""
+        return {
             "method": self.names[frames.method.values[row]],
             "channel": frames.channel.values[row],
             "side": frames.sender.values[row],
         }
-        number: cython.longlong = frames.packet_number.values[row]
-        self.tell_of(occasion, peer.session, number, frames.ts_ns.values[row], facts)
-        return 0
 
     def weigh(self, channel, entry, messages, row, size):
         """Count a message's octets, and ask the rules about messages that stand out."""
@@ -104,6 +120,11 @@ class Watcher:
             return 0
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
+        if publish:
+            first: cython.longlong = self.repeats.first(messages, row)
+            if first >= 0:
+                facts = {"first": first, "rows": messages, "row": row}
+                self.tell("published-again", channel, number, ts_ns, facts)
         if size > self.large:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("large", channel, number, ts_ns, facts)

@@ -12,16 +12,14 @@ NOT_YET_RAISED = frozenset(
     """
     capture-inconclusive undecoded resynchronized protocol-version-refused
     connection-silent handshake-slow authentication-failed vhost-refused tuning-rejected
-    limit-reached capabilities-missing connection-unnamed method-wrong-direction
-    feature-not-implemented channel-zero-misused
-    channel-mode-mixed acknowledgement-invalid acknowledgement-stale traffic-after-close
-    publish-while-blocked prefetch-exceeded channel-closed-by-broker connection-closed-by-broker
-    declaration-mismatch publishes-discarded connection-forced-closed disconnect-unclean
-    consumer-cancelled acknowledgement-timeout message-too-large reconnect-loop
-    exclusive-queue-locked publishes-unprotected message-unroutable publish-rejected
-    publishes-in-doubt publish-repeated message-oversized fanout-amplified
-    automatic-acknowledgement deliveries-in-doubt poison-message requeue-storm dead-letter-cycle
-    consumer-stuck prefetch-unlimited prefetch-too-small backlog-in-client confirms-slow
+    limit-reached capabilities-missing connection-unnamed
+    traffic-after-close
+    publish-while-blocked connection-closed-by-broker
+    connection-forced-closed disconnect-unclean
+    reconnect-loop
+    exclusive-queue-locked
+    message-oversized fanout-amplified
+    prefetch-unlimited prefetch-too-small backlog-in-client confirms-slow
     consumer-slow rpc-unanswered rpc-slow queue-residence-long heartbeat-missed
     heartbeat-disabled heartbeat-too-short idle-connection-cut broker-not-reading
     client-not-reading connection-blocked reply-missing tcp-retransmissions delayed-ack-stall

@@ -133,7 +133,8 @@ class Script:
             body = b""
         pieces = [encoder.method(row, _encoded(row, given), channel)]
         if body is not None:
-            pieces.append(encoder.header(channel, row.class_id, len(body), properties=properties))
+            written = {name: _property(each) for name, each in (properties or {}).items()}
+            pieces.append(encoder.header(channel, row.class_id, len(body), properties=written))
             if body:
                 pieces.append(encoder.body(channel, body))
         octets = b"".join(pieces)
@@ -243,15 +244,24 @@ def _encoded(row: Method, given: dict[str, Any]) -> dict[str, Any]:
 
 def _fields(table: dict[str, Any]) -> Iterator[tuple[bytes, Field]]:
     for name, value in table.items():
-        if isinstance(value, bool):
-            field = Field("t", value)
-        elif isinstance(value, int):
-            field = Field("I", value)
-        elif isinstance(value, dict):
-            field = Field("F", list(_fields(value)))
-        else:
-            field = Field("S", value.encode())
-        yield name.encode(), field
+        yield name.encode(), _field(value)
+
+
+def _field(value: Any) -> Field:
+    if isinstance(value, bool):
+        return Field("t", value)
+    if isinstance(value, int):
+        return Field("I", value)
+    if isinstance(value, dict):
+        return Field("F", list(_fields(value)))
+    if isinstance(value, list):
+        return Field("A", [_field(each) for each in value])
+    return Field("S", value.encode())
+
+
+def _property(value: Any) -> Any:
+    """A property as the encoder takes it: a table as its fields."""
+    return list(_fields(value)) if isinstance(value, dict) else value
 
 
 # into an engine

@@ -69,7 +69,7 @@ CAPTURES = (
          "Packets are missing from the capture; what is said of this channel afterwards is not "
          "certain.",
          "",
-         ("tcp-gap",)),
+         ("tcp-gap", "packets-cut")),
     Kind("undecoded", "warning", "A",
          "Octets of an AMQP connection could not be read as frames",
          "No chain of well-formed frames was found in them.",

@@ -62,8 +62,8 @@ CHANNELS = (
          ("connection-blocked",)),
     Kind("prefetch-exceeded", "warning", "C",
          "The broker delivered more than the prefetch count allows",
-         "Unacknowledged deliveries of a consumer stay above its prefetch count for longer than a "
-         "round trip.",
+         "Unacknowledged deliveries of a consumer were more than twice the prefetch count that was "
+         "set before it was started.",
          "Check where basic.qos is called and with which `global`: in RabbitMQ the count holds "
          "for each consumer that is started afterwards.",
          "A basic.qos after basic.consume does not change consumers that run."),

@@ -67,7 +67,8 @@ CLOSINGS = (
     Kind("consumer-cancelled", "error", "B",
          "The broker cancelled a consumer, and it was not started again",
          "basic.cancel from the broker, as after its queue was deleted or moved, and no "
-         "basic.consume from that client afterwards.",
+         "basic.consume of that queue from that client afterwards, though it stayed connected for "
+         "five seconds or more.",
          "Handle the cancellation in the client: declare the queue and consume again. Until then "
          "the application is connected and receives nothing.",
          "The client may consume again on another connection.",

@@ -21,29 +21,31 @@ DELIVERY = (
          (*CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("poison-message", "error", "B",
          "A message is delivered and put back again and again",
-         "The same message (by message-id, otherwise by routing key and body) is delivered many "
-         "times and returned to the queue each time, or its x-delivery-count grows.",
+         "The same message is delivered five times or more: by message-id, by x-delivery-count, or "
+         "by queue, properties and size where consumers put it back each time.",
          "Stop putting it back: dead-letter it after some attempts (delivery-limit on quorum "
          "queues), and find out why its handler fails.",
-         "Different messages with identical bodies and no id look like one."),
+         "Different messages with one message-id, or with the same properties and size and no id, "
+         "look like one."),
     Kind("requeue-storm", "warning", "C",
          "Many deliveries are put back into the queue",
-         "More than a fifth of the deliveries of ten seconds were rejected with requeue.",
+         "More than a fifth of the deliveries of ten seconds, and twenty at least, were put back, "
+         "and came again.",
          "Put failed work into a queue that waits (a dead-letter exchange and a TTL) instead of "
          "back at once: requeueing occupies consumers and broker with work that fails again.",
          "A consumer that shuts down gives back what it holds.",
          ("poison-message",)),
     Kind("dead-letter-cycle", "warning", "A",
          "A message goes round through dead-letter exchanges",
-         "Its x-death header counts several rounds through a queue, or it arrives in the queue it "
-         "was first dead-lettered from.",
+         "Its x-death header counts three rounds or more through a queue.",
          "Limit the rounds by the count in x-death; the header grows with each queue, until the "
          "content header no longer fits a frame.",
          "Retry queues are built like this on purpose."),
     Kind("consumer-stuck", "error", "B",
          "A consumer holds all it may hold and acknowledges nothing",
-         "Unacknowledged deliveries have reached the prefetch count, the connection is alive, and "
-         "there was no acknowledgement for far longer than usual.",
+         "At the end of a channel or of the capture, unacknowledged deliveries have reached the "
+         "prefetch count (1000 without one), and for 30 s and ten times longer than usual there "
+         "was no acknowledgement.",
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch helps "
          "only where long-waiting tasks fill it.",
          "Jobs may really take that long."),

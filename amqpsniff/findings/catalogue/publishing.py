@@ -35,10 +35,10 @@ PUBLISHING = (
          (*CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("publish-repeated", "warning", "C",
          "The same message was published more than once",
-         "Two publishes within a short time have the same message-id, or without one the same "
-         "route and body.",
+         "Two publishes within five minutes have the same message-id, properties, size and route, "
+         "and the first was neither returned nor refused.",
          "Usual after publishes in doubt: let consumers recognise duplicates.",
-         "Telemetry without ids repeats bodies.",
+         "A program that gives all its messages one id.",
          ("publishes-in-doubt",)),
     Kind("message-oversized", "warning", "A",
          "A message is very large",

@@ -8,9 +8,28 @@ the connection, or in `Scene.everything`, which lives as long as the tracker.
 
 from __future__ import annotations
 
+from amqpsniff.session.rules import (
+    acknowledging,
+    consuming,
+    misuse,
+    publishing,
+    refusals,
+    requeueing,
+    suspecting,
+    windows,
+)
 from amqpsniff.session.rules.scene import OCCASIONS, Rule, Scene
 
-_MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = ()
+_MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    suspecting.RULES,
+    acknowledging.RULES,
+    consuming.RULES,
+    misuse.RULES,
+    publishing.RULES,
+    refusals.RULES,
+    requeueing.RULES,
+    windows.RULES,
+)
 
 
 def _gather() -> dict[str, tuple[Rule, ...]]:

@@ -10,7 +10,7 @@ from amqpsniff.findings import Finding
 
 OCCASIONS = {
     "channel-begins": "a channel incarnation begins; facts: none",
-    "channel-not-open": "a method came on a channel number that is not open; facts: method",
+    "channel-not-open": "a method came on a channel number that is not open; facts: method, side",
     "channel-opened-twice": "channel.open on a channel that is open; `channel` is the old one",
     "channel-ends": "a channel incarnation is over, before its entries are given up; facts: none",
     "connection-ends": "a connection is over, before its channels are ended; facts: none",
@@ -21,7 +21,10 @@ OCCASIONS = {
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of state.OUTCOMES)",
     "published-on-closed": "a publish after the server closed the channel; facts: none",
+    "published-again": "a publish with message-id, properties, size and route of an earlier one; "
+    "facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",
+    "consumer-cancelled": "a consumer that the broker cancelled; facts: consumer (None: not known)",
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
     "rejected": "a nack of the broker for a publish; facts: entry",
     "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",
@@ -86,7 +89,9 @@ class Scene:
     @property
     def certain(self) -> bool:
         """Whether nothing of the connection so far can be missing from the capture."""
-        return bool(self.session.peer.began and not self.session.lossy)
+        peer = self.session.peer
+        both = all(peer.conversation.packets)
+        return bool(peer.began and both and not self.session.lossy)
 
     def report(
         self,

@@ -1,0 +1,7 @@
+from amqpsniff.columns cimport Integers
+from amqpsniff.decode.rows cimport MessageRows
+
+cdef class Repeats:
+    cdef public Integers marks, routes, numbers, times
+    cdef long long first(self, MessageRows messages, long long row) except? -2
+    cpdef int forget(self, long long mark) except? -1

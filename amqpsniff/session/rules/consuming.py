@@ -1,0 +1,107 @@
+"""Consumers that acknowledge by themselves, and consumers that the broker took away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.decode.plan import NO_ACK
+from amqpsniff.session.methods import CLIENT
+from amqpsniff.session.rules.scene import Rule, Scene
+
+RESUME_NS = 5_000_000_000
+"""Time within which a client that handles a cancellation has consumed again or gone away."""
+
+MOST_QUEUES = 10_000
+"""Names of queues remembered; of a connection, and of all, the latest."""
+
+MOST_CANCELLED = 1_000
+"""Cancelled consumers of one connection that are followed."""
+
+_OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
+"""Queues that only the client which asked for them knows: replies, not work."""
+
+
+def declared(scene: Scene) -> None:
+    """Remember queues that are private to the connection."""
+    event = scene.event
+    if event.side == CLIENT and event.queue and b'"exclusive":true' in (event.octets or b""):
+        _note(scene.memory.setdefault("exclusive", {}), event.queue, True)
+
+
+def automatic(scene: Scene) -> None:
+    """A consumer or get with no-ack, of a queue that is not private."""
+    event = scene.event
+    if event.side != CLIENT or not event.flags & NO_ACK or scene.channel.deaf:
+        return
+    queue = event.queue or scene.channel.last_queue
+    if not queue or queue.startswith(_OF_BROKER) or queue in scene.memory.get("exclusive", {}):
+        return
+    tag = f", consumer '{event.consumer_tag}'" if event.consumer_tag else ""
+    scene.report("automatic-acknowledgement", f"{event.name} of queue '{queue}'{tag}")
+
+
+def consumed(scene: Scene) -> None:
+    """Remember when a host consumed from which queue, and forget what was cancelled before."""
+    if scene.event.side != CLIENT:
+        return
+    queue = scene.event.queue or scene.channel.last_queue
+    cancelled = scene.memory.get("cancelled", [])
+    cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
+    _note(scene.everything.setdefault("consumed", {}), (_host(scene), queue), scene.ts_ns)
+
+
+def deleted(scene: Scene) -> None:
+    """Remember which queues the connection deleted itself: those cancellations are meant."""
+    if scene.event.side == CLIENT:
+        _note(scene.memory.setdefault("deleted", {}), scene.event.queue, True)
+
+
+def cancelled(scene: Scene) -> None:
+    """The broker cancelled a consumer."""
+    consumer = scene.facts["consumer"]
+    queue = None if consumer is None else consumer.queue
+    lost = scene.memory.setdefault("cancelled", [])
+    if queue in scene.memory.get("deleted", {}) or len(lost) >= MOST_CANCELLED:
+        return
+    tag = "?" if consumer is None else consumer.tag
+    lost.append((tag, queue, scene.channel, scene.number, scene.ts_ns))
+
+
+def judge_cancelled(scene: Scene) -> None:
+    """A connection is over: consumers that were cancelled and not started again."""
+    end_ns = scene.session.peer.conversation.end_ns
+    consumed_at = scene.everything.get("consumed", {})
+    host = _host(scene)
+    for tag, queue, channel, number, ts_ns in scene.memory.get("cancelled", []):
+        again = consumed_at.get((host, queue))
+        if ts_ns is None or end_ns - ts_ns < RESUME_NS or (again and again > ts_ns):
+            continue
+        if not scene.session.lossy:
+            scene.channel = channel
+            what = f"consumer '{tag}' of queue '{queue or '?'}'"
+            detail = f"{what}, and nothing was consumed from it since"
+            scene.report("consumer-cancelled", detail, number=number, ts_ns=ts_ns)
+
+
+def _host(scene: Scene) -> str | None:
+    client = scene.session.peer.name()[1]
+    return client.rpartition(":")[0] if client else None
+
+
+def _note(known: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember a value by key, at most `MOST_QUEUES` of them."""
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > MOST_QUEUES:
+        del known[next(iter(known))]
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "queue.declare": (declared,),
+    "queue.delete": (deleted,),
+    "basic.consume": (automatic, consumed),
+    "basic.get": (automatic,),
+    "consumer-cancelled": (cancelled,),
+    "connection-ends": (judge_cancelled,),
+}
+"""Rules by occasion."""

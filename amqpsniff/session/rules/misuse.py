@@ -1,0 +1,102 @@
+"""Methods that may not come from that side, on that channel, or in that state."""
+
+from __future__ import annotations
+
+from amqpsniff.session.methods import CLIENT, SERVER, SIDES, close_reason
+from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.suspecting import suspect
+
+_NOT_IMPLEMENTED = 540
+
+_ASKED = ("basic.qos", "basic.consume", "basic.recover", "basic.recover-async", "channel.flow")
+"""Methods, beside basic.publish, that RabbitMQ refuses with 540 because of an argument."""
+
+
+def wrong_channel(scene: Scene) -> None:
+    """A method of the connection on a channel, or another on channel 0."""
+    side, method, number = (scene.facts[name] for name in ("side", "method", "channel"))
+    scene.report("channel-zero-misused", f"{method} of the {SIDES[side]} on channel {number}")
+
+
+def wrong_direction(scene: Scene) -> None:
+    """A method that its sender may not send; who sent it must be sure."""
+    peer = scene.session.peer
+    if peer.began or peer.role_proved:
+        side, method, number = (scene.facts[name] for name in ("side", "method", "channel"))
+        detail = f"the {SIDES[side]} sent {method} on channel {number}"
+        scene.report("method-wrong-direction", detail)
+
+
+def not_open(scene: Scene) -> None:
+    """A client used a channel number that is not open."""
+    channel, session = scene.channel, scene.session
+    if scene.facts["side"] != CLIENT or not scene.certain or session.closing[SERVER]:
+        return
+    before = "was closed before" if channel.incarnation > 1 else "was never opened"
+    scene.report("channel-not-open", f"{scene.facts['method']} on one that {before}")
+
+
+def opened_twice(scene: Scene) -> None:
+    """A channel was opened while it is open; RabbitMQ lets one be that the broker has closed."""
+    channel = scene.channel
+    if scene.certain and channel.known and True not in channel.closing:
+        suspect(scene, "channel-opened-twice", f"open since packet {channel.opened_packet_number}")
+
+
+def select_transactions(scene: Scene) -> None:
+    """tx.select on a channel that confirms."""
+    if scene.channel.mode == "confirm" and not scene.channel.deaf:
+        scene.report("channel-mode-mixed", "tx.select on a channel in confirm mode")
+
+
+def select_confirms(scene: Scene) -> None:
+    """confirm.select on a channel with transactions."""
+    if scene.channel.mode == "tx" and not scene.channel.deaf:
+        scene.report("channel-mode-mixed", "confirm.select on a channel with transactions")
+
+
+def end_transaction(scene: Scene) -> None:
+    """A commit or rollback where no transaction can be."""
+    channel = scene.channel
+    if channel.mode == "tx" or channel.deaf:
+        return
+    if channel.mode or (scene.certain and channel.known):
+        scene.report("channel-mode-mixed", f"{scene.event.name} on a channel without tx.select")
+
+
+def remember(scene: Scene) -> None:
+    """The last request of each method that may ask for what is not implemented."""
+    if scene.event.side == CLIENT:
+        scene.memory.setdefault("asked", {})[scene.event.name] = scene.number
+
+
+def not_implemented(scene: Scene) -> None:
+    """The broker closed the connection because it lacks a feature."""
+    if scene.event.side != SERVER:
+        return
+    code, text, method = close_reason(scene.event)
+    if code != _NOT_IMPLEMENTED:
+        return
+    asked = scene.memory.get("asked", {}).get(method)
+    if method == "basic.publish":
+        channels = [lane.channel for lane in scene.session.lanes.values() if lane.channel]
+        asked = max((channel.last_publish_number for channel in channels), default=0)
+    request = f"; answer to {method}" if method else ""
+    if asked:
+        request += f", the last in packet {asked}"
+    scene.report("feature-not-implemented", f"{code} {text or ''}".strip() + request)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "wrong-channel": (wrong_channel,),
+    "wrong-direction": (wrong_direction,),
+    "channel-not-open": (not_open,),
+    "channel-opened-twice": (opened_twice,),
+    "tx.select": (select_transactions,),
+    "confirm.select": (select_confirms,),
+    "tx.commit": (end_transaction,),
+    "tx.rollback": (end_transaction,),
+    "connection.close": (not_implemented,),
+    **dict.fromkeys(_ASKED, (remember,)),
+}
+"""Rules by occasion."""

@@ -1,0 +1,93 @@
+"""Whether the broker has what was published."""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import code_at, name_at, number_of, route
+
+_NO_ROUTE = 312
+
+
+def returned(scene: Scene) -> None:
+    """A message came back because no queue took it."""
+    rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
+    if code_at(rows.reply_code, row) != _NO_ROUTE:
+        return
+    if entry is not None:
+        scene.tracker.repeats.forget(entry.mark)
+    where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
+    published = f", published in packet {entry.packet_number}" if entry else ""
+    confirms = "; the confirm that follows does not mean success"
+    confirming = scene.channel.mode == "confirm"
+    scene.report("message-unroutable", where + published + (confirms if confirming else ""))
+
+
+def rejected(scene: Scene) -> None:
+    """The broker refused a publish."""
+    entry = scene.facts["entry"]
+    scene.tracker.repeats.forget(entry.mark)
+    where = f" to {route(entry.exchange, entry.routing_key)}" if entry.routing_key else ""
+    detail = f"publish {entry.number} of the channel, packet {entry.packet_number}{where}"
+    scene.report("publish-rejected", detail)
+
+
+def repeated(scene: Scene) -> None:
+    """A publish that came before, and was neither returned nor refused."""
+    rows, row, first = scene.facts["rows"], scene.facts["row"], scene.facts["first"]
+    name = rows.message_id.octets_of(row).decode(errors="replace")
+    where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
+    scene.report("publish-repeated", f"message-id '{name}' to {where}; first in packet {first}")
+
+
+def unprotected(scene: Scene) -> None:
+    """A channel ended that published without confirms or transactions."""
+    channel = scene.channel
+    if not scene.certain or not channel.known or channel.mode or not channel.published:
+        return
+    first, last = channel.first_publish_number, channel.last_publish_number
+    span = f"packets {first} to {last}" if last > first else f"packet {first}"
+    scene.report(
+        "publishes-unprotected",
+        f"{number_of(channel.published, 'message')} in {span}",
+        number=first,
+        ts_ns=channel.first_publish_ns,
+        count=channel.published,
+        last=last,
+    )
+
+
+def in_doubt(scene: Scene) -> None:
+    """A channel ended with publishes that were not confirmed."""
+    channel = scene.channel
+    if not channel.closed_by or channel.unconfirmed <= 0 or scene.session.lossy:
+        return
+    conversation = scene.session.peer.conversation
+    if not all(conversation.packets):
+        return
+    entries = [entry for entry in channel.publishes.entries.values() if entry.outcome < 0]
+    span = ""
+    if entries:
+        first, last = entries[0], entries[-1]
+        span = f", number {first.number}, packet {first.packet_number}"
+        if last is not first:
+            span = (
+                f", numbers {first.number} to {last.number}, packets {first.packet_number} to "
+                f"{last.packet_number}"
+            )
+    scene.report(
+        "publishes-in-doubt",
+        f"{number_of(channel.unconfirmed, 'publish', 'publishes')}{span}, when closed by "
+        f"{channel.closed_by}",
+        number=channel.closed_packet_number or conversation.last_packet_number,
+        ts_ns=channel.end_ns or conversation.end_ns,
+        count=channel.unconfirmed,
+    )
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "returned": (returned,),
+    "rejected": (rejected,),
+    "published-again": (repeated,),
+    "channel-ends": (unprotected, in_doubt),
+}
+"""Rules by occasion."""

@@ -1,0 +1,89 @@
+"""Consumers and how much they may hold: windows that are full for good, or overfull."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from amqpsniff.session.methods import CLIENT
+from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import duration, number_of
+
+STUCK_NS = 30_000_000_000
+"""A window that stays full so long is suspicious, whatever is usual."""
+
+STUCK_TIMES = 10
+"""And so is only what lasts so many times longer than an acknowledgement takes on average."""
+
+HELD_WITHOUT_LIMIT = 1_000
+"""Deliveries that count as a full window where there is no prefetch count."""
+
+EXCESS_TIMES = 2
+"""A few deliveries too many can be acknowledgements that were captured late; so many times what is
+allowed cannot."""
+
+
+def stuck(scene: Scene) -> None:
+    """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
+    channel = scene.channel
+    if not scene.certain or not channel.known or not channel.unsettled:
+        return
+    end_ns = channel.end_ns or scene.session.peer.conversation.end_ns
+    quiet_ns = end_ns - max(channel.last_ack_ns, channel.last_delivery_ns)
+    usual_ns = channel.ack_ns // channel.acknowledged if channel.acknowledged else 0
+    if channel.last_delivery_ns <= 0 or quiet_ns < max(STUCK_NS, STUCK_TIMES * usual_ns):
+        return
+    for consumer, limit in _full(channel):
+        entry = next(
+            (one for one in channel.deliveries.entries.values() if one.consumer is consumer), None
+        )
+        if entry is None:
+            continue
+        allowed = f"of {limit} allowed" if limit else "without a limit"
+        scene.report(
+            "consumer-stuck",
+            f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
+            f"{number_of(consumer.unsettled, 'delivery', 'deliveries')} {allowed}, the oldest from "
+            f"packet {entry.packet_number}, and acknowledged nothing for {duration(quiet_ns)}",
+            number=entry.packet_number,
+            ts_ns=entry.ts_ns,
+        )
+
+
+def _full(channel: Any) -> Iterator[tuple[Any, int]]:
+    """Consumers whose window is full, with their limits, 0 for none."""
+    for consumer in channel.by_tag.values():
+        limit = consumer.prefetch or 0
+        if channel.prefetch_shared and channel.unsettled >= channel.prefetch_shared:
+            yield consumer, channel.prefetch_shared
+        elif consumer.unsettled >= (limit or HELD_WITHOUT_LIMIT):
+            yield consumer, limit
+
+
+def overfull(scene: Scene) -> None:
+    """A consumer is over: whether it ever held more than its prefetch count."""
+    channel, event = scene.channel, scene.event
+    if not scene.certain or not channel.known or channel.mode == "tx":
+        return
+    consumers = channel.by_tag.values()
+    if event is not None:
+        if event.side != CLIENT:
+            return
+        consumers = [one for one in consumers if one.tag == event.consumer_tag]
+    for consumer in consumers:
+        limit = consumer.prefetch
+        if not limit or limit != channel.prefetch_count:
+            continue
+        if consumer.unsettled_max > EXCESS_TIMES * limit:
+            scene.report(
+                "prefetch-exceeded",
+                f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
+                f"{consumer.unsettled_max} deliveries of {limit} allowed",
+            )
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.cancel": (overfull,),
+    "channel-ends": (stuck, overfull),
+}
+"""Rules by occasion."""

@@ -1,0 +1,230 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Acknowledgements that mean nothing, and deliveries without one."""
+
+from amqpsniff.session.rules.acknowledging import LEFT_CHANNELS
+from amqpsniff.session.rules.suspecting import MOST_SUSPICIONS
+from tests.session.rules.saying import found, said
+from tests.session.script import Script, feed
+
+CONSUMER = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+    [d1] S1: basic.deliver consumer_tag=t delivery_tag=1
+    [d2] S1: basic.deliver consumer_tag=t delivery_tag=2
+"""
+INVALID = ("acknowledgement-invalid", "acknowledgement-stale")
+
+
+def test_a_delivery_acknowledged_twice() -> None:
+    script = CONSUMER + "C1: basic.ack delivery_tag=1\n[again] C1: basic.ack delivery_tag=1"
+    assert said(script, *INVALID) == [
+        "acknowledgement-invalid again 1: delivery 1 was settled before"
+    ]
+
+
+def test_each_delivery_settled_once() -> None:
+    script = CONSUMER + "C1: basic.ack delivery_tag=2 multiple=1\nC1: basic.ack multiple=1"
+    assert said(script, *INVALID) == []
+
+
+def test_a_tag_that_was_never_delivered() -> None:
+    script = CONSUMER + "[bad] C1: basic.nack delivery_tag=9\nC1: basic.ack delivery_tag=1"
+    assert said(script, *INVALID) == [
+        "acknowledgement-invalid bad 1: delivery 9 was not sent on this channel, the last was 2"
+    ]
+
+
+def test_tag_zero_without_multiple() -> None:
+    script = CONSUMER + "[bad] C1: basic.reject delivery_tag=0"
+    assert said(script, *INVALID) == [
+        "acknowledgement-invalid bad 1: delivery 0 does not exist: 0 means all, and only with multiple"
+    ]
+
+
+def test_a_tag_of_another_channel() -> None:
+    script = CONSUMER + "C2: channel.open\nS2: channel.open-ok\n[bad] C2: basic.ack delivery_tag=2"
+    assert said(script, *INVALID) == [
+        "acknowledgement-invalid bad 2: delivery 2 was not sent on this channel, none was; it is outstanding on channel 1"
+    ]
+
+
+def test_a_delivery_that_needs_no_acknowledgement() -> None:
+    script = """
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        C1: basic.get queue=q no_ack=1
+        S1: basic.get-ok delivery_tag=1
+        [bad] C1: basic.ack delivery_tag=1
+    """
+    assert said(script, *INVALID) == [
+        "acknowledgement-invalid bad 1: delivery 1 needed no acknowledgement (no-ack)"
+    ]
+
+
+def test_what_the_capture_may_have_missed_is_not_judged() -> None:
+    lost = CONSUMER + "GAP S 100\nC1: basic.ack delivery_tag=9\nS1: basic.qos-ok"
+    assert said(lost, *INVALID) == []
+    midstream = "midstream\nC1: basic.ack delivery_tag=9\nS1: basic.qos-ok"
+    assert said(midstream, *INVALID) == []
+
+
+def test_the_broker_knows_what_the_capture_does_not_show() -> None:
+    script = """
+        midstream
+        C1: basic.ack delivery_tag=9
+        [close] S1: channel.close reply_code=406 reply_text="PRECONDITION_FAILED - unknown delivery tag 9" class_id=60 method_id=80
+    """
+    assert said(script, *INVALID) == [
+        "acknowledgement-invalid close 1: the broker says: PRECONDITION_FAILED - unknown delivery tag 9"
+    ]
+
+
+def test_the_answer_of_the_broker_is_a_consequence() -> None:
+    script = (
+        CONSUMER
+        + """
+        [bad] C1: basic.ack delivery_tag=9
+        S1: channel.close reply_code=406 reply_text="PRECONDITION_FAILED - unknown delivery tag 9" class_id=60 method_id=80
+    """
+    )
+    fed = feed(Script(script))
+    causes = {finding.code: finding.cause_code for finding in fed.engine.findings()}
+    assert causes["channel-closed-by-broker"] == "acknowledgement-invalid"
+    assert causes["acknowledgement-invalid"] is None
+
+
+def test_acknowledged_on_the_channel_opened_after_it() -> None:
+    script = (
+        CONSUMER
+        + """
+        [close] C1: channel.close reply_code=200
+        S1: channel.close-ok
+        [open] C1: channel.open
+        S1: channel.open-ok
+        [late] C1: basic.ack delivery_tag=2
+    """
+    )
+    assert said(script, *INVALID) == [
+        "acknowledgement-stale late 1: delivery 2 was sent on the channel that ended in packet close, and this one was opened later, in packet open"
+    ]
+
+
+def test_acknowledged_on_the_next_connection() -> None:
+    script = (
+        CONSUMER
+        + """
+        FIN S
+        FIN C
+        b.C0: connection.start-ok
+        b.S0: connection.tune
+        b.C1: channel.open
+        b.S1: channel.open-ok
+        [late] b.C1: basic.ack delivery_tag=2
+    """
+    )
+    assert found(script, *INVALID) == ["acknowledgement-stale late"]
+
+
+def test_what_was_settled_before_the_end_is_not_stale() -> None:
+    script = (
+        CONSUMER
+        + """
+        C1: basic.ack delivery_tag=2 multiple=1
+        C1: channel.close reply_code=200
+        S1: channel.close-ok
+        C1: channel.open
+        S1: channel.open-ok
+        [late] C1: basic.ack delivery_tag=2
+    """
+    )
+    assert found(script, *INVALID) == ["acknowledgement-invalid late"]
+
+
+def test_channels_remembered_are_limited() -> None:
+    script = Script()
+    for number in range(1, LEFT_CHANNELS + 9):
+        script.add(f"""
+            C{number}: channel.open
+            S{number}: channel.open-ok
+            S{number}: basic.deliver consumer_tag=t delivery_tag=1
+        """)
+    fed = feed(script)
+    tracker = fed.engine._pipeline.tracker
+    assert len(tracker.memory["left-outstanding"]) == LEFT_CHANNELS
+
+
+def test_deliveries_in_doubt() -> None:
+    script = CONSUMER + "[close] C: connection.close reply_code=200\nS: connection.close-ok"
+    assert said(script, "deliveries-in-doubt") == [
+        "deliveries-in-doubt close 1 x2: 2 deliveries of 'q', the first in packet d1, when closed by client"
+    ]
+
+
+def test_nothing_is_in_doubt_while_the_connection_is_open() -> None:
+    assert said(CONSUMER, "deliveries-in-doubt") == []
+    settled = CONSUMER + "C1: basic.ack multiple=1\nC: connection.close reply_code=200"
+    assert said(settled, "deliveries-in-doubt") == []
+
+
+def test_a_gap_in_the_delivery_tags() -> None:
+    script = (
+        CONSUMER
+        + """
+        [d5] S1: basic.deliver consumer_tag=t delivery_tag=5
+        C1: basic.ack delivery_tag=4
+        [d6] S1: basic.deliver consumer_tag=t delivery_tag=6
+    """
+    )
+    assert said(script, "delivery-tag-gap", *INVALID) == [
+        "delivery-tag-gap d5 1: delivery 5 follows 2"
+    ]
+
+
+def test_a_new_channel_counts_anew() -> None:
+    script = (
+        CONSUMER
+        + """
+        C1: channel.close reply_code=200
+        S1: channel.close-ok
+        C1: channel.open
+        S1: channel.open-ok
+        S1: basic.deliver consumer_tag=t delivery_tag=1
+    """
+    )
+    assert said(script, "delivery-tag-gap") == []
+
+
+def test_a_delivery_captured_after_its_acknowledgement() -> None:
+    script = (
+        CONSUMER
+        + """
+        C1: basic.ack delivery_tag=3
+        S1: basic.deliver consumer_tag=t delivery_tag=3
+        C1: basic.ack delivery_tag=2 multiple=1
+        C: connection.close
+        S: connection.close-ok
+    """
+    )
+    assert said(script, "deliveries-in-doubt", *INVALID) == []
+
+
+def test_a_loss_that_shows_after_the_acknowledgement() -> None:
+    """The client is read on while the server's octets wait behind the hole."""
+    script = CONSUMER + "C1: basic.ack delivery_tag=9\nGAP S 100\nC1: basic.ack delivery_tag=9"
+    assert said(script + "\nS1: basic.qos-ok", *INVALID) == []
+
+
+def test_suspicions_are_limited() -> None:
+    script = Script("handshake")
+    for number in range(1, MOST_SUSPICIONS + 9):
+        script.add(f"""
+            C{number}: channel.open
+            S{number}: channel.open-ok
+            C{number}: basic.ack delivery_tag=1
+        """)
+    codes = [finding.code for finding in feed(script).engine.findings()]
+    assert codes.count("acknowledgement-invalid") == MOST_SUSPICIONS

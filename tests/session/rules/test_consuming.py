@@ -1,0 +1,98 @@
+"""Consumers that acknowledge by themselves, and consumers that the broker took away."""
+
+from amqpsniff.session.rules.consuming import MOST_CANCELLED, MOST_QUEUES
+from tests.session.rules.saying import said
+from tests.session.script import Script, feed
+
+OPEN = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+"""
+CANCELLED = (
+    OPEN
+    + """
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+    [cancel] S1: basic.cancel consumer_tag=t no_wait=1
+"""
+)
+ALIVE = "\n@+9000ms S: connection.blocked\nC: connection.unblocked"
+MISSED = (
+    "consumer-cancelled cancel 1: consumer 't' of queue 'q', and nothing was consumed from it since"
+)
+
+
+def test_acknowledged_by_being_sent() -> None:
+    script = (
+        OPEN
+        + """
+        [consume] C1: basic.consume queue=work consumer_tag=t no_ack=1
+        S1: basic.consume-ok consumer_tag=t
+        C1: basic.get queue=work no_ack=1
+    """
+    )
+    assert said(script, "automatic-acknowledgement") == [
+        "automatic-acknowledgement consume 1 x2: basic.consume of queue 'work', consumer 't'"
+    ]
+
+
+def test_private_queues_and_acknowledgements() -> None:
+    script = (
+        OPEN
+        + """
+        C1: queue.declare
+        S1: queue.declare-ok queue=amq.gen-1
+        C1: basic.consume no_ack=1
+        S1: basic.consume-ok consumer_tag=1
+        C1: basic.consume queue=amq.rabbitmq.reply-to no_ack=1
+        S1: basic.consume-ok consumer_tag=2
+        C1: queue.declare queue=mine exclusive=1
+        C1: basic.consume queue=mine no_ack=1
+        S1: basic.consume-ok consumer_tag=3
+        C1: basic.get queue=work
+    """
+    )
+    assert said(script, "automatic-acknowledgement") == []
+
+
+def test_cancelled_and_not_started_again() -> None:
+    assert said(CANCELLED + ALIVE, "consumer-cancelled") == [MISSED]
+
+
+def test_another_queue_is_no_substitute() -> None:
+    script = CANCELLED + "C1: basic.consume queue=other consumer_tag=u" + ALIVE
+    assert said(script, "consumer-cancelled") == [MISSED]
+
+
+def test_started_again() -> None:
+    script = CANCELLED + "C2: channel.open\nS2: channel.open-ok\nC2: basic.consume queue=q" + ALIVE
+    assert said(script, "consumer-cancelled") == []
+
+
+def test_started_again_on_another_connection() -> None:
+    script = CANCELLED + "b.C1: channel.open\nb.S1: channel.open-ok\nb.C1: basic.consume queue=q"
+    assert said(script + ALIVE, "consumer-cancelled") == []
+
+
+def test_a_client_that_leaves_or_wanted_it() -> None:
+    for script in (
+        CANCELLED + "@+1000ms C: connection.close\nS: connection.close-ok",
+        CANCELLED.replace("[cancel]", "C1: queue.delete queue=q\n[cancel]") + ALIVE,
+        CANCELLED.replace("S1: basic.cancel", "C1: basic.cancel") + ALIVE,
+        CANCELLED + "GAP C 100" + ALIVE,
+    ):
+        assert said(script, "consumer-cancelled") == []
+
+
+def test_what_is_remembered_is_limited() -> None:
+    script = Script(OPEN)
+    for number in range(MOST_QUEUES + 9):
+        script.add(f"C1: basic.consume queue=q{number} consumer_tag=t{number} no_wait=1")
+        if number <= MOST_CANCELLED:
+            script.add(f"S1: basic.cancel consumer_tag=t{number} no_wait=1")
+    fed = feed(script)
+    assert len(fed.engine._pipeline.tracker.memory["consumed"]) == MOST_QUEUES
+    script.add(ALIVE)
+    (finding,) = [one for one in feed(script).engine.findings() if one.code == "consumer-cancelled"]
+    assert finding.count == MOST_CANCELLED

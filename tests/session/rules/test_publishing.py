@@ -1,0 +1,159 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Whether the broker has what was published."""
+
+from tests.session.rules.saying import said
+
+OPEN = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+"""
+CONFIRMING = (
+    OPEN
+    + """
+    C1: confirm.select
+    S1: confirm.select-ok
+"""
+)
+
+
+def test_returned_and_confirmed() -> None:
+    script = (
+        CONFIRMING
+        + """
+        [p] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=3
+        [r] S1: basic.return reply_code=312 reply_text=NO_ROUTE exchange=e routing_key=k | body=3
+        S1: basic.ack delivery_tag=1
+    """
+    )
+    assert said(script, "message-unroutable", "publishes-in-doubt") == [
+        "message-unroutable r 1: exchange 'e', routing key 'k', published in packet p; the confirm that follows does not mean success"
+    ]
+
+
+def test_returned_without_confirms_or_its_publish() -> None:
+    script = "midstream\nC: connection.close-ok\n[r] S1: basic.return reply_code=312 routing_key=k"
+    assert said(script, "message-unroutable") == [
+        "message-unroutable r 1: the default exchange, routing key 'k'"
+    ]
+
+
+def test_returned_for_another_reason() -> None:
+    script = OPEN + "S1: basic.return reply_code=313 reply_text=NO_CONSUMERS routing_key=k"
+    assert said(script, "message-unroutable") == []
+
+
+def test_mandatory_and_routed() -> None:
+    script = (
+        CONFIRMING + "C1: basic.publish routing_key=k mandatory=1\nS1: basic.ack delivery_tag=1"
+    )
+    assert said(script, "message-unroutable", "publish-rejected") == []
+
+
+def test_rejected() -> None:
+    script = (
+        CONFIRMING
+        + """
+        C1: basic.publish routing_key=k
+        [p2] C1: basic.publish routing_key=k
+        [p3] C1: basic.publish routing_key=k mandatory=1
+        S1: basic.ack delivery_tag=1
+        [nack] S1: basic.nack delivery_tag=3 multiple=1
+    """
+    )
+    assert said(script, "publish-rejected") == [
+        "publish-rejected nack 1 x2: publish 2 of the channel, packet p2"
+    ]
+
+
+def test_unprotected() -> None:
+    script = OPEN + "[p1] C1: basic.publish\n[p2] C1: basic.publish"
+    assert said(script, "publishes-unprotected") == [
+        "publishes-unprotected p1 1 x2: 2 messages in packets p1 to p2"
+    ]
+
+
+def test_protected_or_not_known() -> None:
+    for script in (
+        CONFIRMING + "C1: basic.publish",
+        OPEN + "C1: tx.select\nS1: tx.select-ok\nC1: basic.publish",
+        "midstream\nC1: basic.publish\nS1: basic.qos-ok",
+        OPEN + "GAP C 100\nC1: basic.publish",
+        OPEN + "C1: basic.qos\nS1: basic.qos-ok",
+    ):
+        assert said(script, "publishes-unprotected") == []
+
+
+def test_not_confirmed_when_the_channel_was_closed() -> None:
+    script = (
+        CONFIRMING
+        + """
+        C1: basic.publish
+        [p2] C1: basic.publish
+        [p3] C1: basic.publish
+        S1: basic.ack delivery_tag=1
+        [close] S1: channel.close reply_code=404 reply_text=NOT_FOUND
+        C1: channel.close-ok
+    """
+    )
+    assert said(script, "publishes-in-doubt") == [
+        "publishes-in-doubt close 1 x2: 2 publishes, numbers 2 to 3, packets p2 to p3, when closed by server"
+    ]
+
+
+def test_not_confirmed_when_tcp_was_reset() -> None:
+    script = CONFIRMING + "[p1] C1: basic.publish\n[rst] RST S"
+    assert said(script, "publishes-in-doubt") == [
+        "publishes-in-doubt rst 1: 1 publish, number 1, packet p1, when closed by rst"
+    ]
+
+
+def test_nothing_in_doubt() -> None:
+    for script in (
+        CONFIRMING + "C1: basic.publish",  # the capture ends, the connection does not
+        CONFIRMING + "C1: basic.publish\nS1: basic.ack delivery_tag=1\nRST S",
+        OPEN + "C1: basic.publish\nRST S",
+        CONFIRMING + "C1: basic.publish\nGAP S 21\nS: connection.close reply_code=320",
+    ):
+        assert said(script, "publishes-in-doubt") == []
+
+
+def test_published_again() -> None:
+    script = """
+        a.C1: channel.open
+        a.S1: channel.open-ok
+        a.C1: confirm.select
+        [p1] a.C1: basic.publish exchange=e routing_key=k | body=3 message_id=m1
+        a.RST S
+        b.C1: channel.open
+        b.S1: channel.open-ok
+        [p2] b.C1: basic.publish exchange=e routing_key=k | body=3 message_id=m1
+    """
+    assert said(script, "publish-repeated") == [
+        "publish-repeated p2 1: message-id 'm1' to exchange 'e', routing key 'k'; first in packet p1"
+    ]
+
+
+def test_other_messages() -> None:
+    first = "C1: basic.publish exchange=e routing_key=k | body=3 message_id=m1\n"
+    for then in (
+        "C1: basic.publish exchange=e routing_key=k | body=3 message_id=m2",
+        "C1: basic.publish exchange=e routing_key=l | body=3 message_id=m1",
+        "C1: basic.publish exchange=f routing_key=k | body=3 message_id=m1",
+        "@+301000ms C1: basic.publish exchange=e routing_key=k | body=3 message_id=m1",
+        "S1: basic.nack delivery_tag=1\n" + first,
+    ):
+        assert said(CONFIRMING + first + then, "publish-repeated") == []
+    without_id = "C1: basic.publish exchange=e routing_key=k | body=3\n"
+    assert said(OPEN + without_id + without_id, "publish-repeated") == []
+
+
+def test_a_message_that_came_back_may_be_sent_again() -> None:
+    publish = "C1: basic.publish exchange=e routing_key=k mandatory=1 | body=3 message_id=m1\n"
+    back = "S1: basic.return reply_code=312 exchange=e routing_key=k | body=3 message_id=m1\n"
+    assert said(OPEN + publish + back + publish, "publish-repeated") == []
+
+
+def test_a_confirm_captured_before_its_publish() -> None:
+    script = CONFIRMING + "S1: basic.ack delivery_tag=1\nC1: basic.publish\nC: connection.close"
+    assert said(script, "publishes-in-doubt") == []

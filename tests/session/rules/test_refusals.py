@@ -1,0 +1,142 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Channels that the broker closes, and what is published on them afterwards."""
+
+import pytest
+
+from tests.session.rules.saying import said
+
+OPEN = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+"""
+CODES = (
+    "channel-closed-by-broker",
+    "declaration-mismatch",
+    "acknowledgement-timeout",
+    "message-too-large",
+)
+
+
+def _closed(code: int, text: str, method: tuple[int, int]) -> str:
+    return (
+        f'[close] S1: channel.close reply_code={code} reply_text="{text}" '
+        f"class_id={method[0]} method_id={method[1]}\n"
+    )
+
+
+def test_the_request_that_the_broker_objects_to() -> None:
+    script = OPEN + "[one] C1: queue.declare queue=q\n[two] C1: queue.bind queue=q exchange=e\n"
+    script += "S1: queue.declare-ok queue=q\n" + _closed(
+        404, "NOT_FOUND - no exchange 'e'", (50, 20)
+    )
+    assert said(script, *CODES) == [
+        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to queue.bind in packet two"
+    ]
+
+
+def test_the_publish_that_the_broker_objects_to() -> None:
+    script = OPEN + "[one] C1: basic.publish exchange=e\n"
+    script += _closed(404, "NOT_FOUND - no exchange 'e'", (60, 40))
+    assert said(script, *CODES) == [
+        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to basic.publish, the last in packet one"
+    ]
+
+
+def test_no_method_is_blamed() -> None:
+    script = OPEN + "C1: queue.declare queue=q\n" + _closed(541, "INTERNAL_ERROR", (0, 0))
+    assert said(script, *CODES) == ["channel-closed-by-broker close 1: 541 INTERNAL_ERROR"]
+
+
+def test_an_error_that_crosses_the_close_of_the_client() -> None:
+    script = OPEN + "[one] C1: queue.declare queue=q\nC1: channel.close reply_code=200\n"
+    script += _closed(405, "RESOURCE_LOCKED - cannot obtain exclusive access", (50, 10))
+    assert said(script, *CODES) == [
+        "channel-closed-by-broker close 1: 405 RESOURCE_LOCKED - cannot obtain exclusive access; answer to queue.declare in packet one"
+    ]
+
+
+@pytest.mark.parametrize(
+    "close",
+    [
+        "S1: channel.close reply_code=200 reply_text=bye",
+        "C1: channel.close reply_code=404 reply_text=NOT_FOUND",
+    ],
+)
+def test_closes_that_are_no_errors_of_the_broker(close: str) -> None:
+    assert said(OPEN + close, *CODES) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (405, "RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'q'"),
+        (406, "PRECONDITION_FAILED - user_id property set to 'a' but authenticated user was 'b'"),
+    ],
+)
+def test_what_other_findings_say_better(code: int, text: str) -> None:
+    assert said(OPEN + _closed(code, text, (50, 10)), *CODES) == []
+
+
+def test_declared_otherwise() -> None:
+    text = "PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'q' in vhost '/': received 'true' but current is 'false'"
+    script = OPEN + "[declare] C1: queue.declare queue=q durable=1\n" + _closed(406, text, (50, 10))
+    assert said(script, *CODES) == [
+        f"declaration-mismatch close 1: 406 {text}; answer to queue.declare in packet declare"
+    ]
+
+
+def test_acknowledged_too_late() -> None:
+    text = "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: 1800000 ms"
+    script = (
+        OPEN
+        + """
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        S1: basic.deliver consumer_tag=t delivery_tag=1
+        [slow] S1: basic.deliver consumer_tag=t delivery_tag=2
+        C1: basic.ack delivery_tag=1
+        @+1800000ms S: connection.blocked
+    """
+    )
+    assert said(script + _closed(406, text, (0, 0)), *CODES) == [
+        f"acknowledgement-timeout close 1: delivery 2 from queue 'q', packet slow, waited 30 min; 406 {text}"
+    ]
+
+
+def test_too_large() -> None:
+    text = "PRECONDITION_FAILED - message size 5000 is larger than configured max size 1000"
+    script = OPEN + "[big] C1: basic.publish | body=5000\n" + _closed(406, text, (60, 40))
+    assert said(script, *CODES) == [
+        f"message-too-large close 1: 406 {text}; answer to basic.publish, the last in packet big"
+    ]
+
+
+def test_published_before_the_client_learned_of_the_close() -> None:
+    script = (
+        OPEN
+        + _closed(404, "NOT_FOUND - no exchange 'e'", (60, 40))
+        + """
+        [p1] C1: basic.publish
+        [p2] C1: basic.publish
+        [ok] C1: channel.close-ok
+        C1: channel.open
+        S1: channel.open-ok
+        C1: basic.publish
+    """
+    )
+    assert said(script, "publishes-discarded") == [
+        "publishes-discarded p1 1 x2: sent after the broker's close in packet close (404), and dropped"
+    ]
+
+
+def test_published_after_the_broker_closed_the_connection() -> None:
+    script = OPEN + "[close] S: connection.close reply_code=320\n[p1] C1: basic.publish"
+    assert said(script, "publishes-discarded") == [
+        "publishes-discarded p1 1: sent after the broker's close in packet close (320), and dropped"
+    ]
+
+
+def test_published_where_an_answer_may_be_lost() -> None:
+    script = OPEN + _closed(404, "NOT_FOUND", (60, 40)) + "GAP C 60\nC1: basic.publish"
+    assert said(script, "publishes-discarded") == []

@@ -1,0 +1,147 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Messages that come again: poison, storms and circles."""
+
+import json
+
+from amqpsniff.session.rules.requeueing import MOST_MESSAGES
+from tests.session.rules.saying import said
+from tests.session.script import Script, feed
+
+OPEN = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+"""
+
+
+def _deliver(tag: int, redelivered: int = 0, content: str = "body=3", wait: str = "") -> str:
+    return (
+        f"[d{tag}] {wait} S1: basic.deliver consumer_tag=t delivery_tag={tag} "
+        f"redelivered={redelivered} routing_key=q | {content}\n"
+    )
+
+
+def _rounds(times: int, content: str, wait: str = "") -> str:
+    """One message that is put back each time."""
+    return "".join(
+        _deliver(tag, int(tag > 1), content, wait)
+        + f"[n{tag}] C1: basic.nack delivery_tag={tag} requeue=1\n"
+        for tag in range(1, times + 1)
+    )
+
+
+def test_the_same_message_id_again_and_again() -> None:
+    script = OPEN + _rounds(7, "body=3 message_id=m1")
+    assert said(script, "poison-message") == [
+        "poison-message d5 1 x3: delivery 5 of queue 'q': time 5 of that message, by message-id 'm1'"
+    ]
+
+
+def test_a_message_that_kills_its_consumers() -> None:
+    """Nobody puts it back but the broker, on the next connection."""
+    script = Script()
+    for number in range(6):
+        script.add(
+            f"""
+            c{number}.C1: channel.open
+            c{number}.S1: channel.open-ok
+            c{number}.C1: basic.consume queue=q consumer_tag=t
+            c{number}.S1: basic.consume-ok consumer_tag=t
+            c{number}.S1: basic.deliver consumer_tag=t delivery_tag=1 redelivered={int(number > 0)} | body=3 message_id=m1
+            RST C
+        """.replace("RST C", f"c{number}.RST C")
+        )
+    codes = [finding.code for finding in feed(script).engine.findings()]
+    assert codes.count("poison-message") == 2
+
+
+def test_a_few_redeliveries_are_no_poison() -> None:
+    script = OPEN + _rounds(4, "body=3 message_id=m1")
+    other = "".join(_deliver(tag, 1, f"body=3 message_id=x{tag}") for tag in range(5, 50))
+    assert said(script + other, "poison-message") == []
+
+
+def test_a_message_without_an_id() -> None:
+    script = OPEN + _rounds(6, "body=3")
+    assert said(script, "poison-message") == [
+        "poison-message n5 1 x2: delivery 5 of queue 'q': time 5 of that message, by properties and size"
+    ]
+
+
+def test_messages_alike_are_not_one() -> None:
+    """Fifty of them are put back once each, and come again."""
+    first = "".join(_deliver(tag) for tag in range(1, 51))
+    again = "".join(_deliver(tag, 1) for tag in range(51, 101))
+    script = (
+        OPEN + first + "C1: basic.nack multiple=1 requeue=1\n" + again + "C1: basic.ack multiple=1"
+    )
+    assert said(script, "poison-message") == []
+    backlog = OPEN + again + "C1: basic.nack multiple=1 requeue=1"
+    assert said(backlog, "poison-message") == []
+
+
+def test_messages_that_are_discarded_do_not_come_again() -> None:
+    script = OPEN
+    for tag in range(1, 21, 2):
+        script += _deliver(tag) + f"C1: basic.nack delivery_tag={tag} requeue=1\n"
+        script += _deliver(tag + 1, 1) + f"C1: basic.reject delivery_tag={tag + 1}\n"
+    assert said(script, "poison-message") == []
+
+
+def test_the_broker_counts_deliveries() -> None:
+    script = "midstream\nC: connection.unblocked\n"
+    script += _deliver(9, 1, """body=3 'headers={"x-delivery-count": 4}'""")
+    assert said(script, "poison-message") == [
+        "poison-message d9 1: delivery 9: time 5 of that message, by its x-delivery-count"
+    ]
+    assert said(script.replace(": 4}", ": 3}"), "poison-message") == []
+
+
+def test_messages_remembered_are_limited() -> None:
+    script = Script(OPEN)
+    for tag in range(1, MOST_MESSAGES + 9):
+        script.add(_deliver(tag, 1, f"body=1 message_id=m{tag}"))
+    assert len(feed(script).engine._pipeline.tracker.memory["came-again"]) == MOST_MESSAGES
+
+
+def test_a_storm() -> None:
+    script = OPEN + _rounds(60, "body=3", "@+200ms")
+    (line,) = said(script, "requeue-storm")
+    assert line.startswith("requeue-storm n51 1: 50 of 50 deliveries put back in 10")
+
+
+def test_calm() -> None:
+    for script in (
+        OPEN + _rounds(60, "body=3", "@+900ms"),  # few of them
+        OPEN  # a tenth of them
+        + "".join(
+            _deliver(tag, int(tag % 10 == 1), "body=3", "@+20ms")
+            + f"C1: basic.nack delivery_tag={tag} requeue={int(tag % 10 == 0)}\n"
+            for tag in range(1, 1001)
+        ),
+        OPEN  # all of them at the end, once
+        + "".join(_deliver(tag) for tag in range(1, 101))
+        + "C1: basic.nack multiple=1 requeue=1\n"
+        + _deliver(101, wait="@+11000ms").strip()
+        + "\nC1: basic.nack delivery_tag=101 requeue=1",
+    ):
+        assert said(script, "requeue-storm") == []
+
+
+def test_dead_lettered_in_a_circle() -> None:
+    script = OPEN + _deliver(1, 0, _deaths("work", 3))
+    assert said(script, "dead-letter-cycle") == [
+        "dead-letter-cycle d1 1: 3 times through queue 'work', now delivered from queue 'q'"
+    ]
+
+
+def test_dead_lettered_once_or_not_at_all() -> None:
+    for content in (_deaths("work", 2), """body=3 'headers={"x-death": 7, "count": 5}'"""):
+        assert said(OPEN + _deliver(1, 0, content), "dead-letter-cycle") == []
+
+
+def _deaths(queue: str, count: int) -> str:
+    headers = {"x-death": [{"queue": queue, "count": count, "reason": "rejected"}]}
+    return f"body=3 'headers={json.dumps(headers)}'"

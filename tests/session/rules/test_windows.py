@@ -1,0 +1,101 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Consumers whose window is full for good, or overfull."""
+
+from tests.session.rules.saying import said
+
+OPEN = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.qos prefetch_count=2
+    S1: basic.qos-ok
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+    [d1] S1: basic.deliver consumer_tag=t delivery_tag=1
+    [d2] S1: basic.deliver consumer_tag=t delivery_tag=2
+"""
+ALIVE = "\n@+40000ms S: connection.blocked\nC: connection.unblocked"
+CLOSED = "\nC: connection.close reply_code=200\nS: connection.close-ok"
+
+
+def test_stuck() -> None:
+    assert said(OPEN + ALIVE, "consumer-stuck") == [
+        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40 s"
+    ]
+
+
+def test_stuck_after_it_had_worked() -> None:
+    script = (
+        OPEN + "C1: basic.ack delivery_tag=1\n[d3] S1: basic.deliver consumer_tag=t delivery_tag=3"
+    )
+    assert said(script + ALIVE + CLOSED, "consumer-stuck") == [
+        "consumer-stuck d2 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d2, and acknowledged nothing for 40 s"
+    ]
+
+
+def test_stuck_with_a_limit_for_the_channel() -> None:
+    script = OPEN.replace("prefetch_count=2", "prefetch_count=2 global=1")
+    assert len(said(script + ALIVE, "consumer-stuck")) == 1
+
+
+def test_stuck_without_a_limit() -> None:
+    script = OPEN.replace("prefetch_count=2", "prefetch_count=0")
+    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 1001))
+    assert "1000 deliveries without a limit" in said(script + more + ALIVE, "consumer-stuck")[0]
+    assert said(script + ALIVE, "consumer-stuck") == []
+
+
+def test_waiting_for_messages_is_not_being_stuck() -> None:
+    for script in (
+        OPEN + "C1: basic.ack delivery_tag=1" + ALIVE,
+        OPEN + "C1: basic.ack delivery_tag=2 multiple=1" + ALIVE + CLOSED,
+        OPEN + "\n@+20000ms S: connection.blocked",
+    ):
+        assert said(script, "consumer-stuck") == []
+
+
+def test_long_jobs_take_as_long_as_they_do() -> None:
+    script = (
+        OPEN
+        + """
+        @+20000ms C1: basic.ack delivery_tag=1
+        S1: basic.deliver consumer_tag=t delivery_tag=3
+    """
+    )
+    assert said(script + ALIVE, "consumer-stuck") == []
+
+
+def test_a_capture_that_lost_something_does_not_say() -> None:
+    assert said(OPEN + "GAP C 60" + ALIVE, "consumer-stuck", "prefetch-exceeded") == []
+
+
+def test_more_than_the_prefetch_count() -> None:
+    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in (3, 4, 5))
+    script = OPEN + more
+    cancelled = "[cancel] C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t"
+    assert said(script + cancelled, "prefetch-exceeded") == [
+        "prefetch-exceeded cancel 1: consumer 't' of queue 'q' held 5 deliveries of 2 allowed"
+    ]
+    assert len(said(script + CLOSED, "prefetch-exceeded")) == 1
+
+
+def test_a_few_more_may_be_acknowledged_already() -> None:
+    script = OPEN + "S1: basic.deliver consumer_tag=t delivery_tag=3\nC1: basic.ack delivery_tag=1"
+    assert said(script + CLOSED, "prefetch-exceeded") == []
+
+
+def test_as_many_as_the_prefetch_count() -> None:
+    script = OPEN + "C1: basic.ack delivery_tag=1\nS1: basic.deliver consumer_tag=t delivery_tag=3"
+    assert said(script + CLOSED, "prefetch-exceeded") == []
+
+
+def test_a_count_that_was_changed_later() -> None:
+    script = (
+        OPEN
+        + """
+        C1: basic.qos prefetch_count=3
+        S1: basic.qos-ok
+        S1: basic.deliver consumer_tag=t delivery_tag=3
+    """
+    )
+    assert said(script + CLOSED, "prefetch-exceeded") == []
