@@ -207,7 +207,8 @@ class Capture:
         tables = {maker.table for maker in makers}
         if "findings" in tables:
             tables.add("messages")  # some findings are made together with a message's row
-        pipeline = Pipeline(self.options, tables)
+        links = any(maker.links for maker in makers)
+        pipeline = Pipeline(self.options, tables, links=links)
         self.totals = pipeline.totals
         waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names) as packets:
