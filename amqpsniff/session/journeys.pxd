@@ -1,3 +1,5 @@
+cimport cython
+
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.session.calls cimport Call, Calls
@@ -5,6 +7,8 @@ from amqpsniff.session.likeness cimport Likeness
 from amqpsniff.session.links cimport Links
 from amqpsniff.session.state cimport Session
 
+# Publishes hang on one another in long lines: freed one by one, not one inside the other.
+@cython.trashcan(True)
 cdef class Publish:
     cdef public object key
     cdef public long long packet_number, ts_ns, place, deliveries

@@ -5,6 +5,7 @@ from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 cpdef unsigned long long mixed(unsigned long long hash_, unsigned long long more) except? 1
 cpdef bytes without_added(bytes octets)
 cdef unsigned long long coded(Vocabulary vocabulary, int code) except? 1
+cdef bint _may_be_added(Texts column, long long start, long long end) except? -1
 cdef bint is_direct(Vocabulary vocabulary, int code) except? -1
 
 cdef class Likeness:
