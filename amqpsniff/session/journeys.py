@@ -361,9 +361,7 @@ class Journeys:
         if not again and (self.advanced or not self.likeness.died):
             publish.deliveries += 1
             number = publish.deliveries
-        return found.published(
-            row, publish.packet_number, publish.connection_id, ns, match, number
-        )
+        return found.published(row, publish.packet_number, publish.connection_id, ns, match, number)
 
     # requests and replies
 

@@ -126,7 +126,9 @@ class Likeness:
         """The hash of a message's size and properties."""
         words: Vocabularies = messages.vocabularies
         headers: cython.ulonglong = self._headers(messages.headers, row)
-        stamp: cython.longlong = _NULL if self.timestamped else messages.message_timestamp.values[row]
+        stamp: cython.longlong = (
+            _NULL if self.timestamped else messages.message_timestamp.values[row]
+        )
         h: cython.ulonglong = mixed(headers, messages.body_size.values[row] & _MASK64)
         h = mixed(h, coded(words.content_type, messages.content_type.values[row]))
         h = mixed(h, coded(words.content_encoding, messages.content_encoding.values[row]))
@@ -139,7 +141,9 @@ class Likeness:
         h = mixed(h, coded(words.user_id, messages.user_id.values[row]))
         h = mixed(h, coded(words.app_id, messages.app_id.values[row]))
         h = mixed(h, coded(words.cluster_id, messages.cluster_id.values[row]))
-        h = mixed(h, (messages.delivery_mode.values[row] + 1) * 65536 + messages.priority.values[row])
+        h = mixed(
+            h, (messages.delivery_mode.values[row] + 1) * 65536 + messages.priority.values[row]
+        )
         h = mixed(h, stamp & _MASK64)
         h = mixed(h, self.text(messages.correlation_id, row))
         h = mixed(h, self.text(messages.message_id, row))
