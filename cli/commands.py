@@ -13,7 +13,7 @@ import typer
 from amqpsniff import __version__
 
 COMMANDS = (
-    "inspect", "summary", "diagnose", "messages", "export", "bodies", "explain", "spec",
+    "inspect", "summary", "topology", "diagnose", "messages", "export", "bodies", "explain", "spec",
 )  # fmt: skip
 """Every command has the name of its module in this package and of the function in it, in the
 order in which the help lists them."""

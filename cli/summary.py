@@ -15,6 +15,7 @@ from .quality import quality
 
 if TYPE_CHECKING:
     from .digest import Digest
+    from .latencies import Latencies
     from .reading import Reading
 
 FORMATS = ("text", "json")
@@ -39,10 +40,11 @@ def summary(
         ),
     ] = FORMATS[0],
 ) -> int:
-    """Show what is in captures: connections, messages, routes, methods, errors, and their quality.
+    """Show what is in captures: connections, messages, routes, times, errors, and their quality.
 
     How much there is and how good the capture is, who connected, how many messages of which size
-    went where, which methods were used, what was refused or closed with an error, and findings.
+    went where, what became of them and how long it took, which methods were used, what was refused
+    or closed with an error, and findings.
 
     Examples:
 
@@ -55,7 +57,8 @@ def summary(
     from .reading import Reading
 
     reading = Reading(source)
-    result = report(reading, _digest(reading, scope), top)
+    digest, latencies = _digest(reading, scope)
+    result = report(reading, digest, top) | latencies.report()
     if format_ == "json":
         import json
 
@@ -70,21 +73,29 @@ def summary(
     return reading.exit_code
 
 
-def _digest(reading: Reading, scope: Scope) -> Digest:
+def _digest(reading: Reading, scope: Scope) -> tuple[Digest, Latencies]:
     """Read everything once."""
+    from . import latencies as times_of
     from .digest import FRAME_COLUMNS, MESSAGE_COLUMNS, Digest
     from .selection import Selection
 
-    digest = Digest()
+    digest, latencies = Digest(), times_of.Latencies()
     frames = Selection(scope, "frames", reading.started)
     messages = Selection(scope, "messages", reading.started)
-    columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
+    columns = {
+        "frames": {*FRAME_COLUMNS, *times_of.FRAME_COLUMNS},
+        "messages": {*MESSAGE_COLUMNS, *times_of.MESSAGE_COLUMNS},
+    }
     for table, batch in reading.rows("frames", "messages", columns=columns, progress=True):
         if table == "frames":
-            digest.add_frames(frames.of(batch))
+            chosen = frames.of(batch)
+            digest.add_frames(chosen)
+            latencies.add_frames(chosen)
         else:
-            digest.add_messages(messages.of(batch))
-    return digest
+            chosen = messages.of(batch)
+            digest.add_messages(chosen)
+            latencies.add_messages(chosen)
+    return digest, latencies
 
 
 def report(reading: Reading, digest: Digest, top: int) -> dict[str, Any]:

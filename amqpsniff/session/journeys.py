@@ -2,16 +2,16 @@
 """The way of messages from connection to connection: a publish, and the deliveries of it.
 
 A broker gives a message no name, so a delivery is matched by what it is: virtual host, exchange,
-routing key, size, properties and, where it was computed, the hash of the body (`likeness`). Publishes
-that are alike form a line, and each queue hands them on in their order: the next that it has not
-handed on yet is the one. A delivery that says it is not the first (`redelivered`, or dead-lettered)
-is matched with what its queue has handed on before.
+routing key, size, properties and, where it was computed, the hash of the body (`likeness`).
+Publishes that are alike form a line, and each queue hands them on in their order: the next that it
+has not handed on yet is the one. A delivery that says it is not the first (`redelivered`, or
+dead-lettered) is matched with what its queue has handed on before.
 
-It is `exact` when only one publish is meant and it has a message id; `likely` when only one of those
-remembered can be meant; `ambiguous` when there were several alike and the order decided.
+It is `exact` when only one publish can be meant and it has a message id; `likely` when only one of
+those remembered can be meant; `ambiguous` when there were several alike and the order decided.
 
-A queue that is not known (its consumer began before the capture) is the routing key with the default
-exchange; with others every consumer is taken for one of a queue of its own.
+A queue that is not known (its consumer began before the capture) is the routing key with the
+default exchange; with others every consumer is taken for one of a queue of its own.
 """
 
 import json
@@ -20,12 +20,11 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import rows as decoded
-from amqpsniff.session import kinds, likeness, links
+from amqpsniff.session import kinds, links
 from amqpsniff.session.limits import Memory
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        MessageRows,
         Vocabularies,
     )
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
@@ -39,7 +38,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.session.links import Links  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
-    from amqpsniff.decode.rows import MessageRows, Vocabularies
+    from amqpsniff.decode.rows import Vocabularies
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.calls import Call, Calls
     from amqpsniff.session.likeness import Likeness, coded, is_direct, mixed

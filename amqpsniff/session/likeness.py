@@ -2,9 +2,9 @@
 """What makes two messages the same: their size and properties, as one hash.
 
 A broker hands properties on as they came, with these exceptions, which are undone here: headers
-that it adds (`ADDED`) or removes (`BCC`) do not count; the address for direct replies is made unique
-in `reply_to`; a message that was dead-lettered loses its `expiration`, and comes under another
-exchange and routing key. The header `x-death` says what they were at first: its last entry.
+that it adds (`ADDED`) or removes (`BCC`) do not count; the address for direct replies is made
+unique in `reply_to`; a message that was dead-lettered loses its `expiration`, and comes under
+another exchange and routing key. The header `x-death` says what they were at first: its last entry.
 """
 
 import json
@@ -14,19 +14,13 @@ import cython
 from amqpsniff.columns import NULL
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
-        Texts,
-        Vocabulary,
-    )
     from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        MessageRows,
         Vocabularies,
     )
 else:
-    from amqpsniff.columns import Texts, Vocabulary
     from amqpsniff.decode.octets import OctetReader
-    from amqpsniff.decode.rows import MessageRows, Vocabularies
+    from amqpsniff.decode.rows import Vocabularies
 
 DIRECT = "amq.rabbitmq.reply-to"
 """What a client gives as `reply_to` for direct replies (RabbitMQ, Direct Reply-to)."""

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .grid import Grid
+from .latencies import outcomes, times
 from .quality import FLAWLESS, flaws
 from .text import cells, count, duration, harmless, octets, plural, quoted
 
@@ -29,6 +30,8 @@ def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
         (_connections_title(result), _connections(result)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
+        ("outcomes", outcomes(result)),
+        ("times", times(result)),
         (_named_title("exchanges", result), _names(result, "exchanges")),
         (_named_title("routing keys", result), _names(result, "routing_keys")),
         (_named_title("queues", result), _names(result, "queues")),
