@@ -35,6 +35,11 @@ if cython.compiled:
         is_direct,
         mixed,
     )
+    from cython.cimports.amqpsniff.session.lines import (  # type: ignore[import-not-found]
+        Line,
+        Lines,
+        Publish,
+    )
     from cython.cimports.amqpsniff.session.links import Links  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
@@ -42,6 +47,7 @@ else:
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.calls import Call, Calls
     from amqpsniff.session.likeness import Likeness, coded, is_direct, mixed
+    from amqpsniff.session.lines import Line, Lines, Publish
     from amqpsniff.session.links import Links
     from amqpsniff.session.state import Session
 
@@ -56,48 +62,7 @@ _LIKELY = cython.declare(cython.int, links.LIKELY)
 _AMBIGUOUS = cython.declare(cython.int, links.AMBIGUOUS)
 _ANYWHERE = cython.declare(cython.ulonglong, 0)
 _REPLY = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
-_AGAIN = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)
 _SLASH = b"/"
-
-
-class Publish:
-    """A publish that is remembered; `later` is the next alike, `younger` the next of all.
-
-    `asks` is the request it makes, `answers` the request it is a reply to.
-    """
-
-    def __init__(self, key, packet_number, ts_ns, connection_id):
-        self.key = key
-        self.packet_number = packet_number
-        self.ts_ns = ts_ns
-        self.connection_id = connection_id
-        self.later = None
-        self.younger = None
-        self.asks = None
-        self.answers = None
-        self.place = 0
-        self.deliveries = 0
-        self.identified = False
-
-
-class Line:
-    """Publishes that are alike, in their order, and how far each queue is with them.
-
-    The first queue's position stands in `queue` and `reached`, those of others in `more`.
-    """
-
-    def __init__(self):
-        self.first = None
-        self.last = None
-        self.queue = 0
-        self.reached = None
-        self.more = None
-
-    def position(self, queue):
-        """The last publish that a queue handed on; None for none."""
-        if self.queue == queue:
-            return self.reached
-        return None if self.more is None else self.more.get(queue)
 
 
 class Place:
@@ -114,28 +79,19 @@ class Journeys:
 
     def __init__(self, memory=None):
         self.memory = memory or Memory()
-        self.most = self.memory.publishes
-        self.age_ns = self.memory.age_ns
         self.likeness = Likeness()
         self.calls = Calls(self.memory.calls, self.memory.age_ns)
-        self.lines = {}
+        self.lines = Lines(self.memory)
         self.vhosts = []
         self.unknown = False
         self.places = {}
         self.rows = None
-        self.oldest = None
-        self.youngest = None
-        self.count = 0
-        self.positions = 0
-        self.candidates = 0
-        self.advanced = False
         self.kinds = kinds.KINDS
-        self._hits = {}
 
     @property
     def hits(self):
         """How often each limit was reached."""
-        return self._hits | ({"calls": self.calls.hits} if self.calls.hits else {})
+        return self.lines.hits | ({"calls": self.calls.hits} if self.calls.hits else {})
 
     def feed(self, messages, first, peers):
         """Link the rows from `first` on; `peers` are the decoder's connections by code."""
@@ -180,67 +136,17 @@ class Journeys:
         routing_key: cython.ulonglong = coded(words.routing_key, messages.routing_key.values[row])
         exchange: cython.ulonglong = coded(words.exchange, messages.exchange.values[row])
         h: cython.ulonglong = mixed(mixed(self.likeness.of(messages, row), exchange), routing_key)
-        publish: Publish = Publish(
-            mixed(h, place.vhost),
-            messages.packet_number.values[row],
-            messages.ts_ns.values[row],
-            place.connection_id,
-        )
+        publish: Publish = Publish()
+        publish.key = mixed(h, place.vhost)
+        publish.packet_number = messages.packet_number.values[row]
+        publish.ts_ns = messages.ts_ns.values[row]
+        publish.connection_id = place.connection_id
         publish.identified = row < messages.message_id.rows and messages.message_id.valid[row]
         if self.calls.waiting:
             publish.answers = self._reply(messages, found, row)
         if messages.reply_to.values[row] >= 0:
             publish.asks = self._ask(messages, row, place)
-        self._remember(publish)
-        return 0
-
-    def _remember(self, publish):
-        """Put a publish at the end of its line, and forget what is too old or too much."""
-        line: Line = self.lines.get(publish.key)
-        while self.oldest is not None and self._is_old(self.oldest, publish.ts_ns):
-            self._forget(line)
-        if self.count >= self.most:
-            self._forget(line)
-            self._hit("publishes")
-        if line is None:
-            line = self.lines[publish.key] = Line()
-        if line.first is None:
-            line.first = publish
-        else:
-            publish.place = line.last.place + 1
-            line.last.later = publish
-        line.last = publish
-        if self.youngest is None:
-            self.oldest = publish
-        else:
-            self.youngest.younger = publish
-        self.youngest = publish
-        self.count += 1
-        return 0
-
-    def _is_old(self, publish, ts_ns):
-        return publish.ts_ns != _NULL and ts_ns != _NULL and ts_ns - publish.ts_ns > self.age_ns
-
-    def _forget(self, kept):
-        """Forget the oldest publish, and its line if it was the only one and not `kept`."""
-        publish: Publish = self.oldest
-        line: Line = self.lines[publish.key]
-        self.oldest = publish.younger
-        if self.oldest is None:
-            self.youngest = None
-        self.count -= 1
-        line.first = publish.later
-        if line.first is None:
-            line.last = None
-            line.reached = None
-            if line.more is not None:
-                self.positions -= len(line.more)
-                line.more = None
-            line.queue = 0
-            if line is not kept:
-                del self.lines[publish.key]
-        publish.later = None
-        publish.younger = None
+        self.lines.remember(publish)
         return 0
 
     # deliveries
@@ -262,7 +168,7 @@ class Journeys:
         if line is not None:
             again: cython.bint = messages.redelivered.values[row] == 1
             queue: cython.ulonglong = self._queue(messages, row, place)
-            publish = self._meant(line, queue, again or like.died)
+            publish = self.lines.meant(line, queue, again or like.died)
             if publish is not None:
                 self._link(messages, found, row, publish, again)
         if self.calls.waiting:
@@ -297,56 +203,6 @@ class Journeys:
         number: cython.longlong = -1 if session is None else session.number
         return mixed(mixed(h, number & _MASK64), messages.channel.values[row] & _MASK64)
 
-    def _meant(self, line, queue, again):
-        """The publish that a queue hands on; None when it handed on all there were.
-
-        `candidates` says among how many it was chosen, `advanced` whether the queue hands it on for
-        the first time.
-        """
-        first: Publish = line.first
-        reached: Publish = line.position(queue)
-        before: cython.longlong = 0
-        if reached is not None and reached.place >= first.place:
-            before = reached.place - first.place + 1
-        after: cython.longlong = line.last.place - first.place + 1 - before
-        self.advanced = False
-        if again and before:
-            self.candidates = before
-            return first if before == 1 else self._again(line, queue, reached)
-        if after == 0:
-            self.candidates = 1
-            return line.last if line.last.identified and line.last is first else None
-        chosen: Publish = reached.later if before else first
-        self.candidates = after
-        self.advanced = True
-        self._put(line, queue, chosen)
-        return chosen
-
-    def _again(self, line, queue, reached):
-        """The next of the publishes that a queue hands on once more: from the oldest, in order."""
-        key: cython.ulonglong = mixed(queue, _AGAIN)
-        last: Publish = line.position(key)
-        chosen: Publish = line.first
-        if last is not None and line.first.place <= last.place < reached.place:
-            chosen = last.later
-        self._put(line, key, chosen)
-        return chosen
-
-    def _put(self, line, queue, publish):
-        """Note how far a queue is."""
-        if line.queue == queue or line.reached is None:
-            line.queue = queue
-            line.reached = publish
-            return 0
-        if line.more is None:
-            line.more = {}
-        if queue not in line.more:
-            if self.positions >= self.memory.positions:
-                return self._hit("positions")
-            self.positions += 1
-        line.more[queue] = publish
-        return 0
-
     def _link(self, messages, found, row, publish, again):
         """Say in a delivery's row where it was published."""
         ns: cython.longlong = _NULL
@@ -355,9 +211,9 @@ class Journeys:
         number: cython.longlong = -1
         if ts_ns != _NULL and publish.ts_ns != _NULL:
             ns = ts_ns - publish.ts_ns
-        if self.candidates == 1:
+        if self.lines.candidates == 1:
             match = _EXACT if publish.identified else _LIKELY
-        if not again and (self.advanced or not self.likeness.died):
+        if not again and (self.lines.advanced or not self.likeness.died):
             publish.deliveries += 1
             number = publish.deliveries
         return found.published(row, publish.packet_number, publish.connection_id, ns, match, number)
@@ -480,8 +336,3 @@ class Journeys:
             return _ANYWHERE
         vhost = arguments.get("virtual_host") if isinstance(arguments, dict) else None
         return self.likeness.octets(vhost.encode()) if isinstance(vhost, str) else _ANYWHERE
-
-    def _hit(self, name):
-        """A limit was reached."""
-        self._hits[name] = self._hits.get(name, 0) + 1
-        return 0

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from .grid import Grid
-from .text import count, duration
+from .text import count, duration, plural
 
 UNKNOWN = "?"
 NONE = "-"
@@ -43,7 +43,7 @@ def _paths(result: dict[str, Any]) -> Iterator[tuple[str, str, int, dict[str, An
     if matched:
         yield "publish", "delivery", matched, journeys, _journeys(journeys)
     if calls["replies"]:
-        more = f"{count(calls['requests'])} requests"
+        more = plural(calls["requests"], "request")
         if calls["late"]:
             more += f", {count(calls['late'])} late"
         yield "call", "reply published", calls["replies"], calls["reply"], more

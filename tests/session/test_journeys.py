@@ -10,8 +10,8 @@ import pytest
 
 import amqpsniff
 from amqpsniff.session import Journeys, Memory
-from amqpsniff.session.journeys import Publish
 from amqpsniff.session.likeness import without_added
+from amqpsniff.session.lines import Publish
 from amqpsniff.tables.schema import LINKS, MESSAGES
 from tests.conftest import SAMPLES
 from tests.encoder import Field
@@ -324,9 +324,9 @@ def test_positions_and_calls_beyond_the_limit() -> None:
 
 def test_long_lines_are_freed_without_recursion() -> None:
     """A hundred thousand alike publishes hang on one another."""
-    head = last = Publish(1, 1, 1, "a")
+    head = last = Publish()
     for _ in range(100_000):
-        last.later = Publish(1, 1, 1, "a")
+        last.later = Publish()
         last = last.later
     del last
     del head
