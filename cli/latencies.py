@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 from .counting import counted, is_one_of, texts
 
@@ -182,7 +182,7 @@ def _count_all(histogram: Any, times: Any) -> None:
         count_all(histogram, _buffer(times.drop_null(), "q"))
 
 
-def _buffer(column: Any, code: str) -> Any:
+def _buffer(column: Any, code: Literal["i", "q"]) -> Any:
     """The values of a column without nulls, as a memoryview."""
     stored = memoryview(column.buffers()[1]).cast("B").cast(code)
     return stored[column.offset : column.offset + len(column)]

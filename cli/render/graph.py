@@ -117,8 +117,8 @@ def dot(result: dict[str, Any]) -> str:
         lines.append(f'  n{number} [shape={SHAPES[kind][0]}, label="{text}"];')
     for edge in graph.edges:
         style = ", style=dashed" if edge.bound else ""
-        label = _for_dot(edge.label)
-        lines.append(f'  n{edge.start} -> n{edge.end} [label="{label}"{style}];')
+        text = _for_dot(edge.label)
+        lines.append(f'  n{edge.start} -> n{edge.end} [label="{text}"{style}];')
     return "\n".join([*lines, "}", ""])
 
 
@@ -136,8 +136,8 @@ def mermaid(result: dict[str, Any]) -> str:
         lines.append(f"  n{number}{begin}{'<br/>'.join(map(_for_mermaid, label))}{end}")
     for edge in graph.edges:
         line = "-.->" if edge.bound else "-->"
-        label = f'|"{_for_mermaid(edge.label)}"|' if edge.label else ""
-        lines.append(f"  n{edge.start} {line}{label} n{edge.end}")
+        text = f'|"{_for_mermaid(edge.label)}"|' if edge.label else ""
+        lines.append(f"  n{edge.start} {line}{text} n{edge.end}")
     return "\n".join([*lines, ""])
 
 
