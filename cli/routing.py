@@ -11,9 +11,8 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
+from .amounts import MOST_NAMES, Amounts
 from .counting import grouped, is_one_of
-from .facts import LESSONS
-from .tally import MOST_NAMES, Tally
 
 MOST_CONNECTIONS = 50_000
 """Connections of which it is known who they are; later ones are told by their address alone."""
@@ -57,10 +56,10 @@ class Routing:
         self.queues: dict[Any, Facts] = {}
         self.bindings: dict[Any, Facts] = {}
         self.consumers: dict[Any, Facts] = {}
-        self.published = Tally()
-        self.keys = Tally()
-        self.routes = Tally()
-        self.received = Tally()
+        self.published = Amounts()
+        self.keys = Amounts()
+        self.routes = Amounts()
+        self.received = Amounts()
         self.forgotten = False
         self._clients: dict[str, Facts] = {}
         self._channels: dict[tuple[str, int], Facts] = {}
@@ -116,16 +115,20 @@ class Routing:
         return known
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
-        LESSONS["connection.start-ok"](self._known(row["connection_id"]), arguments, None)
+        known = self._known(row["connection_id"])
+        properties = arguments.get("client_properties")
+        for name in ("connection_name", "product"):
+            value = properties.get(name) if isinstance(properties, dict) else None
+            if isinstance(value, str) and value:
+                known.setdefault("name", value)
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
-        LESSONS["connection.open"](self._known(row["connection_id"]), arguments, None)
+        self._known(row["connection_id"])["vhost"] = arguments.get("virtual_host")
 
     def _client(self, connection: str, address: str | None) -> Client:
         known = self._clients.get(connection, {})
-        name = known.get("connection_name") or known.get("client_product")
         host = address.rpartition(":")[0] if address else None
-        return Client(known.get("vhost"), name, host)
+        return Client(known.get("vhost"), known.get("name"), host)
 
     def _vhost(self, row: Facts) -> str | None:
         vhost: str | None = self._clients.get(row["connection_id"], {}).get("vhost")
