@@ -90,7 +90,7 @@ class Engine:
             body_sha256=body_sha256,
             show_secrets=show_secrets,
         )
-        self._pipeline = Pipeline(self.options, ENGINE_TABLES)
+        self._pipeline = Pipeline(self.options, ENGINE_TABLES, links=True)
         self._held = _HeldPackets(capture)
         self._streams: _Streams | None = None
         self._number = 0

@@ -165,6 +165,15 @@ class Message(Row):
     outcome: str | None
     outcome_packet_number: int | None
     outcome_ns: int | None
+    published_packet_number: int | None
+    published_connection_id: str | None
+    published_ns: int | None
+    delivery_number: int | None
+    match: str | None
+    request_packet_number: int | None
+    request_connection_id: str | None
+    request_ns: int | None
+    late: bool | None
 
     def __repr__(self) -> str:
         size = None if self.body_size is None else f"{self.body_size} octets"

@@ -17,7 +17,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog
-from amqpsniff.session import Census, Tracker
+from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import StreamBatch
@@ -105,15 +105,19 @@ class Pipeline:
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
     without end: see `HELD_ROWS`. Findings gather in `findings` until the end. Rows of tables that
     are not asked for are not made; those of the others are the same (but for the findings that only
-    show while a message's row is made: ask for `messages` to have them). `capture` is the capture
-    that rows and findings are of, None before the first. A `census` counts every row on its way.
+    show while a message's row is made: ask for `messages` to have them). With `links`, messages are
+    linked across connections: the columns of `amqpsniff.session.links` are filled. A `census`
+    counts every row on its way. `capture` is the capture that rows and findings are of, None before
+    the first.
     """
 
     def __init__(
         self,
         options: Options | None = None,
         tables: Iterable[str] = ("frames", "messages"),
+        *,
         census: Census | None = None,
+        links: bool = False,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
@@ -135,6 +139,7 @@ class Pipeline:
         if census is not None:
             self.tracker.settler.measure()
             self.tracker.pairing.measure()
+        self.journeys = Journeys() if links else None
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
         self._held_rows = 0
@@ -173,7 +178,10 @@ class Pipeline:
             capture = None if self._several else self.capture
             self.log.add(Finding("packets-cut", detail, capture))
         self.tracker.finish(None, self.totals.last_ns)
-        for name, count in self.tracker.settler.hits.items():
+        hits = dict(self.tracker.settler.hits)
+        if self.journeys is not None:
+            hits |= self.journeys.hits
+        for name, count in hits.items():
             self.log.add(Finding("session-limit", f"{name}: {count} times", self.capture))
 
     def take(self) -> Taken:
@@ -230,6 +238,8 @@ class Pipeline:
         self.tracker.feed(*rows, peers, losses, captures)
         if self.census is not None:
             self.census.look(*rows, peers, captures, self.decoder.other_methods)
+        if self.journeys is not None and messages.wanted:
+            self.journeys.feed(messages, self._messages_followed, peers)
         self._account()
         self.decoder.drop_unwanted()
         self._frames_followed, self._messages_followed = frames.rows, messages.rows
@@ -267,6 +277,8 @@ class Pipeline:
                 totals.gaps += gaps
                 totals.lost_octets += lost
                 self._say_of("tcp-gap", f"{lost} octets in {gaps} holes", connection)
+            if self.journeys is not None:
+                self.journeys.end(connection)
             if self.census is not None:
                 self.census.end(connection, connection.session)
             self.tracker.end(connection, self.capture)

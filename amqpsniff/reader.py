@@ -242,7 +242,8 @@ class Capture:
         tables = {maker.table for maker in makers}
         if "findings" in tables:
             tables.add("messages")  # some findings are made together with a message's row
-        pipeline = self._pipeline(tables)
+        links = any(maker.links for maker in makers)
+        pipeline = self._pipeline(tables, links=links)
         waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names) as packets:
             for batch in packets:

@@ -73,11 +73,13 @@ class Export:
 
 def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
     """The schema with the wanted columns; raises UsageError for one that the table has not."""
-    if columns is None:
-        return schema
     import pyarrow as pa
 
     from amqpsniff.errors import UsageError
+    from amqpsniff.tables.schema import LINKS
+
+    if columns is None:
+        return pa.schema([field for field in schema if field.name not in LINKS])
 
     for name in columns:
         if name not in schema.names:

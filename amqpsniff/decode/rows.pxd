@@ -37,6 +37,7 @@ cdef class MessageRows:
     cdef public Integers message_timestamp, body_size, body_captured
     cdef public Integers publish_number, outcome_packet_number, outcome_ns
     cdef public Integers ordinal, mark, ended_at
+    cdef public object links
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256
     cpdef int reserve(self) except? -1
     cpdef int rewind(self) except? -1

@@ -188,7 +188,8 @@ class MessageRows:
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
     properties and body size, and the number of frames that were there when it `ended_at`.
-    `pending` counts rows that may still change; none does once they were `given` out.
+    `pending` counts rows that may still change; none does once they were `given` out. `links` are
+    the columns of `amqpsniff.session.links`, None where nobody asked for them.
     """
 
     TEXTS = "headers correlation_id message_id reply_text body body_sha256".split()
@@ -209,6 +210,7 @@ class MessageRows:
         self.capacity = 0
         self.rows_expected = rows_expected
         self.vocabularies = vocabularies
+        self.links = None
         for name in self.TEXTS:
             setattr(self, name, Texts())
         for name in self.CODES:

@@ -22,3 +22,25 @@ class Limits(NamedTuple):
     requests: int = 1_024
     consumers: int = 16_384
     disorder: int = 10_000
+
+
+class Memory(NamedTuple):
+    """Bounds on what is remembered of messages, to link others with them.
+
+    Attributes:
+        publishes: Publishes whose deliveries may come: some 350 octets each, 70 MB in all. A
+            broker may hold messages for days; who wants those needs the queue, not the wire.
+        age_ns: How long a publish is remembered, one hour: alike messages of yesterday would only
+            make the match of today's doubtful.
+        positions: How far each queue is with alike publishes, over all of them. A hostile server
+            may claim to deliver each message from a million queues.
+        calls: Requests whose replies may come. A client waits for one or a few of them.
+        vhosts: Virtual hosts looked into for a connection whose own is not known; messages of
+            later ones are found by connections that are known to be there.
+    """
+
+    publishes: int = 200_000
+    age_ns: int = 3_600_000_000_000
+    positions: int = 500_000
+    calls: int = 100_000
+    vhosts: int = 16

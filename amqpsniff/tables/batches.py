@@ -20,10 +20,11 @@ from amqpsniff.columns import NULL, Integers, Texts
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
+from amqpsniff.session.links import MATCHES
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import FRAME_TYPES, METHODS
 from amqpsniff.tables import bitmaps
-from amqpsniff.tables.schema import FINDINGS, FRAMES, MESSAGES, schema_of
+from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKS, MESSAGES, schema_of
 
 Connections = Sequence[tuple[str, str | None, str | None]]
 
@@ -82,6 +83,7 @@ _WORDS = {
     "method": _Words(_METHOD_NAMES),
     "status": _Words(STATUS_NAMES),
     "outcome": _Words(OUTCOMES),
+    "match": _Words(MATCHES),
 }
 
 
@@ -93,9 +95,13 @@ class _Columns:
 
     def __init__(self, rows: FrameRows | MessageRows, words: Mapping[str, _Words]) -> None:
         self._source = rows.columns()
+        links = getattr(rows, "links", None)
         self._rows = rows.rows
         self._words = words
         self._vocabularies = rows.vocabularies.by_name()
+        if links is not None:
+            self._source |= links.columns()
+            self._vocabularies |= links.by_name()
         self._taken: dict[str, tuple[Any, Any, int]] = {}
 
     def make(self, name: str, kind: pa.DataType) -> pa.Array:
@@ -267,7 +273,8 @@ class Maker:
     """Makes the batches of one table from what a pipeline gives.
 
     `schema` is that of the batches that `make` gives when they are not `encoded`. `columns` names
-    the columns that are wanted, in the table's order; null for all. Raises UsageError for a table
+    the columns that are wanted, in the table's order; null for all but those that link messages
+    across connections, which cost more and are made where they are named. Raises UsageError for a table
     or a column that is not there.
     """
 
@@ -277,12 +284,19 @@ class Maker:
         self.table = table
         self.encoded = encoded
         self.schema = schema_of(table)
-        if columns is not None:
+        if columns is None:
+            self.schema = pa.schema([field for field in self.schema if field.name not in LINKS])
+        else:
             for name in columns:
                 if name not in self.schema.names:
                     known = ", ".join(self.schema.names)
                     raise UsageError(f"{table} has no column `{name}`; it has {known}")
             self.schema = pa.schema([field for field in self.schema if field.name in columns])
+
+    @property
+    def links(self) -> bool:
+        """Whether a column is wanted that links messages across connections."""
+        return self.table == "messages" and not LINKS.isdisjoint(self.schema.names)
 
     def make(self, taken: Any) -> pa.RecordBatch:
         """A batch from what `Pipeline.take` gave; for `findings`, `connections` and `channels` from

@@ -63,8 +63,19 @@ MESSAGES: Final = _schema(
     int64: body_size body_captured
     binary: body
     string: body_sha256 status outcome
-    int64: outcome_packet_number outcome_ns"""
+    int64: outcome_packet_number outcome_ns
+    int64: published_packet_number
+    string: published_connection_id
+    int64: published_ns delivery_number
+    string: match
+    int64: request_packet_number
+    string: request_connection_id
+    int64: request_ns
+    bool: late"""
 )
+
+LINKS: Final = frozenset(MESSAGES.names[MESSAGES.get_field_index("published_packet_number") :])
+"""Columns of messages that link them across connections."""
 
 CONNECTIONS: Final = _schema(
     """string: capture connection_id client server

@@ -20,7 +20,10 @@ from tests.encoder import HEARTBEAT_FRAME, body, header
 Piece = tuple[str, bytes]
 WAYS = ("client", "server")
 ENDS = ("10.0.0.1:40000", "10.0.0.2:5672")
-CALLS = ("last_packet_number", "response_packet_number", "outcome_packet_number", "count")
+CALLS = (
+    "last_packet_number", "response_packet_number", "outcome_packet_number",
+    "published_packet_number", "request_packet_number", "count",
+)  # fmt: skip
 """Columns that number calls, or count them."""
 
 TABLES = ("frames", "messages", "findings")

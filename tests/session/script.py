@@ -215,6 +215,8 @@ def _words(row: Method, rest: str) -> tuple[dict[str, Any], bytes | None, dict[s
             body = text[5:].encode() if text.startswith("text:") else b"x" * int(text)
         else:
             value = _value(kinds[name], text)
+            if isinstance(value, dict):
+                value = list(_fields(value))
             properties[name] = value.encode() if isinstance(value, str) else value
     return arguments, body, properties
 

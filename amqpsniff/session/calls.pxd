@@ -1,0 +1,26 @@
+from amqpsniff.session.state cimport Session
+
+cdef class Asker:
+    cdef public Session session
+    cdef public object close_ns
+    cdef bint closed_before(self, long long ts_ns) except? -1
+
+cdef class Call:
+    cdef public Asker asker
+    cdef public long long packet_number, ts_ns, deadline
+    cdef public str connection_id
+    cdef public bint replied, delivered, forgotten
+    cdef public list keys
+
+cdef class Calls:
+    cdef public long long most, age_ns, hits
+    cdef public dict waiting, askers
+    cdef public object order
+    cdef Asker asker(self, Session session)
+    cpdef object end(self, Session session, object end_ns)
+    cdef int ask(self, Call call, object key, str expiration) except? -1
+    cdef int wait(self, Call call, object key) except? -1
+    cdef Call find(self, object key, bint delivered)
+    cdef bint is_late(self, Call call, long long ts_ns) except? -1
+    cdef bint _is_old(self, Call call, long long ts_ns) except? -1
+    cdef int _forget(self) except? -1

@@ -1,0 +1,147 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Requests and their replies: a publish with `reply_to`, and what is published there.
+
+A request waits under its address and correlation id. A reply goes through the default exchange
+with the address as its routing key; an address of the form `exchange/key` is looked for as well.
+With direct replies the address is known when the request was delivered, for the broker makes it
+then; before that, and where the server's connection was not captured, the request waits under its
+own channel, which is where such a reply must be delivered. Several requests under the same address
+and correlation id (or without one) are answered in their order.
+"""
+
+from collections import deque
+
+import cython
+
+from amqpsniff.columns import NULL
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
+else:
+    from amqpsniff.session.state import Session
+
+_NULL = cython.declare(cython.longlong, NULL)
+_MS = cython.declare(cython.longlong, 1_000_000)
+
+MOST_EXPIRATION_DIGITS = 12
+"""Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""
+
+MOST_KEYS = 8
+"""Addresses under which one request waits: its channel and one for each delivery to a server, which
+are the same; a hostile broker could deliver one request under ever new addresses."""
+
+
+class Asker:
+    """A connection that sent requests; `session` is None once it is over."""
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.close_ns = None
+
+    def closed_before(self, ts_ns):
+        """Whether the connection was closed before that time."""
+        if self.session is not None:
+            self.close_ns = self.session.close_ns
+        return self.close_ns is not None and self.close_ns < ts_ns
+
+
+class Call:
+    """A request, and whether a reply was `replied` and `delivered`; `deadline` is null for none."""
+
+    def __init__(self, asker: Asker, packet_number, ts_ns, connection_id):
+        self.asker = asker
+        self.packet_number = packet_number
+        self.ts_ns = ts_ns
+        self.connection_id = connection_id
+        self.deadline = _NULL
+        self.replied = False
+        self.delivered = False
+        self.forgotten = False
+        self.keys = []
+
+
+class Calls:
+    """Requests that were seen, by where a reply will come."""
+
+    def __init__(self, most, age_ns):
+        self.most = most
+        self.age_ns = age_ns
+        self.waiting = {}
+        self.askers = {}
+        self.order = deque()
+        self.hits = 0
+
+    def asker(self, session):
+        """What stands for a connection as long as a request of it is remembered."""
+        found: Asker = self.askers.get(session.number)
+        if found is None:
+            found = self.askers[session.number] = Asker(session)
+        return found
+
+    def end(self, session, end_ns):
+        """A connection is over, at a time that is None when it is not known."""
+        found: Asker = self.askers.pop(session.number, None)
+        if found is not None:
+            found.session = None
+            found.close_ns = end_ns if session.close_ns is None else session.close_ns
+
+    def ask(self, call, key, expiration):
+        """Remember a request under a key; `expiration` is its property, None for none."""
+        while self.order and self._is_old(self.order[0], call.ts_ns):
+            self._forget()
+        if len(self.order) >= self.most:
+            self._forget()
+            self.hits += 1
+        if expiration is not None and call.ts_ns != _NULL:
+            if expiration.isdecimal() and len(expiration) <= MOST_EXPIRATION_DIGITS:
+                call.deadline = call.ts_ns + int(expiration) * _MS
+        self.order.append(call)
+        return self.wait(call, key)
+
+    def wait(self, call, key):
+        """Let a request wait under one more key."""
+        if call.forgotten or len(call.keys) >= MOST_KEYS or key in call.keys:
+            return 0
+        call.keys.append(key)
+        line = self.waiting.get(key)
+        if line is None:
+            line = self.waiting[key] = deque()
+        line.append(call)
+        return 0
+
+    def find(self, key, delivered):
+        """The request that a reply under a key answers; None for none.
+
+        It is the oldest without one; when all have one, the last.
+        """
+        line = self.waiting.get(key)
+        if line is None:
+            return None
+        call: Call = line[0]
+        while len(line) > 1 and (call.forgotten or (call.delivered if delivered else call.replied)):
+            line.popleft()
+            call = line[0]
+        return None if call.forgotten else call
+
+    def is_late(self, call, ts_ns):
+        """Whether nobody waits at that time: the request expired, or its connection was closed."""
+        if ts_ns == _NULL:
+            return False
+        if call.deadline != _NULL and ts_ns > call.deadline:
+            return True
+        return call.asker is not None and call.asker.closed_before(ts_ns)
+
+    def _is_old(self, call: Call, ts_ns):
+        return call.ts_ns != _NULL and ts_ns != _NULL and ts_ns - call.ts_ns > self.age_ns
+
+    def _forget(self):
+        """Forget the oldest request."""
+        call: Call = self.order.popleft()
+        call.forgotten = True
+        for key in call.keys:
+            line = self.waiting.get(key)
+            while line and cython.cast(Call, line[0]).forgotten:
+                line.popleft()
+            if line is not None and not line:
+                del self.waiting[key]
+        return 0

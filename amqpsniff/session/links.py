@@ -1,0 +1,91 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Columns of messages that name other messages: where a delivery was published, what a reply is to.
+
+They are made only where somebody asked for them, and hang on the rows they belong to
+(`MessageRows.links`).
+"""
+
+import cython
+
+from amqpsniff.columns import NULL
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
+        Codes,
+        Integers,
+        Vocabulary,
+    )
+    from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
+else:
+    from amqpsniff.columns import Codes, Integers, Vocabulary
+    from amqpsniff.decode.octets import OctetReader
+
+_NULL = cython.declare(cython.longlong, NULL)
+
+MATCHES = ("exact", "likely", "ambiguous")
+"""How sure it is that a delivery is of a publish, by code."""
+
+EXACT, LIKELY, AMBIGUOUS = range(3)
+
+
+class Links:
+    """Links of the rows of one batch of messages; null where there are none."""
+
+    INTEGERS = "published_packet_number published_ns delivery_number request_packet_number".split()
+    INTEGERS += ["request_ns"]
+    CODES = "match published_connection_id request_connection_id late".split()
+
+    def __init__(self):
+        self.capacity = 0
+        self.connections = Vocabulary()
+        self.codes = {}
+        self.reader = OctetReader()
+        for name in self.CODES:
+            setattr(self, name, Codes())
+        for name in self.INTEGERS:
+            setattr(self, name, Integers())
+
+    def columns(self):
+        """Every column by name."""
+        return {name: getattr(self, name) for name in self.CODES + self.INTEGERS}
+
+    def by_name(self):
+        """Vocabularies by the name of their columns."""
+        names = ("published_connection_id", "request_connection_id")
+        return dict.fromkeys(names, self.connections)
+
+    def reserve(self, rows):
+        """Make room for as many rows as their messages have."""
+        if rows > self.capacity:
+            for column in self.columns().values():
+                column.reserve(rows)
+            self.capacity = rows
+        return 0
+
+    def published(self, row, number, connection_id, ns, match, delivery_number):
+        """Say where a delivery was published; negative `delivery_number` for one more time."""
+        self.published_packet_number.values[row] = number
+        self.published_connection_id.values[row] = self._code(connection_id)
+        self.published_ns.values[row] = ns
+        self.match.values[row] = match
+        if delivery_number > 0:
+            self.delivery_number.values[row] = delivery_number
+        return 0
+
+    def replies(self, row, number, connection_id, ns, late):
+        """Say what a message is the reply to."""
+        self.request_packet_number.values[row] = number
+        self.request_connection_id.values[row] = self._code(connection_id)
+        self.request_ns.values[row] = ns
+        self.late.values[row] = late
+        return 0
+
+    def _code(self, connection_id):
+        """The code of a connection's id."""
+        code = self.codes.get(connection_id)
+        if code is None:
+            octets: bytes = connection_id.encode()
+            self.reader.read_from(octets)
+            code = self.reader.code_in(self.connections, 0, len(octets))
+            self.codes[connection_id] = code
+        return code

@@ -1,0 +1,152 @@
+"""The topology as a graph: DOT for Graphviz, Mermaid for pages that draw it.
+
+Publishers lead to exchanges, exchanges to queues and to other exchanges, queues to consumers. Nodes
+are numbered, names stand in labels only; a label holds nothing that its language could take for
+something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from .text import count, cut, harmless, octets
+
+LABEL_CELLS = 60
+"""Characters of a name in a label: longer ones make a graph that nobody can read."""
+
+DEFAULT = "(default)"
+UNKNOWN = "?"
+
+SHAPES = {
+    "publisher": ("box", '["', '"]'),
+    "exchange": ("hexagon", '{{"', '"}}'),
+    "queue": ("cylinder", '[("', '")]'),
+    "consumer": ("box", '(["', '"])'),
+}
+"""Kinds of nodes: the shape in DOT, and the brackets that make it in Mermaid."""
+
+
+class Edge(NamedTuple):
+    """From node to node, by number; `bound` is a binding along which nothing was seen to go."""
+
+    start: int
+    end: int
+    label: str
+    bound: bool = False
+
+
+class Graph:
+    """Nodes as (kind, lines of the label), in order, and edges between them."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.nodes: list[tuple[str, list[str]]] = []
+        self.edges: list[Edge] = []
+        self._places: dict[Any, int] = {}
+        self._several = len({row["vhost"] for row in _rows(result)}) > 1
+        for row in result["publishers"]:
+            start = self._client("publisher", row)
+            self._edge(start, self._exchange(row["vhost"], row["exchange"]), row, "published")
+        self._flows(result)
+        for row in result["consumers"]:
+            end = self._client("consumer", row)
+            self._edge(self._queue(row["vhost"], row["queue"]), end, row, "delivered")
+
+    def _flows(self, result: dict[str, Any]) -> None:
+        """Exchanges to what is bound to them."""
+        keys: dict[Any, list[str]] = {}
+        for row in result["bindings"]:
+            if not row["removed"]:
+                ends = row["vhost"], row["exchange"], row["destination_type"], row["destination"]
+                keys.setdefault(ends, []).append(row["routing_key"] or "")
+        for row in result["routes"]:
+            ends = row["vhost"], row["exchange"], "queue", row["queue"]
+            start = self._exchange(row["vhost"], row["exchange"])
+            end = self._queue(row["vhost"], row["queue"])
+            self._edge(start, end, row, "delivered", keys.pop(ends, []))
+        for (vhost, exchange, kind, name), names in keys.items():
+            end = self._queue(vhost, name) if kind == "queue" else self._exchange(vhost, name)
+            self.edges.append(Edge(self._exchange(vhost, exchange), end, _keys(names), bound=True))
+
+    def _edge(self, start: int, end: int, row: dict[str, Any], what: str, keys: Any = ()) -> None:
+        number = f"{count(row[what])} · {octets(row['octets'])}"
+        self.edges.append(Edge(start, end, " · ".join(filter(None, (_keys(keys), number)))))
+
+    def _node(self, kind: str, key: Any, vhost: str | None, *lines: str) -> int:
+        place = self._places.get((kind, vhost, key))
+        if place is None:
+            place = self._places[kind, vhost, key] = len(self.nodes)
+            where = [f"vhost {_name(vhost)}"] if self._several else []
+            self.nodes.append((kind, [*lines, *where]))
+        return place
+
+    def _client(self, kind: str, row: dict[str, Any]) -> int:
+        lines = [_name(row["name"]), *([_name(row["host"])] if row["host"] else [])]
+        return self._node(kind, (row["name"], row["host"]), row["vhost"], *lines)
+
+    def _exchange(self, vhost: str | None, name: str | None) -> int:
+        return self._node("exchange", name, vhost, DEFAULT if name == "" else _name(name))
+
+    def _queue(self, vhost: str | None, name: str | None) -> int:
+        return self._node("queue", name, vhost, _name(name))
+
+
+def _rows(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for section in ("publishers", "bindings", "routes", "consumers"):
+        yield from result[section]
+
+
+def _name(name: str | None) -> str:
+    return UNKNOWN if name is None else cut(harmless(name), LABEL_CELLS)
+
+
+def _keys(names: Any) -> str:
+    """A few routing keys in short."""
+    shown = [_name(name) for name in names[:3] if name]
+    if len(names) > len(names[:3]):
+        shown.append("…")
+    return " ".join(shown)
+
+
+def dot(result: dict[str, Any]) -> str:
+    """A digraph in the DOT language."""
+    graph = Graph(result)
+    lines = ["digraph topology {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    for number, (kind, label) in enumerate(graph.nodes):
+        text = "\\n".join(map(_for_dot, label))
+        lines.append(f'  n{number} [shape={SHAPES[kind][0]}, label="{text}"];')
+    for edge in graph.edges:
+        style = ", style=dashed" if edge.bound else ""
+        text = _for_dot(edge.label)
+        lines.append(f'  n{edge.start} -> n{edge.end} [label="{text}"{style}];')
+    return "\n".join([*lines, "}", ""])
+
+
+def _for_dot(text: str) -> str:
+    """A text inside quotes of the DOT language."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def mermaid(result: dict[str, Any]) -> str:
+    """A flowchart in Mermaid's language."""
+    graph = Graph(result)
+    lines = ["flowchart LR"]
+    for number, (kind, label) in enumerate(graph.nodes):
+        _, begin, end = SHAPES[kind]
+        lines.append(f"  n{number}{begin}{'<br/>'.join(map(_for_mermaid, label))}{end}")
+    for edge in graph.edges:
+        line = "-.->" if edge.bound else "-->"
+        text = f'|"{_for_mermaid(edge.label)}"|' if edge.label else ""
+        lines.append(f"  n{edge.start} {line}{text} n{edge.end}")
+    return "\n".join([*lines, ""])
+
+
+def _for_mermaid(text: str) -> str:
+    """A text inside quotes of Mermaid: all but plain characters as their numbers."""
+    return "".join(
+        each if each.isalnum() or each in " .-_:/,·…" else f"#{ord(each)};" for each in text
+    )
+
+
+WRITERS: dict[str, Callable[[dict[str, Any]], str]] = {"dot": dot, "mermaid": mermaid}
+"""Graph formats by name."""

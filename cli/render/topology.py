@@ -1,0 +1,159 @@
+"""The topology as sections of tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from .grid import Grid
+from .text import count, harmless, octets
+
+UNKNOWN = "?"
+DEFAULT = "(default)"
+SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
+KEYS_SHOWN = 3
+
+
+def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
+    """Everything, in the order in which messages go."""
+    several = len({row["vhost"] for name in SECTIONS for row in result[name]}) > 1
+    first = True
+    for name in SECTIONS:
+        if result[name]:
+            shown, every = len(result[name]), result[f"{name[:-1]}_count"]
+            title = name + (f" ({shown} of {count(every)})" if shown < every else "")
+            yield Text(title if first else f"\n{title}", style="heading")
+            yield _BUILDERS[name](result[name], several).build(width)
+            first = False
+    if result["forgotten"]:
+        yield Text("\nnames that are rarely used were forgotten: there were too many", "warning")
+
+
+def _grid(columns: str, several: bool) -> Grid:
+    return Grid(("*vhost|" if several else "") + columns)
+
+
+def _where(row: dict[str, Any], several: bool) -> list[str]:
+    return [_name(row["vhost"])] if several else []
+
+
+def _name(name: str | None) -> str:
+    if name is None:
+        return UNKNOWN
+    return harmless(name) if name else '""'
+
+
+def _exchange(name: str | None) -> str:
+    return DEFAULT if name == "" else _name(name)
+
+
+def _flags(row: dict[str, Any], *names: str) -> str:
+    """What is known to be so, in words."""
+    if not row["declared"]:
+        return ""
+    words = [name.replace("_", "-") for name in names if row[name]]
+    if row["durable"] is False:
+        words.insert(0, "transient")
+    return " ".join(words)
+
+
+def _arguments(arguments: Any) -> str:
+    return harmless(json.dumps(arguments, ensure_ascii=False)) if arguments else ""
+
+
+def _client(row: dict[str, Any]) -> list[str]:
+    return [_name(row["name"]), _name(row["host"])]
+
+
+def _publishers(rows: list[dict[str, Any]], several: bool) -> Grid:
+    table = _grid("*client|?*host|*exchange|*routing keys|>published|>octets", several)
+    for row in rows:
+        keys = " ".join(_name(key) for key in row["routing_keys"][:KEYS_SHOWN])
+        number = row["routing_key_count"]
+        if number is None or number > KEYS_SHOWN:
+            keys += " …" if number is None else f" … {count(number)} in all"
+        table.add(
+            *_where(row, several),
+            *_client(row),
+            _exchange(row["exchange"]),
+            keys,
+            count(row["published"]),
+            octets(row["octets"]),
+        )
+    return table
+
+
+def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
+    table = _grid("*exchange|type|flags|?*arguments|>published|>octets", several)
+    for row in rows:
+        table.add(
+            *_where(row, several),
+            _exchange(row["exchange"]),
+            harmless(row["type"]) if row["type"] else UNKNOWN,
+            _flags(row, "durable", "auto_delete", "internal"),
+            _arguments(row["arguments"]),
+            count(row["published"]),
+            octets(row["octets"]),
+        )
+    return table
+
+
+def _bindings(rows: list[dict[str, Any]], several: bool) -> Grid:
+    table = _grid("*exchange|to|*destination|*routing key|?*arguments|", several)
+    for row in rows:
+        table.add(
+            *_where(row, several),
+            _exchange(row["exchange"]),
+            row["destination_type"],
+            _name(row["destination"]),
+            _name(row["routing_key"]),
+            _arguments(row["arguments"]),
+            "removed" if row["removed"] else "",
+        )
+    return table
+
+
+def _queues(rows: list[dict[str, Any]], several: bool) -> Grid:
+    table = _grid("*queue|flags|?*arguments|>delivered|>octets", several)
+    for row in rows:
+        table.add(
+            *_where(row, several),
+            _name(row["queue"]),
+            _flags(row, "durable", "exclusive", "auto_delete", "server_named"),
+            _arguments(row["arguments"]),
+            count(row["delivered"]),
+            octets(row["octets"]),
+        )
+    return table
+
+
+def _consumers(rows: list[dict[str, Any]], several: bool) -> Grid:
+    table = _grid(
+        "*client|?*host|*queue|>consumers|>prefetch|?acknowledges|>delivered|>octets", several
+    )
+    for row in rows:
+        prefetch = row["prefetch_count"]
+        acknowledges = {None: UNKNOWN, True: "no", False: "yes"}[row["no_ack"]]
+        table.add(
+            *_where(row, several),
+            *_client(row),
+            _name(row["queue"]),
+            count(row["consumers"]),
+            UNKNOWN if prefetch is None else count(prefetch),
+            acknowledges,
+            count(row["delivered"]),
+            octets(row["octets"]),
+        )
+    return table
+
+
+_BUILDERS = {
+    "publishers": _publishers,
+    "exchanges": _exchanges,
+    "bindings": _bindings,
+    "queues": _queues,
+    "consumers": _consumers,
+}

@@ -1,0 +1,348 @@
+"""What routes messages, gathered from rows of frames and messages in bounded memory.
+
+Names mean something in their virtual host only, so everything is kept by virtual host, which is
+null where the connection began before the capture. What a request asked for counts when it was
+answered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NamedTuple
+
+from .amounts import MOST_NAMES, Amounts
+from .counting import grouped, is_one_of
+
+MOST_CONNECTIONS = 50_000
+"""Connections of which it is known who they are; later ones are told by their address alone."""
+
+MOST_CHANNELS = 20_000
+"""Channels of which the last declared queue and the prefetch are kept; the oldest are forgotten."""
+
+FRAME_COLUMNS = (
+    "packet_number", "ts_ns", "connection_id", "client", "channel", "method", "arguments", "queue",
+    "response_packet_number",
+)  # fmt: skip
+MESSAGE_COLUMNS = (
+    "ts_ns", "connection_id", "client", "channel", "method", "exchange", "routing_key", "queue",
+    "body_size",
+)  # fmt: skip
+"""Columns of the two tables that are needed, and choosing rows by connection or time."""
+
+PUBLISHES = frozenset(("basic.publish",))
+DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
+
+EXCHANGE = ("type", "durable", "auto_delete", "internal", "arguments")
+QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
+"""What declares say; a passive one says nothing."""
+
+Facts = dict[str, Any]
+
+
+class Client(NamedTuple):
+    """Who connects: connections of the same name (or product) from one host are one client."""
+
+    vhost: str | None
+    name: str | None
+    host: str | None
+
+
+class Routing:
+    """Gathers batches of frames and messages."""
+
+    def __init__(self) -> None:
+        self.exchanges: dict[Any, Facts] = {}
+        self.queues: dict[Any, Facts] = {}
+        self.bindings: dict[Any, Facts] = {}
+        self.consumers: dict[Any, Facts] = {}
+        self.published = Amounts()
+        self.keys = Amounts()
+        self.routes = Amounts()
+        self.received = Amounts()
+        self.forgotten = False
+        self._clients: dict[str, Facts] = {}
+        self._channels: dict[tuple[str, int], Facts] = {}
+        self._steps = {
+            "connection.start-ok": self._logged_in,
+            "connection.open": self._opened,
+            "channel.open": self._opened_channel,
+            "exchange.declare": self._declared_exchange,
+            "queue.declare": self._declared_queue,
+            "queue.declare-ok": self._named_queue,
+            "queue.bind": self._bound_queue,
+            "queue.unbind": self._unbound_queue,
+            "exchange.bind": self._bound_exchange,
+            "exchange.unbind": self._unbound_exchange,
+            "basic.qos": self._limited,
+            "basic.consume": self._consumed,
+        }
+        self._methods = frozenset(self._steps)
+
+    def add_frames(self, batch: Any) -> None:
+        """Learn from a batch of the frames table."""
+        rows = batch.filter(is_one_of(batch.column("method"), self._methods))
+        for row in rows.to_pylist():
+            arguments = json.loads(row["arguments"]) if row["arguments"] else {}
+            self._steps[row["method"]](row, arguments)
+
+    def add_messages(self, batch: Any) -> None:
+        """Count a batch of the messages table."""
+        sums = [([], "count_all"), ("body_size", "sum")]
+        rows = batch.filter(is_one_of(batch.column("method"), PUBLISHES))
+        names = ("connection_id", "client", "exchange", "routing_key")
+        for connection, address, exchange, key, count, octets in grouped(rows, names, sums):
+            client = self._client(connection, address)
+            self.published.add((client, exchange), "published", count, octets or 0)
+            self.keys.add((client, exchange, key), "published", count, octets or 0)
+        rows = batch.filter(is_one_of(batch.column("method"), DELIVERIES))
+        names = ("connection_id", "client", "exchange", "queue")
+        for connection, address, exchange, queue, count, octets in grouped(rows, names, sums):
+            client = self._client(connection, address)
+            self.routes.add((client.vhost, exchange, queue), "delivered", count, octets or 0)
+            self.received.add((client, queue), "delivered", count, octets or 0)
+
+    # who connects
+
+    def _known(self, connection: str) -> Facts:
+        known = self._clients.get(connection)
+        if known is None:
+            known = {}
+            if len(self._clients) < MOST_CONNECTIONS:
+                self._clients[connection] = known
+            else:
+                self.forgotten = True
+        return known
+
+    def _logged_in(self, row: Facts, arguments: Facts) -> None:
+        known = self._known(row["connection_id"])
+        properties = arguments.get("client_properties")
+        for name in ("connection_name", "product"):
+            value = properties.get(name) if isinstance(properties, dict) else None
+            if isinstance(value, str) and value:
+                known.setdefault("name", value)
+
+    def _opened(self, row: Facts, arguments: Facts) -> None:
+        self._known(row["connection_id"])["vhost"] = arguments.get("virtual_host")
+
+    def _client(self, connection: str, address: str | None) -> Client:
+        known = self._clients.get(connection, {})
+        host = address.rpartition(":")[0] if address else None
+        return Client(known.get("vhost"), known.get("name"), host)
+
+    def _vhost(self, row: Facts) -> str | None:
+        vhost: str | None = self._clients.get(row["connection_id"], {}).get("vhost")
+        return vhost
+
+    def _opened_channel(self, row: Facts, _: Facts) -> None:
+        self._channels.pop((row["connection_id"], row["channel"]), None)
+
+    def _channel(self, row: Facts) -> Facts:
+        """What is known of the channel of a frame."""
+        key = row["connection_id"], row["channel"]
+        known = self._channels.get(key)
+        if known is None:
+            if len(self._channels) >= MOST_CHANNELS:
+                del self._channels[next(iter(self._channels))]
+            known = self._channels[key] = {"queue": None, "prefetch": None, "asked": {}}
+        return known
+
+    # what is there
+
+    def _put(self, where: dict[Any, Facts], key: Any, facts: Facts) -> None:
+        if key in where or len(where) < MOST_NAMES:
+            where[key] = facts
+        else:
+            self.forgotten = True
+
+    def _declared_exchange(self, row: Facts, arguments: Facts) -> None:
+        if not _holds(row, arguments):
+            return
+        key = self._vhost(row), arguments.get("exchange")
+        passive = bool(arguments.get("passive"))
+        if passive and key in self.exchanges:
+            return
+        self._put(self.exchanges, key, _said({} if passive else arguments, EXCHANGE))
+
+    def _declared_queue(self, row: Facts, arguments: Facts) -> None:
+        channel = self._channel(row)
+        passive = bool(arguments.get("passive"))
+        facts = _said({} if passive else arguments, QUEUE)
+        facts["server_named"] = arguments.get("queue") == ""
+        facts["passive"] = passive
+        if row["response_packet_number"] is not None:
+            asked = channel["asked"]
+            if len(asked) < MOST_PENDING:
+                asked[row["response_packet_number"]] = facts
+        elif arguments.get("no_wait") and arguments.get("queue"):
+            self._add_queue(row, arguments["queue"], facts)
+
+    def _named_queue(self, row: Facts, arguments: Facts) -> None:
+        facts = self._channel(row)["asked"].pop(row["packet_number"], None)
+        if facts is not None and arguments.get("queue"):
+            self._add_queue(row, arguments["queue"], facts)
+
+    def _add_queue(self, row: Facts, name: str, facts: Facts) -> None:
+        self._channel(row)["queue"] = name
+        key = self._vhost(row), name
+        if facts.pop("passive") and key in self.queues:
+            return
+        before = self.queues.get(key)
+        facts["server_named"] = facts["server_named"] or bool(before and before["server_named"])
+        self._put(self.queues, key, facts)
+
+    def _queue(self, row: Facts, arguments: Facts) -> str | None:
+        """The queue that a method means: the channel's last when it names none."""
+        name: str | None = arguments.get("queue") or self._channel(row)["queue"]
+        return name
+
+    def _binding(self, row: Facts, arguments: Facts, ends: tuple[Any, ...], bound: bool) -> None:
+        if not _holds(row, arguments) and row["method"] != "queue.unbind":
+            return
+        extra = json.dumps(arguments.get("arguments") or {}, sort_keys=True)
+        key = (self._vhost(row), *ends, arguments.get("routing_key"), extra)
+        if bound or key in self.bindings:
+            self._put(self.bindings, key, {"removed": not bound})
+
+    def _bound_queue(self, row: Facts, arguments: Facts, bound: bool = True) -> None:
+        ends = arguments.get("exchange"), "queue", self._queue(row, arguments)
+        self._binding(row, arguments, ends, bound)
+
+    def _unbound_queue(self, row: Facts, arguments: Facts) -> None:
+        self._bound_queue(row, arguments, bound=False)
+
+    def _bound_exchange(self, row: Facts, arguments: Facts, bound: bool = True) -> None:
+        ends = arguments.get("source"), "exchange", arguments.get("destination")
+        self._binding(row, arguments, ends, bound)
+
+    def _unbound_exchange(self, row: Facts, arguments: Facts) -> None:
+        self._bound_exchange(row, arguments, bound=False)
+
+    def _limited(self, row: Facts, arguments: Facts) -> None:
+        self._channel(row)["prefetch"] = arguments.get("prefetch_count")
+
+    def _consumed(self, row: Facts, arguments: Facts) -> None:
+        if not _holds(row, arguments):
+            return
+        key = self._client(row["connection_id"], row["client"]), self._queue(row, arguments)
+        known = self.consumers.get(key)
+        if known is None:
+            known = {"consumers": 0}
+            self._put(self.consumers, key, known)
+        known["consumers"] += 1
+        known["prefetch_count"] = self._channel(row)["prefetch"]
+        known["no_ack"] = arguments.get("no_ack")
+
+    # what comes out
+
+    def report(self, top: int) -> Facts:
+        """Everything as JSON has it, the most used first; null is not known."""
+        sections = {
+            "exchanges": self._exchanges(),
+            "queues": self._queues(),
+            "bindings": self._bindings(),
+            "routes": [
+                {"vhost": vhost, "exchange": exchange, "queue": queue, **_delivered(counts)}
+                for (vhost, exchange, queue), counts in self.routes.top(MOST_NAMES)
+            ],
+            "publishers": self._publishers(top),
+            "consumers": self._consumers(),
+        }
+        forgotten = self.forgotten or self.published.forgotten or self.routes.forgotten
+        counts = {f"{name[:-1]}_count": len(rows) for name, rows in sections.items()}
+        return {
+            **{name: rows[:top] for name, rows in sections.items()},
+            **counts,
+            "forgotten": forgotten or self.received.forgotten,
+        }
+
+    def _exchanges(self) -> list[Facts]:
+        published: Counter[Any] = Counter()
+        octets: Counter[Any] = Counter()
+        for (client, exchange), counts in self.published.counts.items():
+            published[client.vhost, exchange] += counts[0]
+            octets[client.vhost, exchange] += counts[1]
+        for vhost, exchange, _ in self.routes.counts:
+            published[vhost, exchange] += 0
+        names = dict.fromkeys((*self.exchanges, *published))
+        nothing = dict.fromkeys(EXCHANGE)
+        rows = [
+            {"vhost": vhost, "exchange": exchange, "declared": (vhost, exchange) in self.exchanges}
+            | self.exchanges.get((vhost, exchange), nothing)
+            | {"published": published[vhost, exchange], "octets": octets[vhost, exchange]}
+            for vhost, exchange in names
+        ]
+        return sorted(rows, key=lambda row: -row["published"])
+
+    def _queues(self) -> list[Facts]:
+        delivered: Counter[Any] = Counter()
+        octets: Counter[Any] = Counter()
+        for (vhost, _, queue), counts in self.routes.counts.items():
+            delivered[vhost, queue] += counts[2]
+            octets[vhost, queue] += counts[3]
+        for client, queue in self.consumers:
+            delivered[client.vhost, queue] += 0
+        names = dict.fromkeys((*self.queues, *delivered))
+        nothing: Facts = dict.fromkeys((*QUEUE, "server_named"))
+        rows = [
+            {"vhost": vhost, "queue": queue, "declared": (vhost, queue) in self.queues}
+            | self.queues.get((vhost, queue), nothing)
+            | {"delivered": delivered[vhost, queue], "octets": octets[vhost, queue]}
+            for vhost, queue in names
+        ]
+        return sorted(rows, key=lambda row: -row["delivered"])
+
+    def _bindings(self) -> list[Facts]:
+        names = ("vhost", "exchange", "destination_type", "destination", "routing_key")
+        return [
+            {**dict(zip(names, key, strict=False)), "arguments": json.loads(key[-1]), **facts}
+            for key, facts in self.bindings.items()
+        ]
+
+    def _publishers(self, top: int) -> list[Facts]:
+        keys: dict[Any, list[Any]] = {}
+        for (client, exchange, key), _ in self.keys.top(MOST_NAMES):
+            keys.setdefault((client, exchange), []).append(key)
+        rows = []
+        for name, counts in self.published.top(MOST_NAMES):
+            client, exchange = name
+            used = keys.get(name, [])
+            rows.append(
+                {
+                    **client._asdict(),
+                    "exchange": exchange,
+                    "routing_keys": used[:top],
+                    "routing_key_count": None if self.keys.forgotten else len(used),
+                    "published": counts[0],
+                    "octets": counts[1],
+                }
+            )
+        return rows
+
+    def _consumers(self) -> list[Facts]:
+        nothing = {"consumers": 0, "prefetch_count": None, "no_ack": None}
+        names = dict.fromkeys((*self.consumers, *self.received.counts))
+        rows = [
+            {**client._asdict(), "queue": queue}
+            | self.consumers.get((client, queue), nothing)
+            | _delivered(self.received.counts.get((client, queue), (0, 0, 0, 0)))
+            for client, queue in names
+        ]
+        return sorted(rows, key=lambda row: -row["delivered"])
+
+
+MOST_PENDING = 64
+"""Declares of one channel that wait for the row of their reply: a client waits for each."""
+
+
+def _holds(row: Facts, arguments: Facts) -> bool:
+    """Whether a request was answered, or needs no answer."""
+    return row["response_packet_number"] is not None or bool(arguments.get("no_wait"))
+
+
+def _said(arguments: Facts, names: tuple[str, ...]) -> Facts:
+    return {name: arguments.get(name) for name in names}
+
+
+def _delivered(counts: Any) -> Facts:
+    return {"delivered": counts[2], "octets": counts[3]}

@@ -1,0 +1,89 @@
+"""`amqpsniff topology`: who publishes where, what is bound to what, and who consumes it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from .options import OUTPUT, Input, Scope, spread
+
+FORMATS = ("text", "dot", "mermaid", "json")
+TOP = 20
+"""Rows of a section, or edges of a kind, that are shown by default: what can still be looked at."""
+
+
+@spread
+def topology(
+    source: Input,
+    scope: Scope,
+    top: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Rows shown of each section; edges of each kind in a graph.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = TOP,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"How it is written: {', '.join(FORMATS)}.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """Show exchanges, queues, bindings, publishers and consumers as they were seen.
+
+    What was declared and bound, and how many messages and octets went along each edge. A graph
+    leads from publishers over exchanges and queues to consumers.
+
+    Examples:
+
+        amqpsniff topology trace.pcapng
+        amqpsniff topology trace.pcapng --format dot | dot -Tsvg > topology.svg
+        amqpsniff topology captures/ --format mermaid --top 50
+        amqpsniff topology trace.pcapng --format json | jq .queues
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    from .reading import Reading
+    from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
+    from .selection import Selection
+
+    reading = Reading(source)
+    routing = Routing()
+    frames = Selection(scope, "frames", reading.started)
+    messages = Selection(scope, "messages", reading.started)
+    columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
+    for table, batch in reading.rows("frames", "messages", columns=columns, progress=True):
+        if table == "frames":
+            routing.add_frames(frames.of(batch))
+        else:
+            routing.add_messages(messages.of(batch))
+    _write({"captures": reading.capture.names, **routing.report(top)}, format_)
+    return reading.exit_code
+
+
+def _write(result: dict[str, Any], form: str) -> None:
+    if form == "json":
+        import json
+
+        json.dump(result, sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+    elif form == "text":
+        from .output import Output
+        from .render.topology import sections
+
+        output = Output()
+        output.show(*sections(result, output.room))
+    else:
+        from .render.graph import WRITERS
+
+        sys.stdout.write(WRITERS[form](result))

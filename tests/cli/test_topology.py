@@ -1,0 +1,227 @@
+"""The topology: what a scripted conversation declared and sent, in every format."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff.cli import routing
+from tests.cli.running import run, write_capture
+from tests.conftest import SAMPLES
+from tests.session.script import Script
+from tests.tcp import wire
+
+HOSTILE = 'a"]|-->\\n<b>\x1b[2J}}#9829;'
+
+SCRIPT = """
+    p.handshake vhost=shop client='{"product": "P", "connection_name": "maker"}'
+    c.handshake vhost=shop client='{"product": "C"}'
+    p.C1: channel.open
+    p.S1: channel.open-ok
+    p.C1: exchange.declare exchange=x type=topic durable=1
+    p.S1: exchange.declare-ok
+    p.C1: exchange.declare exchange=refused type=nonsense
+    p.S1: channel.close reply_code=503
+    c.C1: channel.open
+    c.S1: channel.open-ok
+    c.C1: queue.declare exclusive=1 arguments='{"x-max-length": 9}'
+    c.S1: queue.declare-ok queue=amq.gen-1
+    c.C1: queue.bind exchange=x routing_key=a.*
+    c.S1: queue.bind-ok
+    c.C1: queue.bind exchange=x routing_key=b.*
+    c.S1: queue.bind-ok
+    c.C1: queue.unbind exchange=x routing_key=b.*
+    c.S1: queue.unbind-ok
+    c.C1: exchange.bind destination=y source=x routing_key=#
+    c.S1: exchange.bind-ok
+    c.C1: basic.qos prefetch_count=7
+    c.S1: basic.qos-ok
+    c.C1: basic.consume consumer_tag=t
+    c.S1: basic.consume-ok consumer_tag=t
+    p.C2: channel.open
+    p.S2: channel.open-ok
+    p.C2: basic.publish exchange=x routing_key=a.1 | body=10
+    p.C2: basic.publish exchange=x routing_key=a.2 | body=20
+    p.C2: basic.publish exchange=x routing_key=a.1 | body=30
+    c.S1: basic.deliver consumer_tag=t delivery_tag=1 exchange=x routing_key=a.1 | body=10
+    c.S1: basic.deliver consumer_tag=t delivery_tag=2 exchange=x routing_key=a.2 | body=20
+"""
+
+
+def capture(script: Script, path: Path) -> Path:
+    """A script as a capture file."""
+    talks: dict[str, wire.Talk] = {}
+    packets = []
+    for packet in script.packets:
+        talk = talks.get(packet.connection)
+        if talk is None:
+            ports = (40000 + len(talks), 5672)
+            talk = talks[packet.connection] = wire.Talk(ports=ports, step_ns=0).hands()
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+        packets += [each._replace(ts_ns=packet.ts_ns) for each in talk.packets]
+        talk.packets.clear()
+    return write_capture(path, packets)
+
+
+def read(*words: str | Path) -> dict[str, Any]:
+    result = run("topology", *words, "--format", "json")
+    assert result.code == 0, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Path:
+    """The conversation above."""
+    return capture(Script(SCRIPT), tmp_path / "scripted.pcap")
+
+
+def test_what_was_declared_and_sent(scripted: Path) -> None:
+    """Every section; what was refused is not there, names that the server chose are."""
+    found = read(scripted)
+    assert found["exchanges"] == [
+        {
+            "vhost": "shop", "exchange": "x", "declared": True, "type": "topic", "durable": True,
+            "auto_delete": False, "internal": False, "arguments": {}, "published": 3, "octets": 60,
+        }
+    ]  # fmt: skip
+    assert found["queues"] == [
+        {
+            "vhost": "shop", "queue": "amq.gen-1", "declared": True, "durable": False,
+            "exclusive": True, "auto_delete": False, "arguments": {"x-max-length": 9},
+            "server_named": True, "delivered": 2, "octets": 30,
+        }
+    ]  # fmt: skip
+    ends = ("exchange", "destination_type", "destination", "routing_key", "removed")
+    assert [tuple(row[name] for name in ends) for row in found["bindings"]] == [
+        ("x", "queue", "amq.gen-1", "a.*", False),
+        ("x", "queue", "amq.gen-1", "b.*", True),
+        ("x", "exchange", "y", "#", False),
+    ]
+    assert found["routes"] == [
+        {"vhost": "shop", "exchange": "x", "queue": "amq.gen-1", "delivered": 2, "octets": 30}
+    ]
+    assert found["publishers"] == [
+        {
+            "vhost": "shop", "name": "maker", "host": "10.0.0.1", "exchange": "x",
+            "routing_keys": ["a.1", "a.2"], "routing_key_count": 2, "published": 3, "octets": 60,
+        }
+    ]  # fmt: skip
+    assert found["consumers"] == [
+        {
+            "vhost": "shop", "name": "C", "host": "10.0.0.1", "queue": "amq.gen-1",
+            "consumers": 1, "prefetch_count": 7, "no_ack": False, "delivered": 2, "octets": 30,
+        }
+    ]  # fmt: skip
+    assert found["forgotten"] is False
+
+
+def test_graph(scripted: Path) -> None:
+    """Edges lead from the publisher to the consumer; a binding that nothing used is dashed."""
+    dot = run("topology", scripted, "--format", "dot").out
+    names = dict(re.findall(r'(n\d+) \[shape=\w+, label="([^"]*)"', dot))
+    edges = re.findall(r'(n\d+) -> (n\d+) \[label="([^"]*)"(, style=dashed)?\]', dot)
+    assert [(names[a], names[b], label, bool(dashed)) for a, b, label, dashed in edges] == [
+        ("maker\\n10.0.0.1", "x", "3 · 60 B", False),
+        ("x", "amq.gen-1", "a.* · 2 · 30 B", False),
+        ("x", "y", "#", True),
+        ("amq.gen-1", "C\\n10.0.0.1", "2 · 30 B", False),
+    ]
+    flowchart = run("topology", scripted, "--format", "mermaid").out
+    assert flowchart.startswith("flowchart LR\n")
+    assert len(re.findall(r"^  n\d+ -\.?->", flowchart, re.MULTILINE)) == 4
+
+
+@pytest.mark.parametrize("name", ["pika_mix.pcap", "aiopika_rpc.pcap", "bunny.pcapng"])
+def test_counts_are_those_of_the_messages(name: str) -> None:
+    """Sums over each section, counted apart from rows of messages."""
+    found = read(name, "--top", "1000")
+    rows = amqpsniff.open(SAMPLES / name).table("messages").to_pylist()
+    published, delivered = Counter[Any](), Counter[Any]()
+    for row in rows:
+        if row["method"] == "basic.publish":
+            published[row["exchange"]] += 1
+        elif row["method"] in ("basic.deliver", "basic.get-ok"):
+            delivered[row["queue"]] += 1
+    assert {
+        r["exchange"]: r["published"] for r in found["exchanges"] if r["published"]
+    } == published
+    assert {r["queue"]: r["delivered"] for r in found["queues"] if r["delivered"]} == delivered
+    for section, total in (("publishers", published), ("consumers", delivered)):
+        counts = (row.get("published", row.get("delivered")) for row in found[section])
+        assert sum(counts) == total.total()
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """Names that are code in every format."""
+    script = Script("p.handshake\np.C1: channel.open\np.S1: channel.open-ok\n")
+    script.method("p", "client", 1, "exchange.declare", {"exchange": HOSTILE, "type": HOSTILE})
+    script.method("p", "server", 1, "exchange.declare-ok", {})
+    arguments = {"exchange": HOSTILE, "routing_key": HOSTILE}
+    script.method("p", "client", 1, "basic.publish", arguments, b"")
+    return capture(script, tmp_path / "hostile.pcap")
+
+
+@pytest.mark.parametrize("form", ["text", "dot", "mermaid"])
+def test_names_are_no_code(hostile: Path, form: str) -> None:
+    """Nothing from the wire leaves its label."""
+    result = run("topology", hostile, "--format", form)
+    assert result.code == 0
+    assert "\x1b" not in result.out
+    if form == "dot":
+        assert 'label="a\\"]|-->\\\\n<b>\\\\x1b[2J}}#9829;"' in result.out
+    if form == "mermaid":
+        labels = re.findall(r'"([^"]*)"', result.out)
+        assert labels
+        assert not set("".join(labels)) & set('"|<>[]{}') - set("<>")
+        assert re.sub("<br/>", "", "".join(labels)).count("<") == 0
+        assert re.sub(r'"[^"]*"', "", result.out).isascii()
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz")
+@pytest.mark.parametrize("name", ["scripted", "hostile"])
+def test_graphviz_draws_it(name: str, request: pytest.FixtureRequest) -> None:
+    """DOT is what Graphviz takes, and the labels are the names."""
+    dot = run("topology", request.getfixturevalue(name), "--format", "dot").out
+    done = subprocess.run(
+        ["dot", "-Tplain"], input=dot, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not done.stderr
+    assert done.stdout.count("\nedge ") == dot.count(" -> ")
+
+
+def test_names_beyond_the_limit_are_forgotten(
+    scripted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the report says so."""
+    monkeypatch.setattr(routing, "MOST_NAMES", 1)
+    found = read(scripted)
+    assert len(found["bindings"]) == 1
+    assert found["forgotten"] is True
+
+
+def test_connections_and_channels_beyond_the_limit(
+    scripted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later connections are told by their address, and have no virtual host."""
+    monkeypatch.setattr(routing, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(routing, "MOST_CHANNELS", 1)
+    found = read(scripted)
+    assert [(row["vhost"], row["name"]) for row in found["consumers"]] == [(None, None)]
+    assert found["forgotten"] is True
+
+
+def test_an_unknown_format() -> None:
+    """One line, and what there is."""
+    result = run("topology", "pika_mix.pcap", "--format", "svg")
+    assert result.code == 2
+    assert "no format `svg` here; there are text, dot, mermaid, json" in result.err
