@@ -8,9 +8,30 @@ the connection, or in `Scene.everything`, which lives as long as the tracker.
 
 from __future__ import annotations
 
+from amqpsniff.session.rules import (
+    access,
+    blocking,
+    closing,
+    ending,
+    heartbeats,
+    network,
+    opening,
+    operations,
+    returning,
+)
 from amqpsniff.session.rules.scene import OCCASIONS, Rule, Scene
 
-_MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = ()
+_MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    opening.RULES,
+    closing.RULES,
+    access.RULES,
+    operations.RULES,
+    heartbeats.RULES,
+    blocking.RULES,
+    ending.RULES,
+    network.RULES,
+    returning.RULES,  # what the others found is known by then
+)
 
 
 def _gather() -> dict[str, tuple[Rule, ...]]:
