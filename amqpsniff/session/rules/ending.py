@@ -39,7 +39,7 @@ def _ended(scene: Scene) -> None:
         return
     if session.closed_by is None:
         _unclean(scene)
-    elif not session.over:
+    elif not session.over and ("connection.open-ok" in session.facts or not session.peer.began):
         _unanswered(scene)
 
 

@@ -53,12 +53,14 @@ def _ended(scene: Scene) -> None:
     beat = interval(scene)
     if not beat or not scene.certain or is_one_sided(scene) or "silence" not in scene.memory:
         return
+    found, cut = [], ""
     for side, unheard, at_end in _silences(scene):
         silence = unheard - _blocked_ns(scene) if side == "client" else unheard
         if silence > 2 * beat * _SECOND_NS or (at_end and silence > beat * _SECOND_NS):
-            ended = "; then TCP was ended by the other side" if at_end else ""
-            detail = f"nothing from the {side} for {lasting(silence)}, heartbeat {beat} s{ended}"
-            scene.report("heartbeat-missed", detail)
+            found.append(f"nothing from the {side} for {lasting(silence)}")
+            cut = "; then TCP was ended by the other side" if at_end else cut
+    if found:
+        scene.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")
 
 
 def _silences(scene: Scene) -> list[tuple[str, int, bool]]:

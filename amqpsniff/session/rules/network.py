@@ -35,9 +35,10 @@ def _in(number: int | None) -> str:
 def _retransmissions(scene: Scene) -> None:
     peer = scene.session.peer
     conversation = peer.conversation
+    was_blocked = scene.session.blocked_ns or scene.session.blocked_since is not None
     said_of = []
     for direction in (0, 1):
-        if scene.session.blocked_ns and direction == peer.client_direction:
+        if was_blocked and direction == peer.client_direction:
             continue  # what is sent again to a broker that does not read was not lost
         again, all_of = conversation.retransmissions[direction], conversation.packets[direction]
         if again >= LEAST_RETRANSMISSIONS and again >= RETRANSMITTED_SHARE * all_of:
@@ -50,21 +51,26 @@ def _retransmissions(scene: Scene) -> None:
 
 def _doubts(scene: Scene) -> None:
     """Say once why a connection is not judged."""
-    conversation = scene.session.peer.conversation
-    doubts = []
+    doubt = _doubt(scene)
+    if doubt:
+        detail = f"{doubt}: what needs the whole of it is not judged"
+        scene.report("capture-inconclusive", detail)
+
+
+def _doubt(scene: Scene) -> str:
+    session = scene.session
+    conversation = session.peer.conversation
     if is_one_sided(scene):
         missing = 0 if not conversation.packets[0] else 1
-        side = "client" if missing == scene.session.peer.client_direction else "broker"
-        doubts.append(f"no packet of the {side} was captured")
+        side = "client" if missing == session.peer.client_direction else "broker"
+        return f"no packet of the {side} was captured"
     lost, holes = sum(conversation.lost_octets), sum(conversation.gaps)
     cut = sum(conversation.cut_octets)
-    if scene.session.lossy and holes:
-        doubts.append(f"frames are missing, in {counted(holes, 'hole')} of {lost} octets")
-    elif scene.session.lossy and cut:
-        doubts.append(f"frames are missing, in {counted(cut, 'octet')} that the snap length cut")
-    if doubts:
-        detail = "; ".join(doubts) + ": what needs the whole of it is not judged"
-        scene.report("capture-inconclusive", detail)
+    if session.lossy and holes:
+        return f"frames are missing, in {counted(holes, 'hole')} of {lost} octets"
+    if session.lossy and cut:
+        return f"frames are missing, in {counted(cut, 'octet')} that the snap length cut"
+    return ""
 
 
 def _channel_ended(scene: Scene) -> None:

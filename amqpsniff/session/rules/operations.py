@@ -49,7 +49,8 @@ def _declares(scene: Scene) -> None:
     octets = scene.event.octets
     if octets is None or len(octets) < MANY_ENTRIES_OCTETS:
         return
-    entries = _entries(scene.event.arguments)
+    arguments = scene.event.arguments
+    entries = _entries(arguments) - len(arguments)
     if entries > MANY_ENTRIES:
         detail = f"{scene.event.name} with {counted(entries, 'entry', 'entries')} in its tables"
         scene.report("resource-bomb", detail)
