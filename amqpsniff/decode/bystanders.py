@@ -20,7 +20,7 @@ class Bystanders:
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log
-        self._first: dict[tuple[str, str, str], Finding] = {}
+        self._first: dict[tuple[str | None, ...], Finding] = {}
 
     def ended(self, conversation: Any, first_octets: bytes, capture: str | None) -> None:
         """A conversation with a port of brokers is over, and was not AMQP."""
@@ -36,7 +36,7 @@ class Bystanders:
     def _say(self, code: str, detail: str, conversation: Any, capture: str | None) -> None:
         client, server = conversation.a, conversation.b
         host = (client or "").rpartition(":")[0]
-        key = (code, host, server or "")
+        key = (code, capture, host, server)
         number = conversation.first_packet_number or None
         finding = Finding(
             code,

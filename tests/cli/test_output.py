@@ -28,7 +28,7 @@ PIPED = {
     "summary-lost": "summary lost.pcap",
     "summary-several": "summary node.pcap kombu.pcap.gz --top 3",
     "diagnose": "diagnose lost.pcap midstream.pcap",
-    "diagnose-nothing": "diagnose bunny.pcapng",
+    "diagnose-nothing": "diagnose bunny.pcapng --only tcp-gap",
     "diagnose-consequences": "diagnose snapped.pcap --places 5",
     "explain": "explain",
     "explain-code": "explain connection-closed-by-broker",

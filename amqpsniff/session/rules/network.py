@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpsniff.session.rules.peers import client_host, is_one_sided, on_network, said, server_end
 from amqpsniff.session.rules.phrases import counted
-from amqpsniff.session.rules.remembering import report_once
+from amqpsniff.session.rules.remembering import first_place, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 
 LEAST_RETRANSMISSIONS = 10
@@ -22,14 +22,8 @@ def _ended(scene: Scene) -> None:
     _doubts(scene)
     if on_network(scene):
         ends = (client_host(scene), server_end(scene))
-        conversation = scene.session.peer.conversation
-        first = conversation.first_packet_number
-        detail = f"{ends[0]} speaks AMQP without TLS to {ends[1]}, first{_in(first)}"
-        report_once(scene, "connection-unencrypted", ends, detail)
-
-
-def _in(number: int | None) -> str:
-    return f" in packet {number}" if number else " seen here"
+        detail = f"{ends[0]} speaks AMQP without TLS to {ends[1]}"
+        report_once(scene, "connection-unencrypted", ends, detail, first_place(scene))
 
 
 def _retransmissions(scene: Scene) -> None:

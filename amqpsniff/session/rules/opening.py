@@ -113,7 +113,7 @@ def _ended(scene: Scene) -> None:
 def _hung_up(scene: Scene) -> None:
     last = _last_step(scene)
     now, began = end_ns(scene), began_ns(scene)
-    if now is None or began is None or last is None or last[1] is None:
+    if now is None or began is None or last is None:
         return
     name, then, number = last
     if name == "connection.start-ok" and now - then <= LOGIN_GIVEN_UP_NS:
@@ -128,11 +128,11 @@ def _hung_up(scene: Scene) -> None:
         scene.report("handshake-slow", detail)
 
 
-def _last_step(scene: Scene) -> tuple[str, int | None, int] | None:
-    """Name, time and packet of the last step of a handshake."""
+def _last_step(scene: Scene) -> tuple[str, int, int] | None:
+    """Name, time and packet of the last step of a handshake; None when it has no time."""
     steps = scene.memory.get("steps", {})
     seen = [(name, *steps[name]) for name in STEPS if name in steps]
-    return seen[-1] if seen else None
+    return seen[-1] if seen and seen[-1][1] is not None else None
 
 
 def _refuse_login(scene: Scene, number: int, then: int, waited: int) -> None:

@@ -35,6 +35,15 @@ def place_of(scene: Scene) -> Place:
     return Place(scene.session.capture, scene.number, scene.ts_ns, connection_id, client, server)
 
 
+def first_place(scene: Scene) -> Place:
+    """The first packet of a scene's connection."""
+    conversation = scene.session.peer.conversation
+    number, ts_ns = conversation.first_packet_number, conversation.start_ns
+    return place_of(scene)._replace(
+        packet_number=number or None, ts_ns=ts_ns if ts_ns > 0 else None
+    )
+
+
 def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept:
     """What is remembered under a key of `name`, made when it is new."""
     entries: dict[Any, Kept] = scene.everything.setdefault(name, {})
@@ -54,11 +63,13 @@ def report_at(
     scene.tracker.log.add(finding)
 
 
-def report_once(scene: Scene, code: str, key: object, detail: str) -> None:
-    """Raise one finding for all connections with a key: at the first, which counts the others."""
-    here = place_of(scene)
-    first = kept(scene, code, key, lambda: here)
-    if first is here:
-        scene.report(code, detail)
-    else:
-        report_at(scene, first, code, detail, last=scene.number)
+def report_once(
+    scene: Scene, code: str, key: object, detail: str, place: Place | None = None
+) -> None:
+    """Raise one finding for all connections of a capture with a key: at the first, counting all.
+
+    `place` is where it is seen, when that is not the scene.
+    """
+    here = place or place_of(scene)
+    first = kept(scene, code, (here.capture, key), lambda: here)
+    report_at(scene, first, code, detail, last=here.packet_number)

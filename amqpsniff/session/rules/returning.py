@@ -19,7 +19,14 @@ from amqpsniff.session.rules.peers import (
     shown,
 )
 from amqpsniff.session.rules.phrases import counted, lasting
-from amqpsniff.session.rules.remembering import MOST_KEPT, Place, kept, place_of, report_at
+from amqpsniff.session.rules.remembering import (
+    MOST_KEPT,
+    Place,
+    first_place,
+    kept,
+    place_of,
+    report_at,
+)
 from amqpsniff.session.rules.scene import Rule, Scene
 
 FAILURES = 3
@@ -60,8 +67,8 @@ def _failed(scene: Scene) -> None:
     user, name = scene.session.peer.user, application(scene)
     if not user and not name:
         return
-    key = (client_host(scene), server_end(scene), user, name, _NAMES.sub("…", failure))
-    series = kept(scene, "failures", key, _Series)
+    client = (scene.session.capture, client_host(scene), server_end(scene), user, name)
+    series = kept(scene, "failures", (client, _NAMES.sub("…", failure)), _Series)
     series.times.append(now)
     series.count += 1
     if series.first is None:
@@ -95,7 +102,8 @@ def _was_short(scene: Scene) -> None:
     lived, published = now - began, _published(scene)
     if conversation.ended is None or lived >= SHORT_NS or published > SHORT_PUBLISHES:
         return
-    short = kept(scene, "short", (client_host(scene), server_end(scene)), _Short)
+    client = (scene.session.capture, client_host(scene), server_end(scene))
+    short = kept(scene, "short", client, _Short)
     short.count += 1
     if short.first is None:
         short.first = place_of(scene)
@@ -114,7 +122,9 @@ def _published(scene: Scene) -> int:
     session = scene.session
     channels = (lane.channel for lane in session.lanes.values())
     count: int = session.published
-    return count + sum(channel.published for channel in channels if channel is not None)
+    for channel in channels:
+        count += 0 if channel is None else channel.published
+    return count
 
 
 class _Left:
@@ -139,13 +149,13 @@ def _stays(scene: Scene) -> None:
             if channel.by_tag:
                 return
             last = max(last, channel.last_publish_ns, channel.last_delivery_ns)
-    client = (client_host(scene), server_end(scene), session.peer.user, application(scene))
+    names = (session.peer.user, application(scene))
+    client = (session.capture, client_host(scene), server_end(scene), *names)
     left = kept(scene, "left", client, _Left)
     left.who = shown(scene)
     if len(left.places) < MOST_KEPT:
-        place = place_of(scene)
-        number = session.peer.conversation.first_packet_number
-        left.places.append(place._replace(packet_number=number, ts_ns=began))
+        place = first_place(scene)
+        left.places.append(place)
         left_at = scene.everything.setdefault("left at", {})
         left_at[place.connection_id] = last
 

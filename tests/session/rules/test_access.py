@@ -41,7 +41,8 @@ def test_on_one_host_nobody_listens(samples: Path) -> None:
 
 def test_a_network_without_encryption() -> None:
     row = one(several("c{n}.midstream\nc{n}.C1: basic.qos", 2), "connection-unencrypted")
-    assert row["detail"].startswith("10.0.0.1 speaks AMQP without TLS to 10.0.0.2:5672")
+    assert row["detail"] == "10.0.0.1 speaks AMQP without TLS to 10.0.0.2:5672"
+    assert (row["packet_number"], row["count"]) == (1, 2)
 
 
 def test_the_account_of_everybody() -> None:
