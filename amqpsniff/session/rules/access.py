@@ -11,6 +11,7 @@ from amqpsniff.session.rules.peers import (
     server_end,
     shown,
     table,
+    user_of,
 )
 from amqpsniff.session.rules.remembering import kept, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
@@ -34,7 +35,7 @@ FAULTY_BEFORE = {
 
 def _logs_in(scene: Scene) -> None:
     mechanism = said(scene, "connection.start-ok").get("mechanism")
-    user = scene.session.peer.user
+    user = user_of(scene)
     login = (client_host(scene), server_end(scene), user)
     if mechanism in CLEAR and on_network(scene):
         detail = f"{shown(scene)} to {server_end(scene)}, mechanism {mechanism} without TLS"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpsniff.session.rules.blame import is_first_close, objection
 from amqpsniff.session.rules.guessing import note_refused_login
-from amqpsniff.session.rules.peers import client_host, server_end, shown
+from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
 from amqpsniff.session.rules.phrases import counted, in_packet
 from amqpsniff.session.rules.remembering import kept
 from amqpsniff.session.rules.scene import Rule, Scene
@@ -70,7 +70,7 @@ class _Open:
 
 def _client(scene: Scene) -> tuple[str, str, str | None]:
     """What is taken for one client: its address and user, at one server."""
-    return client_host(scene), server_end(scene), scene.session.peer.user
+    return client_host(scene), server_end(scene), user_of(scene)
 
 
 def _opened(scene: Scene) -> None:

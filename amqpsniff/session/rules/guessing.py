@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from amqpsniff.session.rules.peers import client_host, server_end
+from amqpsniff.session.rules.peers import client_host, server_end, user_of
 from amqpsniff.session.rules.remembering import kept, report_once
 from amqpsniff.session.rules.scene import Scene
 
@@ -29,7 +29,7 @@ def note_refused_login(scene: Scene) -> None:
     refusals = kept(scene, "refusals", client, _Refusals)
     if scene.ts_ns is not None:
         refusals.times.append(scene.ts_ns)
-    user = scene.session.peer.user
+    user = user_of(scene)
     if user is not None and len(refusals.users) < REFUSALS:
         refusals.users.add(user)
     times = refusals.times

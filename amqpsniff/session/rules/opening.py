@@ -155,7 +155,7 @@ def _refuse_tuning(scene: Scene, detail: str, number: int, ts_ns: int | None) ->
 
 def _tuned(scene: Scene) -> None:
     """tune-ok: does it ask for more than tune offers?"""
-    asked, offered = scene.event.arguments, said(scene, "connection.tune")
+    asked, offered = said(scene, "connection.tune-ok"), said(scene, "connection.tune")
     wrong = [
         f"{name.replace('_', '-')} {_limit(asked[name])} where the broker offers {offered[name]}"
         for name in ("channel_max", "frame_max")

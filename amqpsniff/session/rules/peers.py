@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
 from amqpsniff.session.rules.scene import Scene
+
+ALIKE = 256
+"""Different handshakes and addresses that are read once: most connections say what others said, and
+arguments are no longer than a frame."""
 
 
 def said(scene: Scene, method: str) -> dict[str, Any]:
@@ -20,6 +25,7 @@ def said(scene: Scene, method: str) -> dict[str, Any]:
     return known[method]
 
 
+@lru_cache(ALIKE)
 def _read(octets: bytes) -> dict[str, Any]:
     try:
         arguments = json.loads(octets)
@@ -40,6 +46,14 @@ def client_says(scene: Scene, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def user_of(scene: Scene) -> str | None:
+    """The user who logged in; None while that is not known."""
+    user: str | None = scene.memory.get("user")
+    if user is None:
+        user = scene.memory["user"] = scene.session.peer.user
+    return user
+
+
 def client_host(scene: Scene) -> str:
     """The client's address without its port; empty when it is not known."""
     return _host(scene.session.peer.name()[1])
@@ -57,7 +71,7 @@ def application(scene: Scene) -> str:
 
 def shown(scene: Scene) -> str:
     """A client for a person: who logged in, as what, from where."""
-    user, name = scene.session.peer.user, application(scene)
+    user, name = user_of(scene), application(scene)
     words = [f"user `{user}`" if user else "a client", f"({name})" if name else ""]
     return " ".join(word for word in [*words, f"from {client_host(scene)}"] if word)
 
@@ -99,6 +113,7 @@ def _host(end: str | None) -> str:
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 
+@lru_cache(ALIKE)
 def _is_loopback(host: str) -> bool:
     try:
         address = ip_address(host)

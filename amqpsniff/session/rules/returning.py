@@ -17,6 +17,7 @@ from amqpsniff.session.rules.peers import (
     end_ns,
     server_end,
     shown,
+    user_of,
 )
 from amqpsniff.session.rules.phrases import counted, lasting
 from amqpsniff.session.rules.remembering import (
@@ -64,7 +65,7 @@ def _failed(scene: Scene) -> None:
     failure, now = scene.memory.get("failure"), end_ns(scene)
     if failure is None or now is None:
         return
-    user, name = scene.session.peer.user, application(scene)
+    user, name = user_of(scene), application(scene)
     if not user and not name:
         return
     client = (scene.session.capture, client_host(scene), server_end(scene), user, name)
@@ -97,10 +98,12 @@ def _was_short(scene: Scene) -> None:
     """A connection of PHP that was for one request."""
     began, now = began_ns(scene), end_ns(scene)
     conversation = scene.session.peer.conversation
-    if client_says(scene, "product") != "AMQPLib" or began is None or now is None:
+    if began is None or now is None or now - began >= SHORT_NS:
         return
     lived, published = now - began, _published(scene)
-    if conversation.ended is None or lived >= SHORT_NS or published > SHORT_PUBLISHES:
+    if conversation.ended is None or published > SHORT_PUBLISHES:
+        return
+    if client_says(scene, "product") != "AMQPLib":
         return
     client = (scene.session.capture, client_host(scene), server_end(scene))
     short = kept(scene, "short", client, _Short)
@@ -149,7 +152,7 @@ def _stays(scene: Scene) -> None:
             if channel.by_tag:
                 return
             last = max(last, channel.last_publish_ns, channel.last_delivery_ns)
-    names = (session.peer.user, application(scene))
+    names = (user_of(scene), application(scene))
     client = (session.capture, client_host(scene), server_end(scene), *names)
     left = kept(scene, "left", client, _Left)
     left.who = shown(scene)
