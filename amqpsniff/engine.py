@@ -372,7 +372,7 @@ class _Stream:
         self.start_ns = self.end_ns = NO_TIME
         self.ended: str | None = None
         self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
-        self.retransmissions = (0, 0)
+        self.retransmissions = self.cut_octets = (0, 0)
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self._at(number, ts_ns)

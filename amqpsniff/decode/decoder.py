@@ -35,6 +35,7 @@ else:
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.bystanders import Bystanders
 from amqpsniff.decode.foreign import name_protocol
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -77,6 +78,7 @@ class Decoder:
     spare: list
     ended: list
     foreign: cython.longlong
+    bystanders: object
     log: object
     dialect: cython.int
 
@@ -101,6 +103,7 @@ class Decoder:
         self.spare = []
         self.ended = []
         self.foreign = 0
+        self.bystanders = Bystanders(log)
 
     @property
     def rows(self):
@@ -264,6 +267,8 @@ class Decoder:
             self.ended.append(connection)
         else:
             self.foreign += 1
+            if connection.conversation.ports[1] in self.handler.ports:
+                self.bystanders.ended(connection.conversation, first.first_octets, self._capture())
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
         self._keep(first)
@@ -303,12 +308,11 @@ class Decoder:
         connection: Connection = half.connection
         self.handler.refresh(connection)
         connection_id, client, server = self.handler.connections[connection.row_code]
-        captures = self.handler.captures
         self.log.add(
             Finding(
                 code,
                 detail,
-                capture=captures[len(captures) - 1] if captures else None,
+                capture=self._capture(),
                 packet_number=number or None,
                 ts_ns=None if ts_ns == NULL else ts_ns,
                 connection_id=connection_id,
@@ -317,6 +321,11 @@ class Decoder:
                 channel=channel,
             )
         )
+
+    def _capture(self):
+        """Name of the capture that is being decoded."""
+        captures = self.handler.captures
+        return captures[len(captures) - 1] if captures else None
 
     def _say_foreign(self, half, number, ts_ns):
         """A client that spoke something else to a server that speaks AMQP."""

@@ -326,8 +326,13 @@ class Framer:
         self.handler.protocol_header(half, number, ts_ns)
         protocol = protocol_of(octets[4:])
         half.mode = _FRAMES
+        if half.direction == connection.client_direction:
+            connection.asked = octets[4:]
+        elif connection.asked is not None and connection.asked != octets[4:]:
+            detail = f"asked for {_version(connection.asked)}, offers {_version(octets[4:])}"
+            self.report("protocol-version-refused", half, None, number, ts_ns, detail)
         if protocol is None:
-            detail = "AMQP " + " ".join(str(octet) for octet in octets[4:])
+            detail = _version(octets[4:])
             self.report("protocol-header-unknown", half, None, number, ts_ns, detail)
         elif protocol.protocol not in plan.DIALECT_CODES:
             half.mode = _SILENT
@@ -358,3 +363,11 @@ class Framer:
         half.mode = _SEARCH
         half.search = Search(self.probe, half, half.offset)
         self.octets(half, octets, 0, len(octets), number, ts_ns)
+
+
+def _version(octets):
+    """What a protocol header names, for a person."""
+    protocol = protocol_of(octets)
+    if protocol is None:
+        return "AMQP " + " ".join(str(octet) for octet in octets)
+    return f"AMQP {protocol.protocol}"

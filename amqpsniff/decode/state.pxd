@@ -2,7 +2,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Connection:
-    cdef public object conversation, session, volume, login
+    cdef public object conversation, session, volume, login, asked
     cdef public bint is_amqp, began, role_proved, past_login
     cdef public int client_direction, dialect, row_serial, row_code
     cdef public long long frame_max

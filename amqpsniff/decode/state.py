@@ -39,8 +39,9 @@ MOST_KEPT_OCTETS = 16_384
 class Connection:
     """One conversation as the decoder sees it; `began`: its first octets are in the capture.
 
-    `login` is the payload of connection.start-ok, secret and all: only `user` looks at it.
-    `session` and `volume` belong to whoever follows or counts the connection.
+    `login` is the payload of connection.start-ok, secret and all: only `user` looks at it. `asked`
+    are the four octets after `AMQP` in the client's protocol header, null without one. `session`
+    and `volume` belong to whoever follows or counts the connection.
     """
 
     def __init__(self, conversation):
@@ -48,6 +49,7 @@ class Connection:
         self.session = None
         self.volume = None
         self.login = None
+        self.asked = None
         self.is_amqp = False
         self.began = conversation.syn_seen
         self.client_direction = -1

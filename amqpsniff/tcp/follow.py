@@ -194,7 +194,9 @@ class Follower:
             other.acknowledge(rows[at + 7])
         if flags & RST:
             if not (half.finished() and other.finished()):
-                conversation.ended, conversation.ended_by = "rst", index & 1
+                conversation.ended = "rst"
+                if conversation.ended_by is None:
+                    conversation.ended_by = index & 1
             return self._close(conversation, number, ts_ns, 1)
         if length > 0:
             half.strange = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def rows_of(pieces: Iterable[Piece], **options: Any) -> dict[str, list[str]]:
         given.feed_octets(ENDS, way, octets)
     given.finish()
     found = {name: given.take(name) for name in TABLES}
-    return {name: joined(batch, *CALLS) + bodies(batch) for name, batch in found.items()}
+    rows = {name: joined(batch, *CALLS) + bodies(batch) for name, batch in found.items()}
+    rows["findings"] = [re.sub(r"packet \d+", "packet #", row) for row in rows["findings"]]
+    return rows
 
 
 def bodies(batch: Any) -> list[str]:

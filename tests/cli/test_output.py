@@ -46,7 +46,7 @@ PIPED = {
     "topology-dot": "topology aiopika_rpc.pcap --format dot",
     "topology-mermaid": "topology pika_mix.pcap --format mermaid --top 3",
     "diagnose": "diagnose lost.pcap midstream.pcap",
-    "diagnose-nothing": "diagnose bunny.pcapng",
+    "diagnose-nothing": "diagnose bunny.pcapng --only tcp-gap",
     "diagnose-consequences": "diagnose snapped.pcap --places 5",
     "explain": "explain",
     "explain-code": "explain connection-closed-by-broker",

@@ -38,6 +38,7 @@ class Talk:
     b: str = "10.0.0.2:5672"
     ports: tuple[int, int] = (40000, 5672)
     connection_id: str = "00000000000000aa"
+    ended: str | None = None
 
 
 class Decoded:

@@ -165,7 +165,7 @@ def test_refused_headers(header_octets: bytes, code: str) -> None:
     """Both sides' headers are rows, and what follows is not read as frames."""
     feeder = Feeder().data(CLIENT, header_octets).data(SERVER, OPENING)
     done = feeder.finish()
-    assert done.codes == [code]
+    assert done.codes == [code, "protocol-version-refused"]
     rows = done.frames()
     assert [(row["frame_type"], row["sender"], row["size"]) for row in rows] == [
         ("protocol-header", "client", 8),

@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 
 import amqpsniff
+from amqpsniff.findings.catalogue import SUBJECTS
 from tests.golden import rows
 
 Row = dict[str, Any]
 
 VIOLATIONS = rows.OWN / "violations.pcap"
+
+BROKEN = {kind.code for subject in ("frames", "methods", "contents") for kind in SUBJECTS[subject]}
+"""Codes of what is wrong with frames; what follows from it is not compared here."""
 
 # Title in violations.answers.txt, client, codes of the findings, the broker's close.
 CONVERSATIONS: tuple[tuple[str, int, list[str], int | None], ...] = (
@@ -73,7 +77,7 @@ def test_violations(title: str, port: int, codes: list[str], close: int | None) 
     """Each breaks one rule; what we say of it is what the broker, by its answer, saw."""
     frames, findings = violations()
     client = f"127.0.0.1:{port}"
-    assert sorted(row["code"] for row in findings[client]) == codes
+    assert sorted(row["code"] for row in findings[client] if row["code"] in BROKEN) == codes
     closing = [
         row
         for row in frames[client]

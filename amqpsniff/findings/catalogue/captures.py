@@ -29,10 +29,12 @@ CAPTURES = (
          "all."),
     Kind("capture-inconclusive", "warning", "A",
          "The capture does not show enough of a connection to judge it",
-         "Only one direction was captured, packets appear twice or out of order, or the payload "
-         "is encrypted.",
+         "Only one direction was captured, frames are missing in holes or cut packets, or the "
+         "payload is TLS.",
          "Capture on the broker's host with tcpdump -s 0 -B 65536; capture TLS behind the "
-         "terminator, or keep the session keys."),
+         "terminator, or keep the session keys.",
+         "",
+         ("tcp-gap", "packets-cut", "interface-dropped")),
     Kind("tcp-gap", "warning", "A",
          "Octets of a connection are missing from the capture",
          "TCP sequence numbers jump, and the other side acknowledged what was never captured.",

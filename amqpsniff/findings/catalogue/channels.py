@@ -54,8 +54,8 @@ CHANNELS = (
          "The other side may still send what it sent before it saw the close."),
     Kind("publish-while-blocked", "warning", "B",
          "A client went on publishing on a blocked connection",
-         "basic.publish between connection.blocked and connection.unblocked, later than a round "
-         "trip after the first.",
+         "basic.publish between connection.blocked and connection.unblocked, more than half a "
+         "second after the first.",
          "Stop or fail publishing in the client's handler of connection.blocked (pika: "
          "blocked_connection_timeout); what is sent now waits in buffers.",
          "What was under way within one round trip is not meant.",

@@ -90,15 +90,16 @@ CLOSINGS = (
          ("message-oversized",)),
     Kind("reconnect-loop", "error", "C",
          "A client connects again and again, and each time fails the same way",
-         "Connections of one client end with the same reason three times a minute or more.",
+         "Connections of one client end with the same reason three times a minute or more: an "
+         "error of the broker, a refused login, or TCP ended by the broker.",
          "Correct the first error of the series; let the client wait longer after each attempt.",
          "Many clients behind one address look like one unless their connections have names.",
          ("authentication-failed", "vhost-refused", "tuning-rejected", "limit-reached",
           "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch")),
     Kind("exclusive-queue-locked", "warning", "A",
          "An exclusive queue still belongs to another connection",
-         "The broker refused to declare or consume from the queue with 405 RESOURCE_LOCKED, soon "
-         "after the client connected again.",
+         "The broker refused to declare or consume from the queue with 405 RESOURCE_LOCKED; the "
+         "detail says whether the same client has another connection open.",
          "The client's old connection has not ended for the broker yet: use names given by the "
          "broker, queues that are not exclusive, or a shorter heartbeat.",
          "Two clients may really claim the same name."),

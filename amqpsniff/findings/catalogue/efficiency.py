@@ -71,13 +71,15 @@ EFFICIENCY = (
          "Servers that give each thread a channel."),
     Kind("connections-leaking", "warning", "C",
          "A client opens more and more connections",
-         "The number of its open connections grows, and the old ones carry no traffic.",
+         "Twenty connections or more that it opened over half a minute or longer are open at the "
+         "end of the capture, without consumers, and carried no message for ten seconds.",
          "Close connections that are not needed; name them, to see which part of the program "
          "opens them.",
          "An application that is being scaled out."),
     Kind("frame-max-small", "info", "A",
          "Bodies are cut into many small frames",
-         "tune-ok sets frame-max to 8192 octets or less, and bodies are larger.",
+         "tune-ok sets frame-max to 8192 octets or less, and the bodies of a channel are larger on "
+         "average.",
          "Use the default of 131072 octets.",
          "Devices with little memory."),
     Kind("topology-churn", "warning", "C",

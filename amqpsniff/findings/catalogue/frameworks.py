@@ -22,7 +22,8 @@ FRAMEWORKS = (
          "read."),
     Kind("php-short-connections", "info", "A",
          "PHP opens a connection for each request",
-         "Short connections whose client product is AMQPLib.",
+         "Five connections or more of one address that live less than a second and publish at most "
+         "three messages, and whose client product is AMQPLib.",
          "Put amqproxy between, which keeps connections open, or publish in batches.",
          "Command-line workers.",
          ("connection-churn",)),

@@ -11,7 +11,8 @@ HANDSHAKE = (
          "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
     Kind("protocol-version-refused", "error", "A",
          "The broker refused the client's protocol version",
-         "Both sides sent a protocol header; the broker closed the connection after its own.",
+         "Both sides sent a protocol header, and the broker's names another version: its answer "
+         "when it refuses the client's.",
          "Use a client that speaks the version in the broker's header, or enable the plugin for "
          "the client's: RabbitMQ before 4.0 needs one for AMQP 1.0, RabbitMQ since 4.0 has no "
          "0-8.",
@@ -27,14 +28,15 @@ HANDSHAKE = (
          "Only AMQP 0-8, 0-9 and 0-9-1 are decoded; Wireshark decodes AMQP 1.0."),
     Kind("connection-silent", "info", "A",
          "A TCP connection was opened and closed without speaking AMQP",
-         "A connection to the broker's port carried less than a protocol header.",
+         "A connection to the broker's port carried less than a protocol header from the client, "
+         "and nothing from the broker.",
          "Health checks of load balancers do this, and each leaves a line in the broker's log; "
          "let them speak AMQP, or leave their address out.",
          "A snap length or lost packets can hide what the client sent."),
     Kind("handshake-slow", "warning", "A",
          "Opening a connection took long, or was given up",
-         "The time from protocol header to open-ok is long beyond the network's round trip, or "
-         "TCP was closed at the broker's handshake timeout (10 s) without open-ok.",
+         "A step between connecting and open-ok took a second longer than the quickest of the same "
+         "side, or the broker ended TCP without open-ok at its handshake timeout (10 s).",
          "The detail says which step took the time. Login: the backend that checks passwords "
          "(LDAP, HTTP, OAuth). Tuning: the client was busy. Raise handshake_timeout only after "
          "that.",

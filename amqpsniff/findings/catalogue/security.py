@@ -5,10 +5,11 @@ from amqpsniff.findings.kind import Kind
 SECURITY = (
     Kind("credentials-in-clear", "error", "A",
          "A password crossed the network in clear text",
-         "start-ok with mechanism PLAIN or AMQPLAIN on a connection without TLS.",
+         "start-ok with mechanism PLAIN or AMQPLAIN on a connection without TLS, between addresses "
+         "that are not loopback.",
          "Use TLS or client certificates (EXTERNAL), and change the password. The capture file "
          "now is a secret itself.",
-         "On loopback or a network of its own the risk may be accepted."),
+         "On a network of its own the risk may be accepted."),
     Kind("account-default", "warning", "A",
          "A client logs in as guest",
          "start-ok has the user name guest, whose password everybody knows.",
@@ -16,7 +17,8 @@ SECURITY = (
          "Brokers for tests."),
     Kind("account-shared", "warning", "A",
          "Different applications share one user",
-         "The same user name is used by different client products or from many addresses.",
+         "The same user name is used by different client products, or from ten addresses or "
+         "more.",
          "Give each application a user of its own, so that permissions and logs tell them apart.",
          "Several copies of one application."),
     Kind("connection-unencrypted", "warning", "A",
@@ -26,7 +28,7 @@ SECURITY = (
          "Encryption below TCP (IPsec, a service mesh) cannot be seen here."),
     Kind("password-guessing", "warning", "C",
          "Logins fail at a high rate",
-         "Five refused logins a minute or more from one address, or for many user names.",
+         "Five refused logins a minute or more from one address, or five user names refused.",
          "Block the address and look for logins that succeeded; change passwords if one did.",
          "A deployment with a wrong password tries again and again: see reconnect-loop.",
          ("authentication-failed",)),
@@ -37,8 +39,8 @@ SECURITY = (
          "Migrations and tests; a client's own temporary queues."),
     Kind("resource-bomb", "error", "A",
          "A client sends what is made to exhaust a reader",
-         "A field table with far too many entries, a length far beyond its frame, a body-size "
-         "above 512 MiB, or thousands of channels opened within a second.",
+         "Field tables with more than 10000 entries, a body-size above 512 MiB, or 1000 channels "
+         "opened within a second.",
          "Disconnect the client and find out what it is; nothing here or in the broker should "
          "have to read this.",
          "",
@@ -57,8 +59,8 @@ SECURITY = (
          "Test environments."),
     Kind("software-outdated", "info", "A",
          "The broker or a client is an old version",
-         "The version in server-properties is of a series without support, or the client's is one "
-         "with known faults on the wire.",
+         "The version in server-properties is of a series without support (RabbitMQ before 4.0), "
+         "or the client's is one with known faults on the wire (pika before 1.4).",
          "Update it.",
          "Distributors repair old versions without a new number."),
 )  # fmt: skip

@@ -35,8 +35,8 @@ TIMING = (
          "Without message-ids, messages of the same body may be confused."),
     Kind("heartbeat-missed", "error", "B",
          "A side was silent for longer than the heartbeat allows",
-         "Nothing came from it for more than the heartbeat interval of tune-ok; after two "
-         "intervals the other side ends TCP without a close method.",
+         "Nothing came from it for two heartbeat intervals of tune-ok, or for one and then the "
+         "other side ended TCP without a close method.",
          "Let the client send heartbeats while it works: do not block its I/O thread in a "
          "handler. An interval of 5 to 20 s suits most networks.",
          "Any frame counts as a heartbeat, and a hole in the capture looks like silence.",
@@ -54,8 +54,8 @@ TIMING = (
          "connection."),
     Kind("idle-connection-cut", "error", "C",
          "Something between client and broker cuts idle connections",
-         "Connections end, or their packets are no longer answered, after the same idle time "
-         "each, and the heartbeat is off or longer than that.",
+         "Three connections to a broker or more end without a close after the same idle time of "
+         "30 s or more, and the heartbeat is off or longer than that.",
          "Set a heartbeat of 10 to 30 s, below the idle time of the firewall or load balancer.",
          "Timeouts of the application may have the same length by chance.",
          ("heartbeat-disabled",)),
@@ -88,7 +88,7 @@ TIMING = (
          ("connection-blocked", "broker-not-reading")),
     Kind("tcp-retransmissions", "warning", "B",
          "TCP had to send again",
-         "A noticeable share of the segments of a connection were captured more than once.",
+         "Of one side's packets, ten or more and one in a hundred or more were sent again.",
          "Look at the network's path, not at AMQP; each loss holds up all channels of the "
          "connection.",
          "Capturing on two interfaces shows each packet twice."),

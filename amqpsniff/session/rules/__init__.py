@@ -9,12 +9,21 @@ the connection, or in `Scene.everything`, which lives as long as the tracker.
 from __future__ import annotations
 
 from amqpsniff.session.rules import (
+    access,
     acknowledging,
+    blocking,
+    closing,
     consuming,
+    ending,
+    heartbeats,
     misuse,
+    network,
+    opening,
+    operations,
     publishing,
     refusals,
     requeueing,
+    returning,
     suspecting,
     windows,
 )
@@ -29,6 +38,15 @@ _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     refusals.RULES,
     requeueing.RULES,
     windows.RULES,
+    opening.RULES,
+    closing.RULES,
+    access.RULES,
+    operations.RULES,
+    heartbeats.RULES,
+    blocking.RULES,
+    ending.RULES,
+    network.RULES,
+    returning.RULES,  # what the others found is known by then
 )
 
 

@@ -1,0 +1,66 @@
+"""Which of a client's frames the broker objects to."""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.phrases import in_packet
+from amqpsniff.session.rules.scene import Scene
+from amqpsniff.spec import METHODS
+
+LOOK_BACK = 512
+"""Rows that are searched, some 40 us: a broker answers a fault at once, and a capture may be made
+of nothing but connections that are closed."""
+
+_NAMES = [method.name for method in METHODS]
+
+
+def request_packet(scene: Scene, method: str | None) -> int | None:
+    """The packet of the client's last frame before a scene's event; None when it is not near.
+
+    With a method, of the last frame with that one; on the event's channel unless that is 0.
+    """
+    event = scene.event
+    rows = event.rows
+    connections, senders, channels, methods = (
+        memoryview(column.storage).cast("i")
+        for column in (rows.connection, rows.sender, rows.channel, rows.method)
+    )
+    connection, channel = connections[event.row], channels[event.row]
+    for row in range(event.row - 1, max(event.row - LOOK_BACK, 0) - 1, -1):
+        if connections[row] != connection or senders[row] != 0:
+            continue
+        if channel and channels[row] != channel:
+            continue
+        if method is None or (0 <= methods[row] < len(_NAMES) and _NAMES[methods[row]] == method):
+            number: int = memoryview(rows.packet_number.storage).cast("q")[row]
+            return number
+    return None
+
+
+def objection(scene: Scene) -> str:
+    """A broker's close as text: code, reply text, and the frame that it answers."""
+    event = scene.event
+    closed = scene.session if scene.channel is None else scene.channel
+    text = closed.close_text or "no reason given"
+    method = closed.close_method
+    number = request_packet(scene, method)
+    if method is not None:
+        return f"{event.reply_code} {text}; it answers {method}{in_packet(number)}"
+    if number:
+        return f"{event.reply_code} {text}; the client's last frame before is{in_packet(number)}"
+    return f"{event.reply_code} {text}"
+
+
+def is_first_close(scene: Scene) -> bool:
+    """Whether the event is the broker's close of what no one closed before, with an error code."""
+    closed = scene.session if scene.channel is None else scene.channel
+    number = (
+        scene.session.close_packet_number
+        if scene.channel is None
+        else scene.channel.closed_packet_number
+    )
+    return bool(
+        scene.event.side == 1
+        and closed.closed_by == "server"
+        and number == scene.number
+        and (closed.close_code or 0) >= 300
+    )

@@ -1,0 +1,69 @@
+"""Connections that the broker blocks, and those who publish on them all the same."""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.peers import end_ns
+from amqpsniff.session.rules.phrases import counted, lasting
+from amqpsniff.session.rules.scene import Rule, Scene
+
+ROUND_TRIP_NS = 500_000_000
+"""Time after connection.blocked within which publishes were under way: a round trip around the
+world, and time for the client's threads to learn of it."""
+
+
+def _blocked(scene: Scene) -> None:
+    if "blocked" in scene.memory:
+        return
+    reason = scene.event.arguments.get("reason") or "no reason given"
+    count = scene.everything.get("blocked", 0) + 1
+    scene.everything["blocked"] = count
+    scene.memory["blocked"] = (str(reason), scene.number, scene.ts_ns, count)
+    scene.memory["while blocked"] = 0
+
+
+def _unblocked(scene: Scene) -> None:
+    _say(scene, scene.ts_ns, "")
+
+
+def _ended(scene: Scene) -> None:
+    _say(scene, end_ns(scene), " until the end")
+
+
+def _say(scene: Scene, now: int | None, until: str) -> None:
+    """Report the block that is over, at the packet where it began."""
+    blocked = scene.memory.pop("blocked", None)
+    if blocked is None:
+        return
+    reason, number, since, count = blocked
+    scene.everything["blocked"] -= 1
+    parts = [reason]
+    if now is not None and since is not None:
+        parts.append(f"for {lasting(now - since)}{until}")
+    publishes = scene.memory["while blocked"]
+    if publishes:
+        parts.append(f"{counted(publishes, 'publish', 'publishes')} meanwhile")
+    if count > 1:
+        parts.append(f"{counted(count, 'connection')} blocked at that time")
+    scene.report("connection-blocked", ", ".join(parts), number=number, ts_ns=since)
+
+
+def _published(scene: Scene) -> None:
+    blocked = scene.memory.get("blocked")
+    if blocked is None:
+        return
+    scene.memory["while blocked"] += 1
+    _, number, since, _ = blocked
+    if since is None or scene.ts_ns is None or scene.ts_ns - since <= ROUND_TRIP_NS:
+        return
+    waited = lasting(scene.ts_ns - since)
+    detail = f"published {waited} after connection.blocked in packet {number}"
+    scene.report("publish-while-blocked", detail)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection.blocked": (_blocked,),
+    "connection.unblocked": (_unblocked,),
+    "published-while-blocked": (_published,),
+    "connection-ends": (_ended,),
+}
+"""The rules of this module by occasion."""

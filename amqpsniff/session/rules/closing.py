@@ -1,0 +1,94 @@
+"""What a broker says when it closes a connection or channel with an error."""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.blame import is_first_close, objection
+from amqpsniff.session.rules.guessing import note_refused_login
+from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
+from amqpsniff.session.rules.phrases import counted, in_packet
+from amqpsniff.session.rules.remembering import kept
+from amqpsniff.session.rules.scene import Rule, Scene
+
+_LIMITS = ("limit", "channel_max")
+"""Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
+
+
+def _connection_closed(scene: Scene) -> None:
+    if not is_first_close(scene):
+        return
+    code = _code_of(scene)
+    scene.memory["failure"] = f"{scene.event.reply_code} {scene.session.close_text or ''}"
+    if code == "authentication-failed":
+        _, number = scene.memory.get("steps", {}).get("connection.start-ok", (None, None))
+        answer = f"{scene.event.reply_code} {scene.session.close_text or ''}"
+        scene.report("authentication-failed", f"{shown(scene)}{in_packet(number)}: {answer}")
+        note_refused_login(scene)
+    else:
+        scene.report(code, objection(scene))
+
+
+def _code_of(scene: Scene) -> str:
+    """The finding that says best why the broker closed the connection."""
+    session = scene.session
+    code, method = session.close_code, session.close_method
+    text = (session.close_text or "").lower()
+    if code == 320:
+        return "connection-forced-closed"
+    if code == 530 and "reached" in text and any(word in text for word in _LIMITS):
+        return "limit-reached"
+    if code in (403, 530) and method == "connection.open":
+        return "vhost-refused"
+    if code == 403 and "connection.open" not in session.facts and session.peer.began:
+        return "authentication-failed"
+    return "connection-closed-by-broker"
+
+
+def _channel_closed(scene: Scene) -> None:
+    if not is_first_close(scene):
+        return
+    code, text = scene.event.reply_code, scene.channel.close_text or ""
+    scene.memory["failure"] = f"{code} {text}"
+    if code == 406 and "user_id property set to" in text:
+        scene.report("user-id-refused", objection(scene))
+    elif code == 405:
+        scene.report("exclusive-queue-locked", objection(scene) + _others(scene))
+
+
+def _others(scene: Scene) -> str:
+    """How many other connections of the same client are open."""
+    others = kept(scene, "open", _client(scene), _Open).sessions
+    count = len(others - {scene.session.number})
+    return f"; it has {counted(count, 'other connection')} open" if count else ""
+
+
+class _Open:
+    """The sessions of a client that are open, by number."""
+
+    def __init__(self) -> None:
+        self.sessions: set[int] = set()
+
+
+def _client(scene: Scene) -> tuple[str, str, str | None]:
+    """What is taken for one client: its address and user, at one server."""
+    return client_host(scene), server_end(scene), user_of(scene)
+
+
+def _opened(scene: Scene) -> None:
+    if "client" not in scene.memory:
+        scene.memory["client"] = _client(scene)
+        kept(scene, "open", _client(scene), _Open).sessions.add(scene.session.number)
+
+
+def _ended(scene: Scene) -> None:
+    client = scene.memory.get("client")
+    if client is not None:
+        kept(scene, "open", client, _Open).sessions.discard(scene.session.number)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection.close": (_connection_closed,),
+    "channel.close": (_channel_closed,),
+    "connection.open-ok": (_opened,),
+    "connection-ends": (_ended,),
+}
+"""The rules of this module by occasion."""

@@ -1,0 +1,138 @@
+"""How connections end: without a close, after one that nobody answered, or by something between."""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.heartbeats import interval
+from amqpsniff.session.rules.peers import (
+    application,
+    began_ns,
+    end_ns,
+    ended_by_server,
+    is_one_sided,
+    server_end,
+)
+from amqpsniff.session.rules.phrases import counted, lasting
+from amqpsniff.session.rules.remembering import kept, report_once
+from amqpsniff.session.rules.scene import Rule, Scene
+
+LEAST_IDLE_NS = 30_000_000_000
+"""Idle time below which nobody cuts a connection for it; the shortest known is 60 s."""
+
+SAME_IDLE_NS = 2_000_000_000
+"""How far idle times of one cause may differ: timers of firewalls tick in seconds."""
+
+CUT_CONNECTIONS = 3
+"""Connections cut after the same idle time that are no accident."""
+
+_IDLE_KEPT = 64
+"""Idle times remembered for a server; the oldest are forgotten."""
+
+
+def _is_clear(scene: Scene) -> bool:
+    """Whether the end can be judged: both sides were captured, without a loss."""
+    return not scene.session.lossy and not is_one_sided(scene) and bool(scene.session.lanes)
+
+
+def _ended(scene: Scene) -> None:
+    session = scene.session
+    if session.peer.conversation.ended is None or not _is_clear(scene):
+        return
+    if session.closed_by is None:
+        _unclean(scene)
+    elif not session.over and ("connection.open-ok" in session.facts or not session.peer.began):
+        _unanswered(scene)
+
+
+def _unclean(scene: Scene) -> None:
+    """TCP ended and nobody had closed the connection."""
+    conversation = scene.session.peer.conversation
+    who = "the broker" if ended_by_server(scene) else "the client"
+    how = conversation.ended.upper()
+    parts = [f"{who} ended TCP{_age(scene)} ({how}){_last_frames(scene)}"]
+    if ended_by_server(scene):
+        scene.memory.setdefault("failure", f"the broker ended TCP ({how})")
+    left = _left(scene)
+    if left:
+        parts.append(f"left open: {left}")
+    scene.report("disconnect-unclean", "; ".join(parts))
+    _cut(scene)
+
+
+def _age(scene: Scene) -> str:
+    began, now = began_ns(scene), end_ns(scene)
+    return "" if began is None or now is None else f" after {lasting(now - began)}"
+
+
+def _last_frames(scene: Scene) -> str:
+    """How long before the end each side's last frame was."""
+    now, session = end_ns(scene), scene.session
+    sides = (("client", session.last_client_ns), ("broker", session.last_server_ns))
+    if now is None:
+        return ""
+    times = [f"the {side}'s {lasting(now - last)} before" for side, last in sides if last > 0]
+    return ", last frames: " + ", ".join(times) if times else ""
+
+
+def _left(scene: Scene) -> str:
+    """What was not done yet, on all channels."""
+    channels = [lane.channel for lane in scene.session.lanes.values() if lane.channel is not None]
+    unsettled = sum(channel.unsettled for channel in channels)
+    unconfirmed = sum(channel.unconfirmed for channel in channels)
+    consumers = sum(len(channel.by_tag) for channel in channels)
+    counts = (
+        counted(len(channels), "channel") if channels else "",
+        counted(consumers, "consumer") if consumers else "",
+        counted(unsettled, "delivery", "deliveries") + " not acknowledged" if unsettled else "",
+        counted(unconfirmed, "publish", "publishes") + " not confirmed" if unconfirmed else "",
+    )
+    return ", ".join(count for count in counts if count)
+
+
+# after a close
+
+
+def _after_close(scene: Scene) -> None:
+    side = ("the client", "the broker")[scene.facts["side"]]
+    scene.report("traffic-after-close", f"{side} sent {scene.facts['method']} after its close")
+
+
+def _unanswered(scene: Scene) -> None:
+    """TCP ended between connection.close and close-ok."""
+    session = scene.session
+    closer = session.closed_by == "server"
+    if closer == ended_by_server(scene):
+        return
+    who = "the client" if closer else "the broker"
+    detail = f"{who} ended TCP and did not answer connection.close in packet "
+    detail += str(session.close_packet_number)
+    scene.report("traffic-after-close", detail)
+
+
+# something between
+
+
+def _cut(scene: Scene) -> None:
+    """A connection that ended while it was idle: after the same time as others?"""
+    now, session = end_ns(scene), scene.session
+    last = max(session.last_client_ns, session.last_server_ns)
+    if now is None or last <= 0 or now - last < LEAST_IDLE_NS:
+        return
+    idle, beat = now - last, interval(scene)
+    if beat is None or 0 < beat * 1_000_000_000 <= idle:
+        return
+    times = kept(scene, "idle", server_end(scene), list)
+    times.append(idle)
+    del times[:-_IDLE_KEPT]
+    same = sum(abs(one - idle) <= SAME_IDLE_NS for one in times)
+    if same >= CUT_CONNECTIONS:
+        beats = f"the heartbeat is {beat} s" if beat else "heartbeats are off"
+        name = application(scene) or "clients"
+        detail = f"{same} connections of {name} ended after {lasting(idle)} idle; {beats}"
+        report_once(scene, "idle-connection-cut", server_end(scene), detail)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "after-close": (_after_close,),
+    "connection-ends": (_ended,),
+}
+"""The rules of this module by occasion."""

@@ -1,0 +1,41 @@
+"""Logins that fail again and again."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from amqpsniff.session.rules.peers import client_host, server_end, user_of
+from amqpsniff.session.rules.remembering import kept, report_once
+from amqpsniff.session.rules.scene import Scene
+
+REFUSALS = 5
+"""Refused logins within `WINDOW_NS` of one address, or user names refused, that are no accident."""
+
+WINDOW_NS = 60_000_000_000
+
+
+class _Refusals:
+    """The last refused logins of an address, and its first user names."""
+
+    def __init__(self) -> None:
+        self.times: deque[int] = deque(maxlen=REFUSALS)
+        self.users: set[str] = set()
+
+
+def note_refused_login(scene: Scene) -> None:
+    """A login was refused: is it one of many from its address?"""
+    scene.memory["failure"] = "the login was refused"
+    client = (client_host(scene), server_end(scene))
+    refusals = kept(scene, "refusals", client, _Refusals)
+    if scene.ts_ns is not None:
+        refusals.times.append(scene.ts_ns)
+    user = user_of(scene)
+    if user is not None and len(refusals.users) < REFUSALS:
+        refusals.users.add(user)
+    times = refusals.times
+    if len(refusals.users) == REFUSALS:
+        names = f"{REFUSALS} user names refused or more"
+        report_once(scene, "password-guessing", client, f"{client[0]}: {names}")
+    elif len(times) == REFUSALS and 0 <= times[-1] - times[0] <= WINDOW_NS:
+        often = f"{REFUSALS} logins refused in {(times[-1] - times[0]) / 1e9:.0f} s"
+        report_once(scene, "password-guessing", client, f"{client[0]}: {often}")

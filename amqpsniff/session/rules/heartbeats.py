@@ -1,0 +1,99 @@
+"""Heartbeats: off, too frequent, or missing.
+
+A peer sends something at least every half interval, and is given up after two (measured on RabbitMQ
+3.10.8: RST at 2.96 s for an interval of 1 s). What counts as silence is time without any frame.
+"""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.peers import (
+    application,
+    client_host,
+    end_ns,
+    ended_by_server,
+    is_one_sided,
+    said,
+    server_end,
+    shown,
+)
+from amqpsniff.session.rules.phrases import lasting
+from amqpsniff.session.rules.remembering import report_once
+from amqpsniff.session.rules.scene import Rule, Scene
+
+TOO_SHORT_S = 5
+"""Interval in seconds below which pauses of a network or a process end connections."""
+
+_SECOND_NS = 1_000_000_000
+
+
+def interval(scene: Scene) -> int | None:
+    """The interval of tune-ok in seconds, 0 when heartbeats are off; None when not captured."""
+    beat = said(scene, "connection.tune-ok").get("heartbeat")
+    return beat if isinstance(beat, int) else None
+
+
+def _tuned(scene: Scene) -> None:
+    beat = interval(scene)
+    if beat is None or beat >= TOO_SHORT_S:
+        return
+    client = (client_host(scene), server_end(scene), application(scene))
+    if beat == 0:
+        report_once(scene, "heartbeat-disabled", client, f"{shown(scene)}: heartbeat 0")
+    else:
+        report_once(scene, "heartbeat-too-short", (client, beat), f"{shown(scene)}: {beat} s")
+
+
+def _opened(scene: Scene) -> None:
+    """What was silent before does not count: heartbeats begin here."""
+    session = scene.session
+    scene.memory["silence"] = (session.silence_client_ns, session.silence_server_ns)
+
+
+def _ended(scene: Scene) -> None:
+    beat = interval(scene)
+    if not beat or not scene.certain or is_one_sided(scene) or "silence" not in scene.memory:
+        return
+    found, cut = [], ""
+    for side, unheard, at_end in _silences(scene):
+        silence = unheard - _blocked_ns(scene) if side == "client" else unheard
+        if silence > 2 * beat * _SECOND_NS or (at_end and silence > beat * _SECOND_NS):
+            found.append(f"nothing from the {side} for {lasting(silence)}")
+            cut = "; then TCP was ended by the other side" if at_end else cut
+    if found:
+        scene.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")
+
+
+def _silences(scene: Scene) -> list[tuple[str, int, bool]]:
+    """(side, longest silence, whether the other side ended TCP in it) for both sides."""
+    session, now = scene.session, end_ns(scene)
+    ended = session.peer.conversation.ended is not None and session.closed_by is None
+    by_server = ended_by_server(scene)
+    found = []
+    sides = (
+        ("client", session.silence_client_ns, session.last_client_ns, by_server),
+        ("broker", session.silence_server_ns, session.last_server_ns, not by_server),
+    )
+    for place, (side, longest, last, by_other) in enumerate(sides):
+        silence = longest if longest > scene.memory["silence"][place] else 0
+        rest = 0
+        if now is not None and last > 0 and session.closed_by is None:
+            rest = now - last
+        found.append((side, max(silence, rest), ended and by_other and rest >= silence))
+    return found
+
+
+def _blocked_ns(scene: Scene) -> int:
+    """How long the connection was blocked: a client may wait then, and RabbitMQ does not watch."""
+    session, now = scene.session, end_ns(scene)
+    blocked: int = session.blocked_ns or 0
+    if session.blocked_since is not None and now is not None:
+        blocked += max(0, now - session.blocked_since)
+    return blocked
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection.tune-ok": (_tuned,),
+    "connection.open-ok": (_opened,),
+    "connection-ends": (_ended,),
+}
+"""The rules of this module by occasion."""

@@ -1,0 +1,89 @@
+"""What TCP and the capture say of a connection: retransmissions, missing sides, encryption."""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.peers import client_host, is_one_sided, on_network, said, server_end
+from amqpsniff.session.rules.phrases import counted
+from amqpsniff.session.rules.remembering import first_place, report_once
+from amqpsniff.session.rules.scene import Rule, Scene
+
+LEAST_RETRANSMISSIONS = 10
+RETRANSMITTED_SHARE = 0.01
+"""Retransmissions of one side that are noticeable: so many, and this share of its packets. A path
+that loses one packet in a hundred is slow for every protocol above TCP."""
+
+SMALL_FRAME_MAX = 8192
+
+
+def _ended(scene: Scene) -> None:
+    if not scene.session.lanes:
+        return
+    _retransmissions(scene)
+    _doubts(scene)
+    if on_network(scene):
+        ends = (client_host(scene), server_end(scene))
+        detail = f"{ends[0]} speaks AMQP without TLS to {ends[1]}"
+        report_once(scene, "connection-unencrypted", ends, detail, first_place(scene))
+
+
+def _retransmissions(scene: Scene) -> None:
+    peer = scene.session.peer
+    conversation = peer.conversation
+    was_blocked = scene.session.blocked_ns or scene.session.blocked_since is not None
+    said_of = []
+    for direction in (0, 1):
+        if was_blocked and direction == peer.client_direction:
+            continue  # what is sent again to a broker that does not read was not lost
+        again, all_of = conversation.retransmissions[direction], conversation.packets[direction]
+        if again >= LEAST_RETRANSMISSIONS and again >= RETRANSMITTED_SHARE * all_of:
+            side = "client" if direction == peer.client_direction else "broker"
+            share = f"{100 * again / all_of:.1f} %" if all_of else "all"
+            said_of.append(f"{again} of {all_of} packets of the {side} ({share})")
+    if said_of:
+        scene.report("tcp-retransmissions", ", ".join(said_of) + " were sent again")
+
+
+def _doubts(scene: Scene) -> None:
+    """Say once why a connection is not judged."""
+    doubt = _doubt(scene)
+    if doubt:
+        detail = f"{doubt}: what needs the whole of it is not judged"
+        scene.report("capture-inconclusive", detail)
+
+
+def _doubt(scene: Scene) -> str:
+    session = scene.session
+    conversation = session.peer.conversation
+    if is_one_sided(scene):
+        missing = 0 if not conversation.packets[0] else 1
+        side = "client" if missing == session.peer.client_direction else "broker"
+        return f"no packet of the {side} was captured"
+    lost, holes = sum(conversation.lost_octets), sum(conversation.gaps)
+    cut = sum(conversation.cut_octets)
+    if session.lossy and holes:
+        return f"frames are missing, in {counted(holes, 'hole')} of {lost} octets"
+    if session.lossy and cut:
+        return f"frames are missing, in {counted(cut, 'octet')} that the snap length cut"
+    return ""
+
+
+def _channel_ended(scene: Scene) -> None:
+    """Bodies that are larger than the frames agreed on, on average."""
+    frame_max = said(scene, "connection.tune-ok").get("frame_max")
+    channel = scene.channel
+    messages = channel.published + channel.delivered
+    octets = channel.publish_octets + channel.deliver_octets
+    if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX or not messages:
+        return
+    if octets > messages * (frame_max - 8) and "small frames" not in scene.memory:
+        scene.memory["small frames"] = True
+        size = octets // messages
+        detail = f"frame-max {frame_max}; bodies of {counted(size, 'octet')} on average"
+        scene.report("frame-max-small", f"{detail} in {counted(messages, 'message')}")
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection-ends": (_ended,),
+    "channel-ends": (_channel_ended,),
+}
+"""The rules of this module by occasion."""

@@ -1,0 +1,225 @@
+"""How connections are opened: login, tuning, and how long it takes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from amqpsniff.session.rules.guessing import note_refused_login
+from amqpsniff.session.rules.peers import (
+    application,
+    began_ns,
+    client_host,
+    client_says,
+    end_ns,
+    ended_by_server,
+    is_one_sided,
+    said,
+    server_end,
+    shown,
+    table,
+)
+from amqpsniff.session.rules.phrases import in_packet, lasting
+from amqpsniff.session.rules.remembering import report_once
+from amqpsniff.session.rules.scene import Rule, Scene
+
+STEPS = (
+    "connection.start",
+    "connection.start-ok",
+    "connection.tune",
+    "connection.tune-ok",
+    "connection.open",
+    "connection.open-ok",
+)
+"""The methods that open a connection, in their order; the server's are the even ones."""
+
+SLOW_STEP_NS = 1_000_000_000
+"""What a step takes beyond the quickest of the same side, from which on it is slow. A broker takes
+some ms for each; ten such steps reach the handshake timeout."""
+
+LOGIN_GIVEN_UP_NS = 5_000_000_000
+"""Time from start-ok within which a broker that refuses a login without a word closes TCP: measured
+on RabbitMQ 3.10.8 up to 3 s, and for a mechanism that it does not offer the same."""
+
+HANDSHAKE_GIVEN_UP_NS = 8_000_000_000
+"""Age from which on a broker that ends an unopened connection has lost patience; 10 s by
+default."""
+
+LEAST_FRAME_MAX = 4096
+LEAST_FRAME_MAX_SINCE = (4, 1)
+LEAST_FRAME_MAX_NOW = 8192
+"""frame-max below the first is refused, since RabbitMQ 4.1 below the last."""
+
+CAPABILITIES = (
+    "connection.blocked",
+    "consumer_cancel_notify",
+    "authentication_failure_close",
+    "basic.nack",
+    "publisher_confirms",
+)
+"""What a client should announce, so that the broker tells it of trouble."""
+
+
+# time
+
+
+def _step(scene: Scene) -> None:
+    """Remember when each step of the handshake was, and where."""
+    steps = scene.memory.setdefault("steps", {})
+    steps.setdefault(scene.event.name, (scene.ts_ns, scene.number))
+
+
+def _opened(scene: Scene) -> None:
+    """connection.open-ok: which step took long?"""
+    times = _durations(scene)
+    if times is None or not scene.certain:
+        return
+    least = [min(times[side::2]) for side in (0, 1)]
+    extra = [time - least[place % 2] for place, time in enumerate(times)]
+    worst = max(range(len(times)), key=extra.__getitem__)
+    if extra[worst] < SLOW_STEP_NS:
+        return
+    whose = "the client's" if worst % 2 else "the broker's"
+    waited = f"{lasting(times[worst])} of it for {whose} {STEPS[worst]}"
+    scene.report("handshake-slow", f"{lasting(sum(times))} until connection.open-ok, {waited}")
+
+
+def _durations(scene: Scene) -> list[int] | None:
+    """How long each step took after the one before; None when one was not seen."""
+    steps = scene.memory.get("steps", {})
+    times = [began_ns(scene), *(steps.get(name, (None, 0))[0] for name in STEPS)]
+    if None in times:
+        return None
+    return [b - a for a, b in pairwise(times)]
+
+
+# a broker that hangs up
+
+
+def _ended(scene: Scene) -> None:
+    """A connection that the broker ended without a word before it was open."""
+    facts = scene.session.facts
+    if "connection.open-ok" in facts or "connection.start" not in facts:
+        return
+    if not scene.certain or is_one_sided(scene):
+        return
+    refused = scene.memory.get("tuning")
+    if refused and (scene.session.closed_by == "server" or ended_by_server(scene)):
+        _refuse_tuning(scene, *refused)
+    elif scene.session.closed_by is None and ended_by_server(scene):
+        _hung_up(scene)
+
+
+def _hung_up(scene: Scene) -> None:
+    last = _last_step(scene)
+    now, began = end_ns(scene), began_ns(scene)
+    if now is None or began is None or last is None:
+        return
+    name, then, number = last
+    if name == "connection.start-ok" and now - then <= LOGIN_GIVEN_UP_NS:
+        if not _announces(scene, "authentication_failure_close"):
+            _refuse_login(scene, number, then, now - then)
+            return
+    if now - began >= HANDSHAKE_GIVEN_UP_NS:
+        waiting = STEPS[STEPS.index(name) + 1]
+        whose = "the client's" if STEPS.index(waiting) % 2 else "its own"
+        detail = f"the broker gave up after {lasting(now - began)}, waiting for {whose} {waiting}"
+        scene.memory["failure"] = "the handshake was given up"
+        scene.report("handshake-slow", detail)
+
+
+def _last_step(scene: Scene) -> tuple[str, int, int] | None:
+    """Name, time and packet of the last step of a handshake; None when it has no time."""
+    steps = scene.memory.get("steps", {})
+    seen = [(name, *steps[name]) for name in STEPS if name in steps]
+    return seen[-1] if seen and seen[-1][1] is not None else None
+
+
+def _refuse_login(scene: Scene, number: int, then: int, waited: int) -> None:
+    mechanism = said(scene, "connection.start-ok").get("mechanism")
+    detail = (
+        f"{shown(scene)} with {mechanism}{in_packet(number)}: the broker ended TCP "
+        f"{lasting(waited)} later without an answer"
+    )
+    scene.report("authentication-failed", detail, number=number, ts_ns=then)
+    note_refused_login(scene)
+
+
+def _refuse_tuning(scene: Scene, detail: str, number: int, ts_ns: int | None) -> None:
+    scene.memory["failure"] = "the tuning was refused"
+    scene.report("tuning-rejected", detail, number=number, ts_ns=ts_ns)
+
+
+# what the client says
+
+
+def _tuned(scene: Scene) -> None:
+    """tune-ok: does it ask for more than tune offers?"""
+    asked, offered = said(scene, "connection.tune-ok"), said(scene, "connection.tune")
+    wrong = [
+        f"{name.replace('_', '-')} {_limit(asked[name])} where the broker offers {offered[name]}"
+        for name in ("channel_max", "frame_max")
+        if _exceeds(asked.get(name), offered.get(name))
+    ]
+    least = _least_frame_max(scene)
+    frame_max = asked.get("frame_max")
+    if isinstance(frame_max, int) and 0 < frame_max < least:
+        wrong.append(f"frame-max {frame_max} where {least} is the least")
+    if wrong:
+        detail = "tune-ok has " + " and ".join(wrong)
+        scene.memory["tuning"] = (detail, scene.number, scene.ts_ns)
+
+
+def _limit(value: int) -> str:
+    return str(value) if value else "0 (no limit)"
+
+
+def _exceeds(asked: Any, offered: Any) -> bool:
+    if not isinstance(asked, int) or not isinstance(offered, int) or not offered:
+        return False
+    return asked == 0 or asked > offered
+
+
+def _least_frame_max(scene: Scene) -> int:
+    server = table(said(scene, "connection.start"), "server_properties")
+    version = release(server.get("version"))
+    newer = server.get("product") == "RabbitMQ" and version >= LEAST_FRAME_MAX_SINCE
+    return LEAST_FRAME_MAX_NOW if newer else LEAST_FRAME_MAX
+
+
+def release(version: Any) -> tuple[int, int]:
+    """The first two numbers of a version; (0, 0) when it has none."""
+    parts = str(version).split(".")[:2] if isinstance(version, str) else []
+    numbers = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 9]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
+
+
+def _announces(scene: Scene, capability: str) -> bool:
+    properties = table(said(scene, "connection.start-ok"), "client_properties")
+    return table(properties, "capabilities").get(capability) is True
+
+
+def _introduced(scene: Scene) -> None:
+    """start-ok: what does the client not say of itself?"""
+    if not said(scene, "connection.start-ok"):
+        return
+    client = (client_host(scene), server_end(scene), client_says(scene, "product"))
+    missing = [name for name in CAPABILITIES if not _announces(scene, name)]
+    name = application(scene) or "the client"
+    if missing:
+        detail = f"{name} does not announce {', '.join(missing)}"
+        report_once(scene, "capabilities-missing", (client, tuple(missing)), detail)
+    if client_says(scene, "connection_name") is None:
+        report_once(scene, "connection-unnamed", client, f"{name}: no connection_name")
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection.start": (_step,),
+    "connection.start-ok": (_step, _introduced),
+    "connection.tune": (_step,),
+    "connection.tune-ok": (_step, _tuned),
+    "connection.open": (_step,),
+    "connection.open-ok": (_step, _opened),
+    "connection-ends": (_ended,),
+}
+"""The rules of this module by occasion."""

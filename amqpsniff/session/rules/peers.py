@@ -1,0 +1,123 @@
+"""What rules ask about a connection's two sides: addresses, names, and what each said of itself."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any
+
+from amqpsniff.session.rules.scene import Scene
+
+ALIKE = 256
+"""Different handshakes and addresses that are read once: most connections say what others said, and
+arguments are no longer than a frame."""
+
+
+def said(scene: Scene, method: str) -> dict[str, Any]:
+    """Arguments of a method of the handshake; empty when it was not captured."""
+    known: dict[str, dict[str, Any]] = scene.memory.setdefault("said", {})
+    if method not in known:
+        octets = scene.session.facts.get(method)
+        if octets is None:
+            return {}
+        known[method] = _read(octets)
+    return known[method]
+
+
+@lru_cache(ALIKE)
+def _read(octets: bytes) -> dict[str, Any]:
+    try:
+        arguments = json.loads(octets)
+    except ValueError:
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
+    """A field table among arguments; empty when it is missing or no table."""
+    value = arguments.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def client_says(scene: Scene, name: str) -> str | None:
+    """A text of the client's properties in start-ok; None when it is missing or no text."""
+    value = table(said(scene, "connection.start-ok"), "client_properties").get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def user_of(scene: Scene) -> str | None:
+    """The user who logged in; None while that is not known."""
+    user: str | None = scene.memory.get("user")
+    if user is None:
+        user = scene.memory["user"] = scene.session.peer.user
+    return user
+
+
+def client_host(scene: Scene) -> str:
+    """The client's address without its port; empty when it is not known."""
+    return _host(scene.session.peer.name()[1])
+
+
+def server_end(scene: Scene) -> str:
+    """The server's address and port; empty when they are not known."""
+    return scene.session.peer.name()[2] or ""
+
+
+def application(scene: Scene) -> str:
+    """The name that a client gives itself: its connection's, else its product; may be empty."""
+    return client_says(scene, "connection_name") or client_says(scene, "product") or ""
+
+
+def shown(scene: Scene) -> str:
+    """A client for a person: who logged in, as what, from where."""
+    user, name = user_of(scene), application(scene)
+    words = [f"user `{user}`" if user else "a client", f"({name})" if name else ""]
+    return " ".join(word for word in [*words, f"from {client_host(scene)}"] if word)
+
+
+def on_network(scene: Scene) -> bool:
+    """Whether the addresses are known, and not those of one host speaking to itself."""
+    _, client, server = scene.session.peer.name()
+    hosts = _host(client), _host(server)
+    return all(hosts) and not all(_is_loopback(host) for host in hosts)
+
+
+def is_one_sided(scene: Scene) -> bool:
+    """Whether the packets of one side were not captured."""
+    return not all(scene.session.peer.conversation.packets)
+
+
+def ended_by_server(scene: Scene) -> bool:
+    """Whether TCP was ended, by the server first."""
+    peer = scene.session.peer
+    if peer.conversation.ended is None or peer.client_direction < 0:
+        return False
+    return bool(peer.conversation.ended_by == 1 - peer.client_direction)
+
+
+def end_ns(scene: Scene) -> int | None:
+    """Time of a connection's last packet; None when packets have no times."""
+    time: int = scene.session.peer.conversation.end_ns
+    return time if time > 0 else None
+
+
+def began_ns(scene: Scene) -> int | None:
+    """Time of a connection's first packet; None when that was not captured or has no time."""
+    peer = scene.session.peer
+    time: int = peer.conversation.start_ns
+    return time if peer.began and time > 0 else None
+
+
+def _host(end: str | None) -> str:
+    return "" if not end else end.rpartition(":")[0].strip("[]")
+
+
+@lru_cache(ALIKE)
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback

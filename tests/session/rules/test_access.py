@@ -1,0 +1,139 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Who logs in and how, what is deleted, what is sent to exhaust a reader, which versions are old."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice, product
+from pathlib import Path
+from string import ascii_lowercase
+
+import pytest
+
+import amqpsniff
+from tests.session.rules.telling import one, several, told
+
+OPEN = "handshake user=joe\nC1: channel.open\nS1: channel.open-ok\n"
+
+
+def test_passwords_in_clear() -> None:
+    row = one(several("c{n}.handshake user=joe", 3), "credentials-in-clear")
+    assert row["detail"] == "user `joe` from 10.0.0.1 to 10.0.0.2:5672, mechanism PLAIN without TLS"
+    assert row["count"] == 3
+    assert len(told(several("c{n}.handshake user=joe{n}", 3), "credentials-in-clear")) == 3
+
+
+@pytest.mark.parametrize("mechanism", ["EXTERNAL", "RABBIT-CR-DEMO", "ANONYMOUS"])
+def test_logins_without_a_password(mechanism: str) -> None:
+    text = (
+        f"hello\nS: connection.start version_minor=9\nC: connection.start-ok mechanism={mechanism}"
+    )
+    codes = ("credentials-in-clear", "account-default", "login-anonymous")
+    wanted = ["login-anonymous"] * (mechanism == "ANONYMOUS")
+    assert [row["code"] for row in told(text, *codes)] == wanted
+
+
+def test_on_one_host_nobody_listens(samples: Path) -> None:
+    codes = {row.code for row in amqpsniff.open(samples / "zerowindow.pcap").findings()}
+    assert "account-default" in codes
+    assert not codes & {"credentials-in-clear", "connection-unencrypted"}
+
+
+def test_a_network_without_encryption() -> None:
+    row = one(several("c{n}.midstream\nc{n}.C1: basic.qos", 2), "connection-unencrypted")
+    assert row["detail"] == "10.0.0.1 speaks AMQP without TLS to 10.0.0.2:5672"
+    assert (row["packet_number"], row["count"]) == (1, 2)
+
+
+def test_the_account_of_everybody() -> None:
+    assert one("handshake user=guest", "account-default")["packet_number"] == 3
+    assert not told("handshake user=joe", "account-default")
+
+
+def test_an_account_of_several_applications() -> None:
+    text = several('c{n}.handshake user=joe client=\'{"product": "p{n}"}\'', 3)
+    row = one(text, "account-shared")
+    assert row["detail"] == "user `joe` is used by p0 and p1"
+    assert not told(
+        several('c{n}.handshake user=joe client=\'{"product": "p"}\'', 3), "account-shared"
+    )
+    assert not told(
+        several('c{n}.handshake user=u{n} client=\'{"product": "p{n}"}\'', 3), "account-shared"
+    )
+
+
+REFUSED = """
+    c{n}.hello
+    c{n}.S: connection.start version_minor=9
+    c{n}.C: connection.start-ok mechanism=PLAIN response='\\0%s\\0x'
+    @+%sms c{n}.S: connection.close reply_code=403 reply_text=ACCESS_REFUSED
+"""
+
+
+def test_logins_that_are_tried() -> None:
+    assert (
+        one(several(REFUSED % ("joe", 1000), 6), "password-guessing")["detail"]
+        == "10.0.0.1: 5 logins refused in 4 s"
+    )
+    row = one(several(REFUSED % ("joe{n}", 90_000), 6), "password-guessing")
+    assert row["detail"] == "10.0.0.1: 5 user names refused or more"
+
+
+def test_logins_that_fail_now_and_then() -> None:
+    assert not told(several(REFUSED % ("joe", 20_000), 6), "password-guessing")
+    assert not told(several(REFUSED % ("joe{n}", 1000), 4), "password-guessing")
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("queue.delete queue=q", "deleted queue `q`"),
+    ("queue.purge queue=q", "emptied queue `q`"),
+    ("exchange.delete exchange=e", "deleted exchange `e`"),
+    ("queue.unbind queue=q exchange=e", "unbound queue `q`"),
+    ("exchange.unbind destination=d source=s", "unbound exchange `d`"),
+])  # fmt: skip
+def test_what_is_deleted(line: str, said: str) -> None:
+    row = one(OPEN + "C1: " + line, "operation-destructive")
+    assert row["detail"] == f"user `joe` from 10.0.0.1 {said}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "C1: queue.delete queue=amq.gen-abc",
+        "S1: channel.close reply_code=404\nC1: queue.delete queue=q",
+    ],
+)
+def test_what_is_not_deleted(line: str) -> None:
+    assert not told(OPEN + line, "operation-destructive")
+
+
+def test_a_table_to_exhaust_a_reader() -> None:
+    def declared(entries: int) -> str:
+        names = map("".join, islice(product(ascii_lowercase, repeat=3), entries))
+        table = json.dumps(dict.fromkeys(names, True))
+        return OPEN + f"C1: queue.declare queue=q arguments='{table}'"
+
+    assert "queue.declare with 10001 entries" in one(declared(10_001), "resource-bomb")["detail"]
+    assert not told(declared(9_999), "resource-bomb")
+
+
+def test_channels_to_exhaust_a_broker() -> None:
+    def opened(wait: str) -> str:
+        return "handshake\n" + "\n".join(f"{wait}C{n}: channel.open" for n in range(1, 1101))
+
+    assert (
+        one(opened("& ").replace("& ", "", 1), "resource-bomb")["detail"]
+        == "1000 channels opened within a second"
+    )
+    assert not told(opened("@+2ms "), "resource-bomb")
+
+
+@pytest.mark.parametrize(("server", "client", "said"), [
+    ('{"product": "RabbitMQ", "version": "3.10.8"}', "{}", "RabbitMQ 3.10.8 at 10.0.0.2:5672; supported from 4.0 on"),
+    ("{}", '{"product": "Pika Python Client Library", "version": "1.3.2"}', "Pika Python Client Library 1.3.2 reads and writes signed and unsigned octets swapped, until 1.4"),
+    ('{"product": "RabbitMQ", "version": "4.1.0"}', '{"product": "Pika Python Client Library", "version": "1.4.0"}', None),
+    ('{"product": "RabbitMQ", "version": "x.y"}', '{"product": "RabbitMQ", "version": "3.2"}', None),
+])  # fmt: skip
+def test_old_software(server: str, client: str, said: str | None) -> None:
+    rows = told(f"handshake server='{server}' client='{client}'", "software-outdated")
+    assert [row["detail"] for row in rows] == [said] * (said is not None)

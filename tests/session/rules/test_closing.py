@@ -1,0 +1,145 @@
+# ruff: noqa: E501 (one packet, one line)
+"""What the broker closes with an error, and how connections end without a close."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.rules.telling import one, several, told
+
+OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+
+
+def test_an_error_of_the_broker() -> None:
+    row = one(OPEN + """
+        [asked] C1: queue.declare queue=q
+        C: connection.close-ok
+        S: connection.close reply_code=503 reply_text='COMMAND_INVALID - no' class_id=50 method_id=10
+        """, "connection-closed-by-broker")  # fmt: skip
+    assert row["detail"] == "503 COMMAND_INVALID - no; it answers queue.declare in packet 13"
+
+
+def test_an_error_that_blames_no_method() -> None:
+    row = one(
+        OPEN
+        + "C1: basic.qos prefetch_count=1\nS: connection.close reply_code=541 reply_text=INTERNAL_ERROR",
+        "connection-closed-by-broker",
+    )
+    assert row["detail"] == "541 INTERNAL_ERROR; the client's last frame before is in packet 13"
+
+
+@pytest.mark.parametrize("close", [
+    "S: connection.close reply_code=200 reply_text=bye",
+    "C: connection.close reply_code=541 reply_text=oops",
+])  # fmt: skip
+def test_closes_that_are_no_errors_of_the_broker(close: str) -> None:
+    assert not told(OPEN + close, "connection-closed-by-broker", "connection-forced-closed")
+
+
+def test_a_connection_closed_by_order() -> None:
+    close = "S: connection.close reply_code=320 reply_text='CONNECTION_FORCED - maintenance'"
+    assert (
+        "CONNECTION_FORCED - maintenance" in one(OPEN + close, "connection-forced-closed")["detail"]
+    )
+    assert not told(OPEN + close, "connection-closed-by-broker")
+
+
+def test_a_user_id_of_somebody_else() -> None:
+    text = "PRECONDITION_FAILED - user_id property set to 'x' but authenticated user was 'guest'"
+    close = f'S1: channel.close reply_code=406 reply_text="{text}" class_id=60 method_id=40'
+    row = one(OPEN + "C1: basic.publish | body=1 user_id=x\n" + close, "user-id-refused")
+    assert row["channel"] == 1
+    assert "it answers basic.publish in packet 13" in row["detail"]
+    assert not told(OPEN + close.replace("user_id", "message_id"), "user-id-refused")
+
+
+def test_a_queue_that_another_connection_owns() -> None:
+    close = (
+        "S1: channel.close reply_code=405 reply_text='RESOURCE_LOCKED - q' class_id=50 method_id=10"
+    )
+    alone = one(OPEN + "C1: queue.declare queue=q\n" + close, "exclusive-queue-locked")
+    assert alone["detail"] == "405 RESOURCE_LOCKED - q; it answers queue.declare in packet 13"
+    again = one("b.handshake\n" + OPEN + close, "exclusive-queue-locked")
+    assert again["detail"].endswith("; it has 1 other connection open")
+    assert not told(OPEN + close.replace("405", "404"), "exclusive-queue-locked")
+
+
+def test_a_connection_that_ends_without_a_close() -> None:
+    row = one(OPEN + """
+        C1: confirm.select
+        S1: confirm.select-ok
+        C1: basic.publish routing_key=q | body=1
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1
+        @+2000ms FIN C
+        FIN S
+        """, "disconnect-unclean")  # fmt: skip
+    assert row["detail"].startswith(
+        "the client ended TCP after 2.0 s (FIN), last frames: the client's 2.0 s before"
+    )
+    assert row["detail"].endswith(
+        "left open: 1 channel, 1 consumer, 1 delivery not acknowledged, 1 publish not confirmed"
+    )
+
+
+@pytest.mark.parametrize("end", [
+    "C: connection.close reply_code=200\nS: connection.close-ok\nRST C",
+    "",
+    "GAP C 100\nC: basic.qos",
+])  # fmt: skip
+def test_ends_that_are_clean_or_not_seen(end: str) -> None:
+    end = end.replace("C: basic", "C1: basic")
+    assert not told(OPEN + end, "disconnect-unclean", "traffic-after-close")
+
+
+def test_who_goes_on_after_closing() -> None:
+    text = (
+        OPEN
+        + "C: connection.close reply_code=200\nC1: basic.qos prefetch_count=1\nC1: basic.qos prefetch_count=2\nS: connection.close-ok"
+    )
+    row = one(text, "traffic-after-close")
+    assert (row["detail"], row["count"]) == ("the client sent basic.qos after its close", 2)
+    late = (
+        OPEN
+        + "C: connection.close reply_code=200\nS1: basic.cancel consumer_tag=t\nS: connection.close-ok"
+    )
+    assert not told(late, "traffic-after-close")
+
+
+def test_a_close_that_nobody_answers() -> None:
+    row = one(OPEN + "S: connection.close reply_code=320\nFIN C\nFIN S", "traffic-after-close")
+    assert row["detail"].startswith("the client ended TCP and did not answer connection.close")
+    assert not told(
+        OPEN + "S: connection.close reply_code=320\nC: connection.close-ok\nFIN C",
+        "traffic-after-close",
+    )
+
+
+CUT = """
+    c{n}.hello
+    c{n}.S: connection.start version_minor=9
+    c{n}.C: connection.start-ok mechanism=PLAIN response='\\0joe\\0x'
+    c{n}.S: connection.tune channel_max=2047 frame_max=131072 heartbeat=600
+    c{n}.C: connection.tune-ok channel_max=2047 frame_max=131072 heartbeat=600
+    c{n}.C: connection.open virtual_host=/
+    c{n}.S: connection.open-ok
+    @+60000ms c{n}.RST S
+"""
+
+
+def test_connections_that_are_cut_after_the_same_idle_time() -> None:
+    row = one(several(CUT, 4), "idle-connection-cut")
+    assert (
+        row["detail"] == "3 connections of clients ended after 60.0 s idle; the heartbeat is 600 s"
+    )
+    assert row["count"] == 2
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("heartbeat=600", "heartbeat=30"),
+    ("60000ms", "20000ms"),
+    ("60000ms", "{n}0000ms"),
+])  # fmt: skip
+def test_ends_that_have_other_reasons(before: str, after: str) -> None:
+    assert not told(several(CUT.replace(before, after), 4), "idle-connection-cut")

@@ -1,0 +1,105 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Heartbeats that are off, too frequent, or missing; blocked connections."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.rules.telling import one, told
+
+OPEN = """
+    hello
+    S: connection.start version_minor=9
+    C: connection.start-ok mechanism=PLAIN response='\\0joe\\0x'
+    S: connection.tune channel_max=2047 frame_max=131072 heartbeat=60
+    [ok] C: connection.tune-ok channel_max=2047 frame_max=131072 heartbeat=10
+    C: connection.open virtual_host=/
+    S: connection.open-ok
+    C1: channel.open
+    S1: channel.open-ok
+"""
+
+
+@pytest.mark.parametrize(("beat", "code"), [(0, "heartbeat-disabled"), (1, "heartbeat-too-short"), (4, "heartbeat-too-short"), (5, "")])  # fmt: skip
+def test_intervals(beat: int, code: str) -> None:
+    rows = told(
+        OPEN.replace("heartbeat=10", f"heartbeat={beat}"),
+        "heartbeat-disabled",
+        "heartbeat-too-short",
+    )
+    assert [(row["code"], row["packet_number"]) for row in rows] == [(code, 5)] * bool(code)
+
+
+def test_a_client_that_falls_silent() -> None:
+    text = OPEN + "@+9000ms S: connection.unblocked\n" * 2 + "@+5000ms RST S"
+    row = one(text, "heartbeat-missed")
+    assert (
+        row["detail"]
+        == "nothing from the client for 23.0 s, heartbeat 10 s; then TCP was ended by the other side"
+    )
+    assert told(OPEN + "@+9000ms S: connection.unblocked\n" + "@+5000ms RST S", "heartbeat-missed")
+
+
+def test_a_silence_that_ends() -> None:
+    text = (
+        OPEN
+        + "@+25000ms C1: basic.qos prefetch_count=1\nS1: basic.qos-ok\nC: connection.close reply_code=200\nS: connection.close-ok"
+    )
+    row = one(text, "heartbeat-missed")
+    assert (
+        row["detail"]
+        == "nothing from the client for 25.0 s, nothing from the broker for 25.0 s, heartbeat 10 s"
+    )
+
+
+@pytest.mark.parametrize("text", [
+    OPEN + "@+15000ms C1: basic.qos prefetch_count=1\nS1: basic.qos-ok",
+    OPEN + "@+9000ms RST S",
+    OPEN.replace("heartbeat=10", "heartbeat=0") + "@+90000ms RST S",
+    OPEN + "S: connection.blocked reason=r\n" + "@+9000ms S1: channel.flow active=1\n" * 4 + "S: connection.unblocked\nC1: channel.flow-ok active=1",
+    "midstream\n" + OPEN.replace("    hello\n", "") + "@+90000ms C1: basic.qos prefetch_count=1\nS1: basic.qos-ok",
+    OPEN + "GAP C 100\n@+90000ms C1: basic.qos prefetch_count=1",
+])  # fmt: skip
+def test_silences_that_are_allowed_or_not_known(text: str) -> None:
+    assert not told(text, "heartbeat-missed")
+
+
+BLOCKED = (
+    OPEN
+    + """
+    C1: basic.publish routing_key=q | body=1
+    [blocked] S: connection.blocked reason='low on memory'
+    C1: basic.publish routing_key=q | body=1
+"""
+)
+
+
+def test_a_blocked_connection() -> None:
+    row = one(
+        BLOCKED + "@+3000ms S: connection.unblocked\nC1: basic.publish | body=1",
+        "connection-blocked",
+    )
+    assert row["detail"] == "low on memory, for 3.0 s, 1 publish meanwhile"
+    assert row["packet_number"] == 11
+
+
+def test_connections_blocked_until_the_end() -> None:
+    text = "b.handshake\nb.S: connection.blocked reason=disk\n" + BLOCKED + "@+4000ms FIN C"
+    rows = told(text, "connection-blocked")
+    assert len(rows) == 2
+    assert (
+        "low on memory, for 4.0 s until the end, 1 publish meanwhile, 2 connections blocked at that time"
+        in [row["detail"] for row in rows]
+    )
+    assert not told(OPEN + "S: connection.unblocked", "connection-blocked")
+
+
+def test_publishing_all_the_same() -> None:
+    text = (
+        BLOCKED
+        + "@+2000ms C1: basic.publish | body=1\nC1: basic.publish | body=1\nS: connection.unblocked\n@+2000ms C1: basic.publish | body=1"
+    )
+    row = one(text, "publish-while-blocked")
+    assert row["detail"] == "published 2.0 s after connection.blocked in packet 14"
+    assert row["count"] == 2
+    assert not told(BLOCKED + "@+300ms C1: basic.publish | body=1", "publish-while-blocked")

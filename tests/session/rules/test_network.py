@@ -1,0 +1,119 @@
+"""What TCP says: retransmissions, sides that are missing, silence, encryption; small frames."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.rules.telling import one, told, told_of
+from tests.session.script import Script
+from tests.tcp.wire import ACK, FIN, RST, SYN, Talk
+
+MS = 1_000_000
+
+
+def spoken(lines: str, again: int = 0) -> Talk:
+    """A script as packets of a talk; the client's last `again` packets are sent twice."""
+    talk = Talk(step_ns=MS).hands()
+    packets = Script(lines).packets
+    for place, packet in enumerate(packets):
+        side = 0 if packet.sender == "client" else 1
+        at = talk.sent[side]
+        talk.put(side, packet.octets)
+        if place >= len(packets) - again:
+            talk.wait(300 * MS)
+            talk.put(side, packet.octets, at=at)
+    return talk
+
+
+PUBLISHES = "handshake\nC1: channel.open\n" + "C1: basic.publish routing_key=q | body=9\n" * 50
+
+
+def test_packets_sent_again() -> None:
+    (row,) = told_of(spoken(PUBLISHES, again=12).packets, "tcp-retransmissions")
+    assert row["detail"] == "12 of 69 packets of the client (17.4 %) were sent again"
+    assert not told_of(spoken(PUBLISHES, again=9).packets, "tcp-retransmissions")
+    assert not told_of(spoken(PUBLISHES).packets, "tcp-retransmissions")
+
+
+def test_a_broker_that_does_not_read_loses_nothing() -> None:
+    text = PUBLISHES.replace(
+        "C1: channel.open\n", "C1: channel.open\nS: connection.blocked reason=r\n"
+    )
+    talk = spoken(
+        text + "S: connection.unblocked\n" + "C1: basic.publish | body=1\n" * 12, again=12
+    )
+    assert not told_of(talk.packets, "tcp-retransmissions")
+
+
+def test_one_side_only() -> None:
+    packets = spoken(PUBLISHES).packets
+    client = [packet for packet in packets if packet.octets[12:16] == b"\x0a\0\0\1"]
+    (row,) = told_of(client, "capture-inconclusive")
+    assert (
+        row["detail"]
+        == "no packet of the broker was captured: what needs the whole of it is not judged"
+    )
+    assert not told_of(packets, "capture-inconclusive")
+
+
+def test_frames_in_holes() -> None:
+    row = one("handshake\nC1: channel.open\nGAP C 100\nC1: basic.qos", "capture-inconclusive")
+    assert row["detail"].startswith("frames are missing, in 1 hole of 100 octets")
+
+
+def test_tls() -> None:
+    talk = Talk(ports=(40000, 5671)).hands()
+    talk.client(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03")
+    talk.server(b"\x16\x03\x03\0\x7a")
+    (row,) = told_of(talk.goodbye().packets, "capture-inconclusive")
+    assert row["detail"] == "the payload is TLS, and nothing of it can be read"
+    elsewhere = Talk(ports=(40000, 443)).hands()
+    elsewhere.client(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03")
+    assert not told_of(elsewhere.goodbye().packets, "capture-inconclusive")
+
+
+@pytest.mark.parametrize("octets", [b"", b"AMQP", b"GET"])
+def test_connections_that_say_nothing(octets: bytes) -> None:
+    first, second = (Talk(ports=(port, 5672)).hands() for port in (40000, 40001))
+    for talk in (first, second):
+        if octets:
+            talk.client(octets)
+        talk.goodbye()
+    (row,) = told_of([*first.packets, *second.packets], "connection-silent")
+    assert row["count"] == 2
+    assert row["connection_id"]
+
+
+def test_connections_that_are_refused_elsewhere_or_open() -> None:
+    refused = Talk()
+    refused.client(flags=SYN)
+    refused.server(flags=RST | ACK)
+    elsewhere = Talk(ports=(40000, 80)).hands().goodbye()
+    still = Talk(ports=(40001, 5672)).hands()
+    spoke = Talk(ports=(40002, 5672)).hands()
+    spoke.server(b"220 mail")
+    spoke.client(flags=FIN | ACK)
+    for talk in (refused, elsewhere, still, spoke):
+        assert not told_of(talk.packets, "connection-silent")
+
+
+SMALL = """
+    hello
+    S: connection.start version_minor=9
+    C: connection.start-ok mechanism=PLAIN
+    S: connection.tune frame_max=131072
+    C: connection.tune-ok frame_max=4096
+    C: connection.open
+    S: connection.open-ok
+    C1: channel.open
+    C1: basic.publish | body=SIZE
+    C1: channel.close
+    S1: channel.close-ok
+"""
+
+
+def test_bodies_in_small_frames() -> None:
+    row = one(SMALL.replace("SIZE", "4089"), "frame-max-small")
+    assert row["detail"] == "frame-max 4096; bodies of 4089 octets on average in 1 message"
+    assert not told(SMALL.replace("SIZE", "4000"), "frame-max-small")
+    assert not told(SMALL.replace("SIZE", "60000").replace("=4096", "=131072"), "frame-max-small")

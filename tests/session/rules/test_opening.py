@@ -1,0 +1,129 @@
+# ruff: noqa: E501 (one packet, one line)
+"""How connections are opened: slow, refused, with limits that the broker does not take."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.rules.telling import one, several, told
+
+START = "hello\nS: connection.start version_minor=9 mechanisms=PLAIN\n"
+LOGIN = START + "C: connection.start-ok mechanism=PLAIN response='\\0joe\\0secret'\n"
+TUNED = LOGIN + "S: connection.tune channel_max=2047 frame_max=131072 heartbeat=60\n"
+ASKED = TUNED + "C: connection.tune-ok channel_max=2047 frame_max=131072 heartbeat=60\n"
+OPEN = ASKED + "C: connection.open virtual_host=shop\n"
+
+
+def test_a_login_that_takes_long() -> None:
+    text = (OPEN + "S: connection.open-ok").replace(
+        "S: connection.tune", "@+2500ms S: connection.tune"
+    )
+    row = one(text, "handshake-slow")
+    assert "2.5 s of it for the broker's connection.tune" in row["detail"]
+
+
+@pytest.mark.parametrize("ms", [1, 400])
+def test_a_long_way_is_no_slow_handshake(ms: int) -> None:
+    text = (OPEN + "S: connection.open-ok").replace("S:", f"@+{ms}ms S:")
+    assert not told(text, "handshake-slow")
+
+
+def test_a_broker_that_gives_up() -> None:
+    row = one(START + "@+9990ms FIN S", "handshake-slow")
+    assert (
+        row["detail"]
+        == "the broker gave up after 10.0 s, waiting for the client's connection.start-ok"
+    )
+    assert not told(START + "@+9990ms FIN C", "handshake-slow")
+
+
+def test_a_login_refused_with_a_close() -> None:
+    row = one(
+        LOGIN + "S: connection.close reply_code=403 reply_text='ACCESS_REFUSED - no'",
+        "authentication-failed",
+    )
+    assert row["detail"] == "user `joe` from 10.0.0.1 in packet 6: 403 ACCESS_REFUSED - no"
+    assert row["packet_number"] == 4
+    assert not told(LOGIN + "S: connection.close reply_code=403", "connection-closed-by-broker")
+
+
+def test_a_login_refused_without_a_word() -> None:
+    row = one(LOGIN + "@+2900ms FIN S", "authentication-failed")
+    assert row["packet_number"] == 3
+    assert row["detail"].startswith(
+        "user `joe` from 10.0.0.1 with PLAIN in packet 6: the broker ended TCP 2.9 s later"
+    )
+    assert "secret" not in row["detail"]
+
+
+@pytest.mark.parametrize(
+    "end", ["@+2900ms FIN C", "@+7000ms RST S", "S: connection.tune\nFIN S", "GAP S 10"]
+)
+def test_logins_that_may_not_have_been_refused(end: str) -> None:
+    assert not told(LOGIN + end, "authentication-failed")
+
+
+def test_who_is_told_of_refused_logins_was_not_refused_without_a_word() -> None:
+    properties = '{"capabilities": {"authentication_failure_close": true}}'
+    text = LOGIN.replace("start-ok ", f"start-ok client_properties='{properties}' ")
+    assert not told(text + "@+2900ms FIN S", "authentication-failed")
+
+
+def test_a_virtual_host_that_is_not_there() -> None:
+    close = "S: connection.close reply_code=530 reply_text='NOT_ALLOWED - vhost shop not found' class_id=10 method_id=40"
+    row = one(OPEN + close, "vhost-refused")
+    assert row["detail"].endswith("vhost shop not found; it answers connection.open in packet 9")
+    assert not told(OPEN + close, "limit-reached", "connection-closed-by-broker")
+
+
+@pytest.mark.parametrize("text", [
+    "NOT_ALLOWED - access to vhost shop refused for user joe: connection limit (0) is reached",
+    "NOT_ALLOWED - number of channels opened (1) has reached the negotiated channel_max (1)",
+])  # fmt: skip
+def test_limits(text: str) -> None:
+    close = f"S: connection.close reply_code=530 reply_text='{text}' class_id=10 method_id=40"
+    assert one(OPEN + close, "limit-reached")["detail"].startswith("530 " + text)
+    assert not told(OPEN + close, "vhost-refused", "connection-closed-by-broker")
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ("channel_max=65535 frame_max=131072", "channel-max 65535 where the broker offers 2047"),
+    ("channel_max=0 frame_max=131072", "channel-max 0 (no limit) where the broker offers 2047"),
+    ("channel_max=10 frame_max=1048576", "frame-max 1048576 where the broker offers 131072"),
+    ("channel_max=10 frame_max=1000", "frame-max 1000 where 4096 is the least"),
+])  # fmt: skip
+def test_limits_that_the_broker_does_not_take(asked: str, said: str) -> None:
+    row = one(TUNED + f"[ok] C: connection.tune-ok {asked}\n@+3000ms RST S", "tuning-rejected")
+    assert row["detail"] == "tune-ok has " + said
+    assert row["packet_number"] == 5
+
+
+def test_limits_that_the_broker_takes() -> None:
+    text = (
+        TUNED
+        + "C: connection.tune-ok channel_max=0 frame_max=0\nC: connection.open virtual_host=/\n"
+    )
+    assert not told(text + "S: connection.open-ok\nRST S", "tuning-rejected")
+    assert not told(ASKED + "@+3000ms RST S", "tuning-rejected")
+
+
+def test_what_a_client_does_not_say() -> None:
+    row = one(
+        'handshake client=\'{"product": "p", "capabilities": {"basic.nack": true}}\'',
+        "capabilities-missing",
+    )
+    assert (
+        row["detail"]
+        == "p does not announce connection.blocked, consumer_cancel_notify, authentication_failure_close, publisher_confirms"
+    )
+    capabilities = "connection.blocked consumer_cancel_notify authentication_failure_close basic.nack publisher_confirms"
+    every = ", ".join(f'"{name}": true' for name in capabilities.split())
+    named = '{"connection_name": "orders", "capabilities": {' + every + "}}"
+    text = f"handshake client='{named}'"
+    assert not told(text, "capabilities-missing", "connection-unnamed")
+
+
+def test_connections_without_a_name_are_one_finding() -> None:
+    row = one(several('c{n}.handshake client=\'{"product": "p"}\'', 5), "connection-unnamed")
+    assert row["detail"] == "p: no connection_name"
+    assert row["count"] == 5

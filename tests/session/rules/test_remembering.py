@@ -1,0 +1,79 @@
+"""What rules remember is bounded, and what they fold is told apart by capture."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from amqpsniff.decode import bystanders
+from amqpsniff.findings import FindingLog
+from amqpsniff.session.rules import blame
+from amqpsniff.session.rules.remembering import MOST_KEPT, kept, report_once
+from tests.session.rules.telling import one
+
+
+def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
+    peer = SimpleNamespace(name=lambda: (f"{capture}{number}", "10.0.0.1:1", "10.0.0.2:2"))
+    session = SimpleNamespace(peer=peer, capture=capture)
+    return SimpleNamespace(
+        everything={},
+        session=session,
+        number=number,
+        ts_ns=number,
+        tracker=SimpleNamespace(log=FindingLog()),
+    )
+
+
+def test_the_oldest_is_forgotten() -> None:
+    scene = _scene()
+    for key in range(MOST_KEPT + 10):
+        kept(scene, "name", key, list).append(key)
+    assert len(scene.everything["name"]) == MOST_KEPT
+    assert kept(scene, "name", 10, list) == [10]
+    assert kept(scene, "name", 0, list) == []
+
+
+def test_one_finding_for_each_capture() -> None:
+    first = _scene()
+    for capture, number in (("a.pcap", 1), ("a.pcap", 2), ("b.pcap", 3)):
+        scene = _scene(capture, number)
+        scene.everything, scene.tracker = first.everything, first.tracker
+        report_once(scene, "connection-unnamed", "key", "detail")
+    found = first.tracker.log.take()
+    assert [(row.capture, row.count, row.last_packet_number) for row in found] == [
+        ("a.pcap", 2, 2),
+        ("b.pcap", 1, 3),
+    ]
+
+
+def test_the_search_for_a_request_ends() -> None:
+    noise = "b.S1: basic.cancel consumer_tag=t\n" * (blame.LOOK_BACK + 1)
+    close = "S: connection.close reply_code=503 reply_text=no class_id=50 method_id=10"
+    text = f"handshake\nC1: queue.declare\nb.midstream\nNOISE{close}"
+    assert one(text.replace("NOISE", ""), "connection-closed-by-broker")["detail"].endswith(
+        "it answers queue.declare in packet 11"
+    )
+    assert one(text.replace("NOISE", noise), "connection-closed-by-broker")["detail"].endswith(
+        "it answers queue.declare"
+    )
+
+
+def test_silent_clients_are_so_many() -> None:
+    log = FindingLog()
+    seen = bystanders.Bystanders(log)
+    for number in range(bystanders.MOST_CLIENTS + 5):
+        conversation = SimpleNamespace(
+            a=f"10.0.{number >> 8}.{number & 255}:1",
+            b="10.9.9.9:5672",
+            connection_id=str(number),
+            syn_seen=True,
+            ended="fin",
+            packets=(3, 3),
+            octets=(0, 0),
+            gaps=(0, 0),
+            cut_octets=(0, 0),
+            first_packet_number=1,
+            start_ns=1,
+        )
+        seen.ended(conversation, b"", "a.pcap")
+    assert len(log.take()) == bystanders.MOST_CLIENTS

@@ -1,0 +1,97 @@
+# ruff: noqa: E501 (one packet, one line)
+"""Clients that come again to fail the same way, for a moment, or without leaving."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.rules.telling import one, several, told
+
+REFUSED = """
+    c{n}.hello
+    c{n}.S: connection.start version_minor=9
+    c{n}.C: connection.start-ok mechanism=PLAIN response='\\0joe\\0x'
+    c{n}.S: connection.tune channel_max=9 frame_max=131072 heartbeat=60
+    c{n}.C: connection.tune-ok channel_max=9 frame_max=131072 heartbeat=60
+    c{n}.C: connection.open virtual_host=v{n}
+    @+9000ms c{n}.S: connection.close reply_code=530 reply_text='NOT_ALLOWED - vhost v{n} not found' class_id=10 method_id=40
+    c{n}.C: connection.close-ok
+    c{n}.FIN C
+    c{n}.FIN S
+"""
+
+
+def test_a_client_that_fails_again_and_again() -> None:
+    row = one(several(REFUSED, 5), "reconnect-loop")
+    assert (
+        row["detail"]
+        == "user `joe` from 10.0.0.1: 3 connections in 18.0 s ended with: 530 NOT_ALLOWED - vhost v2 not found"
+    )
+    assert row["count"] == 5
+    assert row["cause_code"] == "vhost-refused"
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("9000ms", "40000ms"),
+    ("reply_code=530", "reply_code=200"),
+    ("\\0joe", "\\0joe{n}"),
+])  # fmt: skip
+def test_ends_that_are_no_loop(before: str, after: str) -> None:
+    assert before in REFUSED
+    assert not told(several(REFUSED.replace(before, after), 5), "reconnect-loop")
+
+
+SHORT = """
+    c{n}.handshake user=web client='{"product": "AMQPLib", "platform": "PHP"}'
+    c{n}.C1: channel.open
+    c{n}.S1: channel.open-ok
+    c{n}.C1: basic.publish routing_key=q | body=1
+    c{n}.C: connection.close reply_code=200
+    c{n}.S: connection.close-ok
+    c{n}.FIN C
+    c{n}.FIN S
+"""
+
+
+def test_a_connection_for_each_request_of_php() -> None:
+    row = one(several(SHORT, 7), "php-short-connections")
+    assert (
+        row["detail"]
+        == "user `web` (AMQPLib) from 10.0.0.1: 5 connections that lived less than a second, this one 13 ms for 1 publish"
+    )
+    assert row["count"] == 7
+
+
+@pytest.mark.parametrize(("count", "before", "after"), [
+    (4, "", ""),
+    (7, "AMQPLib", "pika"),
+    (7, "c{n}.C: connection.close ", "@+2000ms c{n}.C: connection.close "),
+    (7, "| body=1\n", "| body=1\n" + "c{n}.C1: basic.publish | body=1\n" * 3),
+])  # fmt: skip
+def test_connections_that_are_used(count: int, before: str, after: str) -> None:
+    assert not told(several(SHORT.replace(before, after), count), "php-short-connections")
+
+
+LEFT = """
+    c{n}.handshake user=app
+    @+3000ms c{n}.C1: channel.open
+    c{n}.S1: channel.open-ok
+"""
+LATER = "\nz.handshake\n@+20000ms z.C1: channel.open"
+
+
+def test_connections_that_are_never_closed() -> None:
+    row = one(several(LEFT, 25) + LATER, "connections-leaking")
+    assert row["detail"].startswith("user `app` from 10.0.0.1 opened 25 connections in 72.")
+    assert row["count"] == 25
+
+
+@pytest.mark.parametrize(("count", "text"), [
+    (15, LEFT),
+    (25, LEFT.replace("3000ms", "30ms")),
+    (25, LEFT + "c{n}.C1: basic.consume queue=q consumer_tag=t"),
+    (25, LEFT + "c{n}.FIN C"),
+    (25, LEFT.replace("user=app", "user=app{n}")),
+])  # fmt: skip
+def test_connections_that_are_wanted(count: int, text: str) -> None:
+    assert not told(several(text, count) + LATER, "connections-leaking")
