@@ -373,6 +373,7 @@ class _Stream:
         self.ended: str | None = None
         self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
         self.retransmissions = (0, 0)
+        self.shut_windows = (None, None)
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self._at(number, ts_ns)

@@ -100,6 +100,7 @@ class Tracker(Attacher):
         order, `captures` the names of captures by code.
         """
         self.captures = captures
+        self.frames = frames
         row: cython.longlong
         message: cython.longlong = first_message
         last: cython.longlong = frames.rows
@@ -124,6 +125,7 @@ class Tracker(Attacher):
                     self._method(frames, row, peers)
                 if self.judges:
                     self.hear(frames, row, peers)
+        self.frames = None
         return 0
 
     def _method(self, frames, row, peers):

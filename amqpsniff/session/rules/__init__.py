@@ -8,9 +8,34 @@ the connection, or in `Scene.everything`, which lives as long as the tracker.
 
 from __future__ import annotations
 
+from amqpsniff.session.rules import (
+    calls,
+    celery,
+    churn,
+    confirming,
+    flow,
+    reading,
+    sharing,
+    sizes,
+    stalls,
+    topology,
+    waits,
+)
 from amqpsniff.session.rules.scene import OCCASIONS, Rule, Scene
 
-_MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = ()
+_MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    waits.RULES,
+    calls.RULES,
+    celery.RULES,
+    churn.RULES,
+    confirming.RULES,
+    flow.RULES,
+    sharing.RULES,
+    sizes.RULES,
+    stalls.RULES,
+    topology.RULES,
+    reading.RULES,
+)
 
 
 def _gather() -> dict[str, tuple[Rule, ...]]:
