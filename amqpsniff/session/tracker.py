@@ -99,8 +99,7 @@ class Tracker(Attacher):
         `peers` are the decoder's connections by code, `losses` (row, connection, direction) in
         order, `captures` the names of captures by code.
         """
-        self.captures = captures
-        self.frames = frames
+        self.captures, self.frames = captures, frames
         row: cython.longlong
         message: cython.longlong = first_message
         last: cython.longlong = frames.rows
@@ -125,7 +124,6 @@ class Tracker(Attacher):
                     self._method(frames, row, peers)
                 if self.judges:
                     self.hear(frames, row, peers)
-        self.frames = None
         return 0
 
     def _method(self, frames, row, peers):

@@ -28,6 +28,7 @@ else:
     from amqpsniff.session.state import Session
 
 _NULL = cython.declare(cython.longlong, NULL)
+_METHOD_FRAME = cython.declare(cython.int, 1)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
@@ -79,13 +80,19 @@ class Watcher:
 
     def tell(self, occasion, channel, number, ts_ns, facts):
         """Ask the rules of an occasion on a channel."""
-        for rule in RULES.get(occasion, ()):
-            rule(Scene(self, channel.session, channel, number, ts_ns, facts=facts))
+        rules = RULES.get(occasion, ())
+        if rules:
+            scene = Scene(self, channel.session, channel, number, ts_ns, facts=facts)
+            for rule in rules:
+                rule(scene)
 
     def tell_of(self, occasion, session, number, ts_ns, facts):
         """Ask the rules of an occasion of a connection."""
-        for rule in RULES.get(occasion, ()):
-            rule(Scene(self, session, None, number, ts_ns, facts=facts))
+        rules = RULES.get(occasion, ())
+        if rules:
+            scene = Scene(self, session, None, number, ts_ns, facts=facts)
+            for rule in rules:
+                rule(scene)
 
     def tell_method(self, session, channel, event, request):
         """Ask the rules of a method, and those of a reply."""
@@ -152,11 +159,13 @@ class Watcher:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("called", channel, number, ts_ns, facts)
         if messages.status.values[row] == _INCOMPLETE:
-            if after < frames.rows and (
-                frames.connection.values[after] == messages.connection.values[row]
-                and frames.channel.values[after] == messages.channel.values[row]
+            if 0 < after <= frames.rows and (
+                frames.connection.values[after - 1] == messages.connection.values[row]
+                and frames.channel.values[after - 1] == messages.channel.values[row]
+                and frames.frame_type.values[after - 1] == _METHOD_FRAME
+                and frames.packet_number.values[after - 1] != number
             ):
-                return 0  # another frame stands where more of it should be
+                return 0  # another method stands where more of it should be
             facts = {"rows": messages, "row": row, "took_ns": None}
             self.tell("half-sent", channel, number, ts_ns, facts)
         elif ts_ns != _NULL and 0 < after <= frames.rows:

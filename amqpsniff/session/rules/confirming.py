@@ -52,7 +52,7 @@ def judge_waiting(scene: Scene) -> None:
         return
     detail = (
         f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
-        f"{time_text(channel.confirm_ns / max(channel.confirmed, 1))} for a confirm allow "
+        f"{time_text(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
         f"{numbered * SECOND / spent:.0f} a second"
     )
     scene.report(

@@ -78,8 +78,6 @@ def judge_grown(scene: Scene) -> None:
 def _report(scene: Scene, count: int, idle: int, more: str = "") -> None:
     if both_sides(scene):
         detail = f"{count} channels are open{more}; {idle} of them are idle"
-        # It is about the connection, wherever it was seen.
-        scene.channel = None
         scene.report("channels-leaking", detail)
 
 

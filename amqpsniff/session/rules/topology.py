@@ -7,6 +7,7 @@ from typing import Any
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
+    name_at,
     open_channels,
     queue_text,
     remember,
@@ -98,8 +99,7 @@ def _subject(event: Any) -> tuple[str, Any]:
     """What a declaration or binding is about: its queue, or its exchange."""
     if event.name.startswith("queue."):
         return "queue", event.queue
-    arguments = event.arguments
-    return "exchange", arguments.get("exchange") or arguments.get("destination")
+    return "exchange", name_at(event.rows, "exchange", event.row)
 
 
 def forget_declaration(scene: Scene) -> None:
