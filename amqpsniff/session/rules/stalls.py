@@ -35,8 +35,7 @@ def look(scene: Scene) -> None:
     if took is None:
         under_way = scene.memory.setdefault("under way", [])
         if len(under_way) < MOST_UNDER_WAY and scene.certain:
-            place = (scene.number, scene.ts_ns, scene.channel.number)
-            under_way.append((*place, captured, what))
+            under_way.append((scene.number, scene.ts_ns, scene.channel, captured, what))
     elif _is_long(took, captured) and _may_judge(scene):
         detail = f"the message of {what} took {time_text(took)}"
         scene.report("message-stalled", detail, ts_ns=_when(scene.ts_ns))
@@ -45,11 +44,13 @@ def look(scene: Scene) -> None:
 def judge(scene: Scene) -> None:
     """connection-ends: messages that never were whole."""
     for number, ts_ns, channel, captured, what in scene.memory.pop("under way", ()):
-        if ts_ns is None or scene.ts_ns is None or not _may_judge(scene):
+        ends = (scene.ts_ns, scene.session.close_ns, channel.end_ns)
+        known = [end_ns for end_ns in ends if end_ns is not None]
+        if ts_ns is None or not known or not _may_judge(scene):
             continue
-        took = scene.ts_ns - ts_ns
+        took = min(known) - ts_ns
         if _is_long(took, captured):
-            detail = f"the message on channel {channel} of {what} was not whole after "
+            detail = f"the message on channel {channel.number} of {what} was not whole after "
             scene.report(
                 "message-stalled", detail + time_text(took), number=number, ts_ns=_when(ts_ns)
             )

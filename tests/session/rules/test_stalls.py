@@ -58,6 +58,15 @@ def test_a_capture_that_ends_soon_after() -> None:
     assert not found(script.add("S: connection.unblocked"), "message-stalled")
 
 
+@pytest.mark.parametrize("channel", ["", "1"])
+def test_a_broker_that_wants_no_more(channel: str) -> None:
+    script = in_two(100, 40, 10)
+    script.packets[-1] = script.packets[-1]._replace(octets=b"")
+    method = "channel" if channel else "connection"
+    script.add(f"S{channel}: {method}.close reply_code=404\n@+9000ms S: connection.unblocked")
+    assert not found(script, "message-stalled")
+
+
 def test_another_frame_in_between_is_another_fault() -> None:
     script = in_two(100, 40, 10)  # method and header
     script.packets[-1] = script.packets[-1]._replace(octets=b"")
