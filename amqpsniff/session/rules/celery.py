@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from amqpsniff.session.rules.amounts import MOST_NAMES
 from amqpsniff.session.rules.scene import Rule, Scene
@@ -58,10 +59,10 @@ def note_prefetch(scene: Scene) -> None:
     counts[1] = count
 
 
-def _counts(scene: Scene) -> list[object]:
+def _counts(scene: Scene) -> list[Any]:
     """Tasks with an ETA, last prefetch count, rises, place of the first and packet of the last."""
     all_counts = scene.memory.setdefault("eta", {})
-    counts: list[object] = all_counts.setdefault(scene.channel.number, [0, None, 0, None, None])
+    counts: list[Any] = all_counts.setdefault(scene.channel.number, [0, None, 0, None, None])
     return counts
 
 

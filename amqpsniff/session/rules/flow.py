@@ -108,7 +108,9 @@ def judge_waits(scene: Scene) -> None:
     if not prefetch or prefetch > SMALL_PREFETCH or scene.session.lossy or not channel.known:
         return
     spent = channel.last_delivery_ns - channel.first_delivery_ns
-    if channel.delivered < WAITED_DELIVERIES or channel.waits * prefetch * 2 < channel.delivered:
+    if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
+        return
+    if channel.waits * prefetch * 2 < channel.delivered:
         return
     wait = channel.wait_ns / channel.waits
     if wait < NETWORK_NS or wait > channel.wait_ns_min + SPREAD_NS:

@@ -9,6 +9,7 @@ from amqpsniff.session.rules.amounts import (
     both_sides,
     exchange_text,
     integer_at,
+    later,
     name_at,
     size_text,
     time_text,
@@ -69,7 +70,7 @@ def _may_judge(scene: Scene) -> bool:
 
 def _when(ts_ns: Any) -> int | None:
     """The time at which a message is late."""
-    return None if ts_ns is None else int(ts_ns) + STALLED_NS
+    return None if ts_ns is None else later(ts_ns, STALLED_NS)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"half-sent": (look,), "connection-ends": (judge,)}

@@ -112,7 +112,12 @@ def judge_declarations(scene: Scene) -> None:
     series, method, (kind, name) = scene.memory.get("repeated", (None, "", ("", "")))
     published = scene.session.published
     published += sum(channel.published for channel in open_channels(scene.session))
-    if series is None or series.count < REPEATED or 2 * series.count <= published:
+    if (
+        scene.session.lossy
+        or series is None
+        or series.count < REPEATED
+        or 2 * series.count <= published
+    ):
         return
     named = queue_text(name) if kind == "queue" else exchange_text(name)
     detail = f"{series.count} repeated for {published} publishes; first {method} of {named}"

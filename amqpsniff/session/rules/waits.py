@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.rules.amounts import SECOND, both_sides, time_text
+from amqpsniff.session.rules.amounts import SECOND, both_sides, later, time_text
 from amqpsniff.session.rules.scene import Rule, Scene
 
 MISSING_NS = 5 * SECOND
@@ -71,7 +71,7 @@ def _report_missing(
         "reply-missing",
         f"{name}{channel} {detail}",
         number=request.number,
-        ts_ns=request.ts_ns + MISSING_NS,
+        ts_ns=later(request.ts_ns, MISSING_NS),
     )
 
 

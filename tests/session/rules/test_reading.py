@@ -56,6 +56,26 @@ def test_a_window_that_is_soon_open_again_or_for_which_nothing_waits(reader: int
     assert shut(reader, 5000, probes=False) == []
 
 
+def test_a_window_that_is_closed_twice() -> None:
+    talk = wire.Talk(step_ns=MS, start_ns=START_NS)
+    talk.hands()
+    talk.put(0, HELLO)
+    for lasted_ms in (700, 900):
+        talk.packets.append(closed(talk.put(1)))
+        del talk.packets[-2]
+        talk.now += lasted_ms * MS - 2 * MS
+        talk.put(0, b"\x08")
+        talk.put(1)
+    engine = Engine()
+    for packet in talk.packets:
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    rows = {row["code"]: row for row in engine.take("findings").to_pylist()}
+    row = rows["broker-not-reading"]
+    assert (row["packet_number"], row["count"]) == (5, 2)
+    assert row["detail"] == ("the broker's window was closed for 1.6 s in 2 times, 900 ms at most")
+
+
 def test_both_in_a_real_capture() -> None:
     rows = {row["code"]: row for row in of_capture(SAMPLES / "zerowindow.pcap")}
     assert rows["client-not-reading"]["detail"] == "the client's window was closed for 29.8 s"
