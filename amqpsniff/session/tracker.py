@@ -322,7 +322,6 @@ class Tracker(Attacher):
         handler: object = self.channel_handlers[method]
         subject: object = None
         event: Event = None
-        capture: object = None
         if name == "channel.open":
             event = Event(name, side, frames, row)
             capture = self._capture(frames, row)
