@@ -184,7 +184,7 @@ class Engine:
 
         from amqpsniff.tables.batches import Maker
 
-        maker = Maker(table)
+        maker = Maker(table, everything=True)
         self._decode_held()
         self._gather(always=True)
         if table == "findings":
@@ -253,12 +253,12 @@ class Engine:
         batches = self._pipeline.rest() if always else self._pipeline.settled()
         for taken in batches:
             for table in ("frames", "messages"):
-                batch = Maker(table).make(taken)
+                batch = Maker(table, everything=True).make(taken)
                 if batch.num_rows:
                     self._batches.setdefault(table, []).append(batch)
         for table, rows in self._pipeline.records().items():
             if rows:
-                self._batches.setdefault(table, []).append(Maker(table).make(rows))
+                self._batches.setdefault(table, []).append(Maker(table, everything=True).make(rows))
         self._findings += self._pipeline.findings()
 
 
@@ -373,6 +373,7 @@ class _Stream:
         self.ended: str | None = None
         self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
         self.retransmissions = self.cut_octets = (0, 0)
+        self.shut_windows = (None, None)
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self._at(number, ts_ns)

@@ -173,8 +173,10 @@ class Capture:
     def messages(self) -> Iterator[Message]:
         """Messages one by one, as objects, in the order in which they ended."""
         from amqpsniff.objects import Message, rows
+        from amqpsniff.tables.schema import schema_of
 
-        return rows(Message, self.batches("messages", encoded=True))
+        every = schema_of("messages", everything=True).names
+        return rows(Message, self.batches("messages", encoded=True, columns=every))
 
     def findings(self) -> Iterator[Finding]:
         """Findings one by one, as objects; the whole capture is read first."""
@@ -195,12 +197,12 @@ class Capture:
         [{'acks': 89}]
         """
         from amqpsniff.tables.query import sql
-        from amqpsniff.tables.schema import TABLES
+        from amqpsniff.tables.schema import EVERYTHING
 
         def opened(table: str) -> Callable[[Collection[str]], Iterator[Any]]:
             return lambda columns: self.batches(table, columns=columns)
 
-        return sql(statement, {name: (schema, opened(name)) for name, schema in TABLES.items()})
+        return sql(statement, {name: (schema, opened(name)) for name, schema in EVERYTHING.items()})
 
     def count(self, census: Census) -> Iterator[int]:
         """Read everything once for a census; gives the number of packets now and then.

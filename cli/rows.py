@@ -42,7 +42,7 @@ class Export:
         from .selection import Selection
 
         self._table = table
-        self._schema = _schema(schema_of(table), table, columns)
+        self._schema = _schema(schema_of(table, everything=columns is not None), table, columns)
         self._columns = columns
         self._progress = progress
         self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
@@ -76,11 +76,9 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
     import pyarrow as pa
 
     from amqpsniff.errors import UsageError
-    from amqpsniff.tables.schema import LINKS
 
     if columns is None:
-        return pa.schema([field for field in schema if field.name not in LINKS])
-
+        return schema
     for name in columns:
         if name not in schema.names:
             known = ", ".join(schema.names)

@@ -141,6 +141,7 @@ def _selected(mode: str) -> Callable[..., None]:
 
 
 def _commit(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+    channel.commits += 1
     if not channel.in_transaction:
         return None
     noted, channel.noted = channel.noted, []
@@ -243,6 +244,7 @@ def _cancelled(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) 
 
 
 def _get(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+    channel.gets += 1
     return _of_queue(channel, event, Consumer(None, _no_ack(event)))
 
 

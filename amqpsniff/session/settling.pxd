@@ -9,6 +9,7 @@ cdef class Settler:
     cpdef int hit(self, str name) except? -1
     cdef int publish(self, Channel channel, Entry entry) except? -1
     cdef int deliver(self, Channel channel, Entry entry) except? -1
+    cdef int _wait(self, Channel channel, Entry entry) except? -1
     cdef int expect_return(self, Channel channel, Entry entry) except? -1
     cdef int settle(self, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int _write(self, Entry entry) except? -1

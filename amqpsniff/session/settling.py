@@ -25,6 +25,7 @@ else:
     from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
+_MOST_WAIT_NS = cython.declare(cython.longlong, state.MOST_WAIT_NS)
 _PUBLISH = cython.declare(cython.int, 1)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
 _RETURNED = cython.declare(cython.int, state.RETURNED)
@@ -96,10 +97,26 @@ class Settler:
             channel.unsettled += 1
             if channel.unsettled > channel.unsettled_max:
                 channel.unsettled_max = channel.unsettled
+                channel.most_number = entry.packet_number
+                channel.most_ns = entry.ts_ns
+            if channel.unsettled == 1 and channel.last_ack_ns != _NULL:
+                self._wait(channel, entry)
             if entry.consumer is not None:
                 entry.consumer.unsettled += 1
                 if entry.consumer.unsettled > entry.consumer.unsettled_max:
                     entry.consumer.unsettled_max = entry.consumer.unsettled
+        return 0
+
+    def _wait(self, channel, entry):
+        """A delivery came when there was none to settle: count how long the consumer waited."""
+        if entry.ts_ns == _NULL:
+            return 0
+        wait: cython.longlong = entry.ts_ns - channel.last_ack_ns
+        if 0 <= wait <= _MOST_WAIT_NS:
+            channel.waits += 1
+            channel.wait_ns += wait
+            if channel.wait_ns_min == _NULL or wait < channel.wait_ns_min:
+                channel.wait_ns_min = wait
         return 0
 
     def expect_return(self, channel, entry):
@@ -200,6 +217,8 @@ class Settler:
             channel.confirm_ns += took
             if took > channel.confirm_ns_max:
                 channel.confirm_ns_max = took
+                channel.slow_confirm_number = entry.packet_number
+                channel.slow_confirm_ns = ts_ns
         else:
             channel.rejected += 1
         self.settle(entry, outcome, number, ts_ns)
@@ -248,6 +267,8 @@ class Settler:
                 channel.ack_ns += ts_ns - entry.ts_ns
                 if ts_ns - entry.ts_ns > channel.ack_ns_max:
                     channel.ack_ns_max = ts_ns - entry.ts_ns
+                    channel.slow_ack_number = entry.packet_number
+                    channel.slow_ack_ns = ts_ns
         elif outcome == _REQUEUED:
             channel.requeued += 1
             if self.watcher is not None:

@@ -56,6 +56,9 @@ cdef class Channel:
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns
     cdef public long long first_publish_number, last_publish_number
     cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns, last_tag
+    cdef public long long waits, wait_ns, wait_ns_min
+    cdef public long long most_number, slow_confirm_number, slow_ack_number
+    cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
     cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag
@@ -72,6 +75,7 @@ cdef class Session:
     cdef public long long number
     cdef public dict lanes, facts, memory
     cdef public bint lossy
+    cdef public long long calls
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
     cdef public Lane last
     cdef public bint over

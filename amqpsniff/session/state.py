@@ -55,6 +55,11 @@ def read_reason(octets):
     return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
 
 
+MOST_WAIT_NS = 200_000_000
+"""Longest time from an acknowledgement to the next delivery that can be the network's: beyond, no
+message was there."""
+
+
 class Entry:
     """A publish, delivery or return, from its method on; `number` is its sequence number or tag.
 
@@ -222,7 +227,10 @@ class Channel:
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
-    the longest. `waited_publishes`: those made while none was unconfirmed. `blamed_packet_number`:
+    the longest; `slow_confirm_…`, `slow_ack_…`: packet of the publish or delivery of the longest,
+    and time of its answer. `most_…`: the delivery with which `unsettled` was at its most.
+    `waited_publishes`: those made while none was unconfirmed. `waits`: deliveries that came while
+    none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `blamed_packet_number`:
     the oldest request that waited when the server closed the channel and blamed its method. Times
     are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
     """
@@ -271,6 +279,10 @@ class Channel:
         self.first_delivery_ns = self.last_delivery_ns = _NULL
         self.last_ack_ns = _NULL
         self.last_tag = -1
+        self.waits = self.wait_ns = 0
+        self.wait_ns_min = _NULL
+        self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
+        self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
         self.confirm_ns = self.confirm_ns_max = 0
         self.ack_ns = self.ack_ns_max = 0
         self.numbering = self.numbered = False
@@ -320,7 +332,8 @@ class Session:
     """A connection as its peers mean it; `number` counts them.
 
     `facts` has the arguments of the handshake's methods as JSON, by method. `lossy`: frames may be
-    missing. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest pause.
+    missing. `calls`: requests by message that wait for their answers. `last_…_ns`: time of the last
+    frame of a side, `silence_…_ns`: its longest pause.
     """
 
     def __init__(self, peer, capture, number):
@@ -343,6 +356,7 @@ class Session:
         self.close_ns = None
         self.memory = {}
         self.lossy = False
+        self.calls = 0
         self.last_client_ns = self.last_server_ns = _NULL
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since = None

@@ -99,7 +99,7 @@ class Tracker(Attacher):
         `peers` are the decoder's connections by code, `losses` (row, connection, direction) in
         order, `captures` the names of captures by code.
         """
-        self.captures = captures
+        self.captures, self.frames = captures, frames
         row: cython.longlong
         message: cython.longlong = first_message
         last: cython.longlong = frames.rows
@@ -322,7 +322,6 @@ class Tracker(Attacher):
         handler: object = self.channel_handlers[method]
         subject: object = None
         event: Event = None
-        capture: object = None
         if name == "channel.open":
             event = Event(name, side, frames, row)
             capture = self._capture(frames, row)

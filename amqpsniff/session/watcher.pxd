@@ -7,8 +7,12 @@ cdef class Watcher:
     cdef public bint judges
     cdef public dict memory
     cdef public list names
-    cdef public long long large
+    cdef public long long large, stalled
     cdef public Repeats repeats
+    cdef public object words
+    cdef public FrameRows frames
+    cdef public dict exchanges
+    cdef long long[::1] tallies
     cdef int hear(self, FrameRows frames, long long row, list peers) except? -1
     cpdef tell(self, str occasion, Channel channel, object number, object ts_ns, dict facts)
     cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
@@ -17,3 +21,6 @@ cdef class Watcher:
     cdef int unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)
     cdef int weigh(self, Channel channel, Entry entry, MessageRows messages, long long row, long long size) except? -1
+    cdef int _look(self, Channel channel, Entry entry, MessageRows messages, long long row) except? -1
+    cdef int _look_at_headers(self, Channel channel, Entry entry, MessageRows messages, long long row) except? -1
+    cdef int _tally(self, MessageRows messages, long long row, bint publish, long long size) except? -1

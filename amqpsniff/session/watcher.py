@@ -4,26 +4,41 @@
 `Watcher` is the part of the tracker that counts for the rules and asks them on their occasions.
 """
 
+from array import array
+
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode import rows
 from amqpsniff.session import kinds
 from amqpsniff.session.rules import RULES, Scene
-from amqpsniff.session.rules.scene import LARGE_OCTETS
+from amqpsniff.session.rules.scene import (
+    LARGE_HEADERS_OCTETS,
+    LARGE_OCTETS,
+    STALLED_NS,
+)
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.repeats import (  # type: ignore[import-not-found]
         Repeats,
     )
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
+    from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.repeats import Repeats
     from amqpsniff.session.state import Session
 
 _NULL = cython.declare(cython.longlong, NULL)
+_METHOD_FRAME = cython.declare(cython.int, 1)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
+_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
+_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
+
+MOST_EXCHANGES = 4_096
+"""Exchanges whose messages are counted; a client may make up names."""
 
 
 class Watcher:
@@ -40,6 +55,11 @@ class Watcher:
         self.names = kinds.NAMES
         self.large = LARGE_OCTETS
         self.repeats = Repeats() if self.judges else None
+        self.stalled = STALLED_NS
+        self.frames = None
+        self.words = None
+        self.exchanges = {}
+        self.tallies = array("q")
 
     def hear(self, frames, row, peers):
         """A frame of any type: its side is not silent."""
@@ -65,13 +85,19 @@ class Watcher:
 
     def tell(self, occasion, channel, number, ts_ns, facts):
         """Ask the rules of an occasion on a channel."""
-        for rule in RULES.get(occasion, ()):
-            rule(Scene(self, channel.session, channel, number, ts_ns, facts=facts))
+        rules = RULES.get(occasion, ())
+        if rules:
+            scene = Scene(self, channel.session, channel, number, ts_ns, facts=facts)
+            for rule in rules:
+                rule(scene)
 
     def tell_of(self, occasion, session, number, ts_ns, facts):
         """Ask the rules of an occasion of a connection."""
-        for rule in RULES.get(occasion, ()):
-            rule(Scene(self, session, None, number, ts_ns, facts=facts))
+        rules = RULES.get(occasion, ())
+        if rules:
+            scene = Scene(self, session, None, number, ts_ns, facts=facts)
+            for rule in rules:
+                rule(scene)
 
     def tell_method(self, session, channel, event, request):
         """Ask the rules of a method, and those of a reply."""
@@ -118,6 +144,8 @@ class Watcher:
                 channel.deliver_octets += size
         if not self.judges:
             return 0
+        self._tally(messages, row, publish, size)
+        facts: dict
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         if publish:
@@ -132,7 +160,86 @@ class Watcher:
             channel.redelivered += 1
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("redelivered", channel, number, ts_ns, facts)
-        if messages.headers.has(row) and b'"x-death"' in messages.headers.octets_of(row):
+        if messages.headers.has(row):
+            self._look_at_headers(channel, entry, messages, row)
+        if publish:
+            return self._look(channel, entry, messages, row)
+        if channel.session.calls > 0 and messages.correlation_id.has(row):
             facts = {"entry": entry, "rows": messages, "row": row}
-            self.tell("dead-lettered", channel, number, ts_ns, facts)
+            self.tell("answered", channel, number, ts_ns, facts)
+        return 0
+
+    def _look(self, channel, entry, messages, row):
+        """See whether a publish is a call, or stood still on its way."""
+        facts: dict
+        number: cython.longlong = messages.packet_number.values[row]
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        frames: FrameRows = self.frames
+        after: cython.longlong = messages.ended_at.values[row]
+        if messages.reply_to.values[row] >= 0 and messages.correlation_id.has(row):
+            facts = {"entry": entry, "rows": messages, "row": row}
+            self.tell("called", channel, number, ts_ns, facts)
+        if messages.status.values[row] == _INCOMPLETE:
+            if 0 < after <= frames.rows and (
+                frames.connection.values[after - 1] == messages.connection.values[row]
+                and frames.channel.values[after - 1] == messages.channel.values[row]
+                and frames.frame_type.values[after - 1] == _METHOD_FRAME
+                and frames.packet_number.values[after - 1] != number
+            ):
+                return 0  # another method stands where more of it should be
+            facts = {"rows": messages, "row": row, "took_ns": None}
+            self.tell("half-sent", channel, number, ts_ns, facts)
+        elif ts_ns != _NULL and 0 < after <= frames.rows:
+            took: cython.longlong = frames.ts_ns.values[after - 1]
+            if took != _NULL and took - ts_ns > self.stalled:
+                facts = {"rows": messages, "row": row, "took_ns": took - ts_ns}
+                self.tell("half-sent", channel, number, ts_ns, facts)
+        return 0
+
+    def _look_at_headers(self, channel, entry, messages, row):
+        """Ask the rules about headers that stand out."""
+        octets: bytes = messages.headers.octets_of(row)
+        occasions: list = []
+        if b'"x-death"' in octets:
+            occasions.append("dead-lettered")
+        if b'"eta":"' in octets:
+            occasions.append("to-be-done-later")
+        if len(octets) > _LARGE_HEADERS:
+            occasions.append("large-headers")
+        for occasion in occasions:
+            facts = {"entry": entry, "rows": messages, "row": row}
+            number: cython.longlong = messages.packet_number.values[row]
+            self.tell(occasion, channel, number, messages.ts_ns.values[row], facts)
+        return 0
+
+    def _tally(self, messages, row, publish, size):
+        """Count a message and its octets for its exchange."""
+        code: cython.longlong = messages.exchange.values[row]
+        if code < 0:
+            return 0
+        if messages.vocabularies is not self.words or 4 * code + 4 > len(self.tallies):
+            self.count_exchanges()
+            self.words = messages.vocabularies
+            self.tallies = array("q", [0]) * (8 * (code + 16))
+        at: cython.longlong = 4 * code + (0 if publish else 2)
+        self.tallies[at] += 1
+        if size > 0:
+            self.tallies[at + 1] += size
+        return 0
+
+    def count_exchanges(self):
+        """Enter the tallies so far in `exchanges`: name → publishes and their octets, deliveries
+        and theirs.
+        """
+        code: cython.Py_ssize_t
+        for code in range(len(self.tallies) // 4):
+            counts = list(self.tallies[4 * code : 4 * code + 4])
+            if not any(counts):
+                continue
+            name = self.words.exchange.text(code)
+            if name not in self.exchanges and len(self.exchanges) >= MOST_EXCHANGES:
+                continue
+            before = self.exchanges.get(name, (0, 0, 0, 0))
+            self.exchanges[name] = tuple(a + b for a, b in zip(before, counts, strict=True))
+        self.tallies = array("q")
         return 0

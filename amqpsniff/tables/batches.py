@@ -274,19 +274,22 @@ class Maker:
 
     `schema` is that of the batches that `make` gives when they are not `encoded`. `columns` names
     the columns that are wanted, in the table's order; null for all but those that link messages
-    across connections, which cost more and are made where they are named. Raises UsageError for a table
-    or a column that is not there.
+    across connections, made where they are named or `everything` is wanted. Raises UsageError for a
+    table or a column that is not there.
     """
 
     def __init__(
-        self, table: str, *, encoded: bool = False, columns: Collection[str] | None = None
+        self,
+        table: str,
+        *,
+        encoded: bool = False,
+        columns: Collection[str] | None = None,
+        everything: bool = False,
     ) -> None:
         self.table = table
         self.encoded = encoded
-        self.schema = schema_of(table)
-        if columns is None:
-            self.schema = pa.schema([field for field in self.schema if field.name not in LINKS])
-        else:
+        self.schema = schema_of(table, everything=everything or columns is not None)
+        if columns is not None:
             for name in columns:
                 if name not in self.schema.names:
                     known = ", ".join(self.schema.names)

@@ -63,8 +63,11 @@ MESSAGES: Final = _schema(
     int64: body_size body_captured
     binary: body
     string: body_sha256 status outcome
-    int64: outcome_packet_number outcome_ns
-    int64: published_packet_number
+    int64: outcome_packet_number outcome_ns"""
+)
+
+_LINKS = _schema(
+    """int64: published_packet_number
     string: published_connection_id
     int64: published_ns delivery_number
     string: match
@@ -74,8 +77,8 @@ MESSAGES: Final = _schema(
     bool: late"""
 )
 
-LINKS: Final = frozenset(MESSAGES.names[MESSAGES.get_field_index("published_packet_number") :])
-"""Columns of messages that link them across connections."""
+LINKS: Final = frozenset(_LINKS.names)
+"""Columns of messages that link them across connections: made only where they are named."""
 
 CONNECTIONS: Final = _schema(
     """string: capture connection_id client server
@@ -129,14 +132,20 @@ TABLES: Final[dict[str, pa.Schema]] = {
     "findings": FINDINGS,
 }
 
+EVERYTHING: Final = TABLES | {"messages": pa.schema([*MESSAGES, *_LINKS])}
+"""The schemas with all columns that can be named."""
+
 JSON_COLUMNS: Final = frozenset(("arguments", "headers"))
 """String columns that hold one JSON object each."""
 
 
-def schema_of(table: str) -> pa.Schema:
-    """The schema of a table by name; `UsageError` names the tables there are."""
+def schema_of(table: str, *, everything: bool = False) -> pa.Schema:
+    """The schema of a table by name; `UsageError` names the tables there are.
+
+    With `everything` also the columns that are made only where they are named.
+    """
     try:
-        return TABLES[table]
+        return EVERYTHING[table] if everything else TABLES[table]
     except KeyError:
         known = ", ".join(TABLES)
         raise UsageError(f"no table `{table}`; the tables are {known}") from None

@@ -9,10 +9,14 @@ from ipaddress import IPv6Address
 
 import cython
 
+from .shut import Shut
+
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+    from cython.cimports.amqpsniff.tcp.windows import shut_window  # type: ignore
 else:
     from .half_stream import HalfStream
+    from .windows import shut_window
 
 CONNECTION_ID_OCTETS = 8
 
@@ -133,6 +137,11 @@ class Conversation:
     def lost_octets(self) -> tuple[int, int]:
         """Octets in those holes, by direction."""
         return self.first.lost_octets, self.second.lost_octets
+
+    @property
+    def shut_windows(self) -> tuple[Shut | None, Shut | None]:
+        """How long each direction's sender could receive nothing while data waited for it."""
+        return shut_window(self.first, self.end_ns), shut_window(self.second, self.end_ns)
 
     def last_half(self):
         """The direction of the last packet."""

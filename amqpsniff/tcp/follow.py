@@ -24,6 +24,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.tcp.handshake import begin, greet  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
     from cython.cimports.amqpsniff.tcp.table import ConversationTable  # type: ignore
+    from cython.cimports.amqpsniff.tcp.windows import heed  # type: ignore
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
 else:
     from .conversation import Conversation
@@ -33,6 +34,7 @@ else:
     from .handshake import begin, greet
     from .history import History
     from .table import ConversationTable
+    from .windows import heed
 
 OPEN = cython.declare(cython.int, 0)
 CLOSE = cython.declare(cython.int, 3)
@@ -41,6 +43,7 @@ FIN = cython.declare(cython.int, 1)
 SYN = cython.declare(cython.int, 2)
 RST = cython.declare(cython.int, 4)
 ACK = cython.declare(cython.int, 16)
+NO_WINDOW = cython.declare(cython.int, 256)
 
 RETRANSMITTED = cython.declare(cython.int, 1)
 SAME_PACKET = cython.declare(cython.int, 2)
@@ -198,6 +201,8 @@ class Follower:
                 if conversation.ended_by is None:
                     conversation.ended_by = index & 1
             return self._close(conversation, number, ts_ns, 1)
+        if flags & NO_WINDOW or half.shut or other.shut:
+            heed(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
         if length > 0:
             half.strange = 0
             self._payload(conversation, half, octets, rows, at, seq, number, ts_ns)
@@ -281,6 +286,7 @@ class Follower:
         self._overdue(other, segments, ts_ns)
         waiting = half.waiting_until >= 0 or other.waiting_until >= 0
         waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
+        waiting = waiting or half.shut or other.shut
         half.slow = waiting or half.needs_care(other)
         other.slow = waiting or other.needs_care(half)
         return 0

@@ -18,6 +18,9 @@ cdef class HalfStream:
     cdef long long delivered_number, delivered_ns
     cdef long long waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef int strange
+    cdef bint shut, probed
+    cdef long long shut_number, shut_ns
+    cdef object shuts
     cdef long long strange_seq
     cdef int start_at(self, long long seq) except? -1
     cdef long long ahead(self, long long seq) except? -1

@@ -56,7 +56,8 @@ class HalfStream:
 
     Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (those of the gaps), `cut_octets`
     (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
-    `acked` is the highest offset that the other side has acknowledged.
+    `acked` is the highest offset that the other side has acknowledged. `shut`, `shuts`: its sender
+    can, or could, take no more; see `windows`.
     """
 
     def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
@@ -86,6 +87,9 @@ class HalfStream:
         self.linger_turn = 0
         self.strange = 0
         self.strange_seq = 0
+        self.shut = self.probed = 0
+        self.shut_number = self.shut_ns = 0
+        self.shuts = None
 
     @property
     def octets(self) -> int:

@@ -25,11 +25,13 @@ else:
 #  1 a_high, 2 a_low  source address, 128 bits in two signed halves (IPv4: 0 and 32 bits)
 #  3 b_high, 4 b_low  destination address
 #  5 ports            IP version << 32 | source port << 16 | destination port
-#  6 seq, 7 ack, 8 flags
+#  6 seq, 7 ack, 8 flags, and 256 where the window is 0
 #  9 source           -1: the payload is in the batch's octets, else an index into `extra`
 # 10 start, 11 captured, 12 length   the payload, as captured, and its length on the wire
 # 13 seen             octets of packets captured so far, with this one
 FIELDS = cython.declare(cython.longlong, 14)
+
+NO_WINDOW = cython.declare(cython.int, 256)
 
 TCP = cython.declare(cython.int, 6)
 NOT_TCP = cython.declare(cython.int, -2)
@@ -178,6 +180,8 @@ class HeaderParser:
                 table[row + 6] = _u32(view, at + 4)
                 table[row + 7] = _u32(view, at + 8)
                 table[row + 8] = view[at + 13]
+                if stop - at >= 16 and view[at + 15] == 0 and view[at + 14] == 0:
+                    table[row + 8] |= NO_WINDOW
                 table[row + 9] = layers.source
                 table[row + 10] = payload
                 table[row + 11] = max(stop - payload, 0)

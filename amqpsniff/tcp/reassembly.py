@@ -39,7 +39,7 @@ else:
     from .history import History
 
 DATA = cython.declare(cython.int, 1)
-SYN_FIN_RST = cython.declare(cython.int, 7)
+SPECIAL = cython.declare(cython.int, 256 | 7)  # no window, SYN, FIN, RST
 ACK = cython.declare(cython.int, 16)
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
@@ -184,7 +184,7 @@ class Reassembler:
                 if index < 0:
                     continue
             half = self.halves[index]
-            if rows[at + 8] & SYN_FIN_RST == 0 and not half.slow:
+            if rows[at + 8] & SPECIAL == 0 and not half.slow:
                 other = self.halves[index ^ 1]
                 ahead = 0
                 if rows[at + 8] & ACK:

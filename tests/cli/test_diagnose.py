@@ -94,20 +94,20 @@ def test_a_cause_of_the_whole_capture_and_of_all_captures() -> None:
 def test_a_cause_named_by_a_later_packet_of_its_finding() -> None:
     rows = [
         row("frame-end-wrong", 3, count=2),
-        row("undecoded", 9, **because("frame-end-wrong", 8)),
+        row("field-table-malformed", 9, **because("frame-end-wrong", 8)),
     ]
-    assert drawn(cases(rows)) == ["frame-end-wrong 1", "-undecoded 1"]
+    assert drawn(cases(rows)) == ["frame-end-wrong 1", "-field-table-malformed 1"]
 
 
 def test_causes_that_are_not_there_or_go_round() -> None:
-    gone = row("undecoded", 4, **because("frame-end-wrong", 3))
-    assert drawn(cases([gone])) == ["undecoded 1"]
-    one = row("undecoded", 4, **because("frame-end-wrong", 4))
-    other = row("frame-end-wrong", 4, **because("undecoded", 4))
+    gone = row("field-table-malformed", 4, **because("frame-end-wrong", 3))
+    assert drawn(cases([gone])) == ["field-table-malformed 1"]
+    one = row("field-table-malformed", 4, **because("frame-end-wrong", 4))
+    other = row("frame-end-wrong", 4, **because("field-table-malformed", 4))
     (case,) = cases([one, other])
     assert sum(len(part.rows) for part in case.walk()) == 2
-    own = row("undecoded", 4, **because("undecoded", 4))
-    assert drawn(cases([own])) == ["undecoded 1"]
+    own = row("field-table-malformed", 4, **because("field-table-malformed", 4))
+    assert drawn(cases([own])) == ["field-table-malformed 1"]
 
 
 def test_exit_codes() -> None:

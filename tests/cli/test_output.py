@@ -159,9 +159,9 @@ def test_a_conversation_is_all_of_its_connection() -> None:
     assert rows == run("export", *words, "--table", "frames").out
     lines = run("inspect", *words).out.splitlines()
     told = run("follow", *words, "--body-limit", "0").out.splitlines()[2:]
-    assert [line.split(maxsplit=2)[:2] for line in lines] == [
-        line.split(maxsplit=2)[:2] for line in told
-    ]
+    places = [tuple(line.split(maxsplit=2)[:2]) for line in told]
+    assert {tuple(line.split(maxsplit=2)[:2]) for line in lines} <= set(places)
+    assert len(lines) <= len(places)  # findings stand between the lines of frames
 
 
 def test_a_conversation_that_need_not_be_named() -> None:

@@ -169,7 +169,24 @@ def test_messages(path: Path) -> None:
         assert same(properties, columns_of(got)), (properties, columns_of(got))
 
 
+TRUE_ERRORS = {
+    "aiopika_rpc": {"message-unroutable"},
+    "bunny": {"message-unroutable"},
+    "blocked": {"connection-blocked"},
+    "node": {"channel-closed-by-broker"},
+    "pika_mix": {
+        "acknowledgement-invalid",
+        "authentication-failed",
+        "channel-closed-by-broker",
+        "declaration-mismatch",
+        "vhost-refused",
+    },
+}
+"""What these conversations do wrong on purpose."""
+
+
 @pytest.mark.parametrize("path", paths())
 def test_nothing_is_wrong_with_healthy_traffic(path: Path) -> None:
     found = amqpsniff.open(path).table("findings").to_pylist()
-    assert [row for row in found if row["severity"] == "error"] == []
+    errors = {row["code"] for row in found if row["severity"] == "error"}
+    assert errors <= TRUE_ERRORS.get(path.name.partition(".")[0], set())

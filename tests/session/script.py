@@ -38,6 +38,10 @@ from tests.tcp import wire
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
+FRAME = 131_064
+"""Octets of a body frame at most, by the handshake's frame-max."""
+SEGMENT = 60_000
+"""Octets of a packet beyond which it is sent as several."""
 HEARTBEATS = 4 * encoder.HEARTBEAT_FRAME
 SIDES = {"C": "client", "S": "server"}
 _LINE = re.compile(
@@ -135,8 +139,8 @@ class Script:
         if body is not None:
             written = {name: _property(each) for name, each in (properties or {}).items()}
             pieces.append(encoder.header(channel, row.class_id, len(body), properties=written))
-            if body:
-                pieces.append(encoder.body(channel, body))
+            for start in range(0, len(body), FRAME):
+                pieces.append(encoder.body(channel, body[start : start + FRAME]))
         octets = b"".join(pieces)
         if (connection, sender) in self._lost:
             self._lost.remove((connection, sender))
@@ -317,12 +321,14 @@ def _feed_packets(script: Script, **options: Any) -> Fed:
                 talks[name].hands()
         talk = talks[name]
         ends = {"FIN": wire.FIN, "RST": wire.RST}.get(packet.end, 0)
-        talk.put(0 if packet.sender == "client" else 1, packet.octets, flags=wire.ACK | ends)
+        side = 0 if packet.sender == "client" else 1
+        for start in range(0, len(packet.octets) or 1, SEGMENT):
+            talk.put(side, packet.octets[start : start + SEGMENT], flags=wire.ACK | ends)
         for each in talk.packets:
             fed += 1
             engine.feed_packet(each.octets, packet.ts_ns, each.link_type)
+            numbers[fed] = number
         talk.packets.clear()
-        numbers[fed] = number
     engine.finish()
     names = {f"10.0.0.1:{port}": name for name, port in ports.items()}
     return Fed(engine, numbers, names)

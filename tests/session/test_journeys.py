@@ -12,7 +12,7 @@ import amqpsniff
 from amqpsniff.session import Journeys, Memory
 from amqpsniff.session.likeness import without_added
 from amqpsniff.session.lines import Publish
-from amqpsniff.tables.schema import LINKS, MESSAGES
+from amqpsniff.tables.schema import EVERYTHING, LINKS
 from tests.conftest import SAMPLES
 from tests.encoder import Field
 from tests.session.script import MS, Script, feed
@@ -20,6 +20,8 @@ from tests.session.script import MS, Script, feed
 OPEN = "{0}.handshake vhost={1}\n{0}.C1: channel.open\n{0}.S1: channel.open-ok\n"
 CONSUME = "{0}.C1: basic.consume queue={1} consumer_tag={2} no_ack=1\n"
 DELIVER = "{0}.S1: basic.deliver consumer_tag={1} delivery_tag=1 exchange={2} routing_key={3}"
+
+EVERY = EVERYTHING["messages"].names
 
 
 def opened(*names: str, vhost: str = "/") -> str:
@@ -341,7 +343,7 @@ def test_long_lines_are_freed_without_recursion() -> None:
 def test_links_are_true(name: str) -> None:
     """Every match that is sure has the body of its publish, and every delivery is matched."""
     with amqpsniff.open(SAMPLES / name, body_sha256=True) as capture:
-        rows = capture.table("messages").to_pylist()
+        rows = capture.table("messages", columns=EVERY).to_pylist()
     bodies = defaultdict(set)
     for row in rows:
         if row["method"] == "basic.publish":
@@ -358,7 +360,7 @@ def test_links_are_true(name: str) -> None:
 
 def test_real_calls() -> None:
     """aio-pika: requests and replies by correlation id, found apart from the tracker."""
-    rows = amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages").to_pylist()
+    rows = amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages", columns=EVERY).to_pylist()
     requests = {
         row["correlation_id"]: row
         for row in rows
@@ -377,8 +379,8 @@ def test_real_calls() -> None:
 
 def test_nothing_is_linked_that_nobody_asked_for() -> None:
     """Columns chosen without links: the same rows, and no work for them."""
-    chosen = [name for name in MESSAGES.names if name not in LINKS]
-    every = amqpsniff.open(SAMPLES / "node.pcap").table("messages")
+    chosen = [name for name in EVERY if name not in LINKS]
+    every = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=EVERY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("amqpsniff.pipeline.Journeys", None)
         few = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=chosen)
@@ -387,7 +389,11 @@ def test_nothing_is_linked_that_nobody_asked_for() -> None:
 
 def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows given out in small batches have the links that those of one large one have."""
-    whole = amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages").to_pylist()
+    whole = (
+        amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages", columns=EVERY).to_pylist()
+    )
     monkeypatch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 5)
-    small = amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages").to_pylist()
+    small = (
+        amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages", columns=EVERY).to_pylist()
+    )
     assert small == whole

@@ -65,8 +65,8 @@ DELIVERY = (
          "An empty queue makes consumers wait as well."),
     Kind("backlog-in-client", "warning", "B",
          "A large backlog lies in a client",
-         "Unacknowledged deliveries of a channel amount to more than 100 MB, or to many times "
-         "what it settles in a second.",
+         "Unacknowledged deliveries of a channel amount to more than 100 MB, or are 100 or more "
+         "and work for ten seconds.",
          "Lower the prefetch count, so that other consumers can take part.",
          "Consumers that work in batches collect on purpose.",
          ("prefetch-unlimited",)),

@@ -5,19 +5,21 @@ from amqpsniff.findings.kind import Kind
 EFFICIENCY = (
     Kind("connection-churn", "warning", "C",
          "Connections are opened for a few messages each",
-         "Connections of a client live less than a second and publish at most three messages.",
+         "Five or more connections of a client within ten seconds live less than a second and "
+         "carry at most three messages each.",
          "Keep connections open and share them; where the language does not allow it (PHP), put a "
          "proxy that keeps them (amqproxy) between. Opening one takes seven round trips.",
          "Command-line tools, cron jobs and health checks do this rightly."),
     Kind("channel-churn", "warning", "C",
          "Channels are opened for an operation or two each",
-         "Channels are opened and closed with at most two operations between.",
+         "Ten or more channels, and half of those of a connection, are opened and closed with at "
+         "most two messages between.",
          "Keep channels open and reuse them (Spring: channelCacheSize).",
          "A pool that fills up opens channels without using them yet."),
     Kind("declaration-repeated", "warning", "C",
          "The same things are declared again and again",
-         "Declarations and bindings with the same arguments are repeated on a channel, more than "
-         "one for two publishes.",
+         "Declarations and bindings with the same arguments are repeated on a connection, ten "
+         "times or more, and more than once for two publishes.",
          "Declare once for each connection; each declaration waits a round trip.",
          "Programs that publish once and end."),
     Kind("queue-length-polling", "info", "C",
@@ -37,19 +39,19 @@ EFFICIENCY = (
          "Work that ends out of order needs single acknowledgements."),
     Kind("confirm-per-message", "warning", "C",
          "A publisher waits for each confirm before it publishes again",
-         "Over many messages, each publish follows the confirm of the one before at once.",
+         "Over 50 messages or more, each publish follows the confirm of the one before at once.",
          "Let many publishes be unconfirmed at a time, or confirm batches: now the round trip "
          "limits the rate.",
          "A publisher with little to send."),
     Kind("transaction-per-message", "warning", "A",
          "Each message has a transaction of its own",
-         "tx.commit after every publish or acknowledgement.",
+         "Ten times or more tx.commit after every publish or acknowledgement.",
          "Use publisher confirms, which do not stop the channel for each message.",
          "Publishing and acknowledging may have to succeed together."),
     Kind("overhead-high", "info", "C",
          "Frames and headers are larger than what they carry",
-         "At a high rate, frame headers, properties and headers take more than four times the "
-         "octets of the bodies; or the headers exceed 4 KiB.",
+         "At 100 messages a second or more, what is around the bodies of a connection takes more "
+         "than four times their octets; or the headers of a message exceed 4 KiB.",
          "Put several small payloads in a message; shorten the headers.",
          "Control messages are small by nature."),
     Kind("connection-shared", "info", "B",
@@ -60,12 +62,13 @@ EFFICIENCY = (
          "Small applications get along with one."),
     Kind("reply-queue-per-call", "warning", "B",
          "Each request has a reply queue of its own",
-         "A queue is declared, consumed from and deleted for each correlation-id.",
+         "Requests name more than two queues in reply-to that their connection consumes from, "
+         "hardly any of them twice.",
          "Use direct reply-to (amq.rabbitmq.reply-to), or one reply queue for each client."),
     Kind("channels-leaking", "warning", "B",
          "A connection opens more and more channels",
-         "More than 100 channels are open on a connection, or their number only grows, and most "
-         "of them are idle.",
+         "More than 100 channels are open on a connection, or their number only grows for half a "
+         "minute, and nine of ten are idle.",
          "Close channels or keep them in a pool; at channel-max (2047 by default) the broker "
          "closes the connection with 530.",
          "Servers that give each thread a channel."),
@@ -89,7 +92,7 @@ EFFICIENCY = (
          "Test suites."),
     Kind("synchronous-waiting", "info", "C",
          "A connection spends much of its time waiting for answers",
-         "More than a fifth of its time lies between synchronous methods and their answers.",
+         "Of five seconds or more, a fifth lies between synchronous methods and their answers.",
          "Declare once and not before each publish; use no-wait where an error may go unnoticed.",
          "Applications that are starting."),
 )  # fmt: skip

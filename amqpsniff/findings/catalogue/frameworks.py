@@ -5,14 +5,14 @@ from amqpsniff.findings.kind import Kind
 FRAMEWORKS = (
     Kind("celery-event-noise", "warning", "A",
          "Celery workers spend much traffic on events about themselves",
-         "A large share of the messages goes through celeryev and is worker heartbeats and "
-         "gossip; each worker receives those of all others.",
+         "More than 30 % of the messages go through the exchange celeryev and are worker "
+         "heartbeats and gossip; each worker receives those of all others.",
          "Start workers with --without-gossip --without-mingle --without-heartbeat.",
          "Monitors such as Flower need the events."),
     Kind("celery-eta-prefetch", "warning", "B",
          "Celery tasks that wait for their time fill the prefetch",
-         "basic.qos is raised by one for each delivery with an eta header, or deliveries with an "
-         "eta header have used up the prefetch count.",
+         "basic.qos raises the count by one, three times or more, on a channel with deliveries "
+         "that have an eta header.",
          "Use native delayed delivery, or keep tasks with an ETA out of the queues of workers.",
          "Workers that scale themselves change the prefetch count too."),
     Kind("celery-result-queues", "warning", "B",

@@ -49,7 +49,7 @@ PUBLISHING = (
          "File transfer may be meant."),
     Kind("fanout-amplified", "info", "C",
          "An exchange multiplies what is published to it",
-         "More than ten octets are delivered for each octet published to it.",
+         "More than ten octets, and 1 MiB in all, are delivered for each octet published to it.",
          "Check that all its bindings are meant; a stream or smaller payloads make broadcasting "
          "cheaper.",
          "Broadcast may be meant."),

@@ -3,7 +3,7 @@
 from amqpsniff.findings.kind import Kind
 
 SECURITY = (
-    Kind("credentials-in-clear", "error", "A",
+    Kind("credentials-in-clear", "warning", "A",
          "A password crossed the network in clear text",
          "start-ok with mechanism PLAIN or AMQPLAIN on a connection without TLS, between addresses "
          "that are not loopback.",

@@ -5,34 +5,30 @@ from amqpsniff.findings.kind import Kind
 TIMING = (
     Kind("confirms-slow", "warning", "B",
          "Publisher confirms are slow",
-         "The time from a publish to its confirm is long.",
+         "The time from a publish to its confirm is half a second on average, or five once.",
          "Look at disks and quorum queues of the broker, at alarms and flow control, and at the "
          "size of messages.",
          "Captured at the client, the network's round trip is included.",
          ("connection-blocked", "broker-not-reading", "message-oversized")),
     Kind("consumer-slow", "info", "B",
          "Deliveries are acknowledged late",
-         "The time from a delivery to its acknowledgement is long.",
+         "The time from a delivery to its acknowledgement is a second on average, or 30 once.",
          "Make the handler faster or start more consumers.",
          "Consumers that acknowledge in batches wait on purpose."),
     Kind("rpc-unanswered", "warning", "B",
          "A request got no answer",
          "A message with reply-to and correlation-id was published, and no message with that "
-         "correlation-id came back.",
+         "correlation-id came back on its connection within 10 s, though it consumes there.",
          "Check that the answering consumer runs; give requests an expiration and callers a "
          "timeout.",
          "The answer may have come on a connection that was not captured."),
     Kind("rpc-slow", "warning", "B",
          "Requests are answered late",
-         "The time from a request to the message with its correlation-id is long.",
+         "The time from a request to the message with its correlation-id is a second on average, "
+         "or ten once.",
          "See whether the request waited in its queue or the answering consumer took the time; "
          "start more of them in the first case.",
          "Requests that get several answers, or reuse their ids."),
-    Kind("queue-residence-long", "info", "B",
-         "Messages wait long in a queue",
-         "The time from a publish to the delivery of the same message is long.",
-         "Consumers do not keep up, or were away: compare the rates of publishing and delivery.",
-         "Without message-ids, messages of the same body may be confused."),
     Kind("heartbeat-missed", "error", "B",
          "A side was silent for longer than the heartbeat allows",
          "Nothing came from it for two heartbeat intervals of tune-ok, or for one and then the "
@@ -61,15 +57,16 @@ TIMING = (
          ("heartbeat-disabled",)),
     Kind("broker-not-reading", "error", "B",
          "The broker does not read what a client sends",
-         "The broker's TCP window is closed, or nearly, while the client has data to send.",
+         "The broker's TCP window is closed for a second or more while the client has data to "
+         "send.",
          "With connection.blocked it is an alarm: free memory or disk. Without, it is flow "
          "control: slow down publishers, and see that consumers keep up.",
          "Small windows of short duration are ordinary.",
          ("connection-blocked",)),
     Kind("client-not-reading", "error", "B",
          "A client does not read what the broker sends",
-         "The client's TCP window is closed while the broker has data to send; the broker gives "
-         "up after some 30 s.",
+         "The client's TCP window is closed for a second or more while the broker has data to "
+         "send; the broker gives up after some 30 s.",
          "Set a prefetch count, and do not block the thread that reads the connection.",
          "",
          ("prefetch-unlimited", "automatic-acknowledgement")),
@@ -92,12 +89,6 @@ TIMING = (
          "Look at the network's path, not at AMQP; each loss holds up all channels of the "
          "connection.",
          "Capturing on two interfaces shows each packet twice."),
-    Kind("delayed-ack-stall", "warning", "B",
-         "Sending waits for a delayed TCP acknowledgement",
-         "Between the segments of one message lie 35 to 45 ms that end with a bare "
-         "acknowledgement, again and again.",
-         "Set TCP_NODELAY in the client, or let it write a message's frames at once.",
-         "Pauses of the application may have the same length by chance."),
     Kind("message-stalled", "error", "B",
          "A message was begun and not ended for a long time",
          "The method or header of a message was sent and its body did not follow for more than a "
@@ -107,7 +98,7 @@ TIMING = (
          ("broker-not-reading",)),
     Kind("broker-slow", "info", "B",
          "The broker takes long to answer",
-         "Answers to declarations, bindings, consumers or channels take long.",
+         "An answer to a declaration, a binding, a consumer or a channel took a second or more.",
          "Look at the cluster's metadata store, and at DNS or the login backend for connections.",
          "",
          ("connection-blocked",)),

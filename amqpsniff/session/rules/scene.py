@@ -32,6 +32,13 @@ OCCASIONS = {
     "discarded": "a delivery that its consumer rejects; facts: entry",
     "redelivered": "a delivery with redelivered set; facts: entry (None: not known), rows, row",
     "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
+    "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
+    "large-headers": "a message with headers of more than `LARGE_HEADERS_OCTETS`; facts: entry, "
+    "rows, row",
+    "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",
+    "answered": "a delivery with a correlation-id while calls wait; facts: entry, rows, row",
+    "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "
+    "facts: rows, row, took_ns (None: not whole)",
     "large": "a message above `LARGE_OCTETS`; facts: rows, row",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
@@ -39,6 +46,12 @@ OCCASIONS = {
 
 LARGE_OCTETS = 1 << 20
 """Size of a body from which on the occasion `large` comes."""
+
+LARGE_HEADERS_OCTETS = 4_096
+"""Size of headers, as JSON, from which on `large-headers` comes: more than most bodies have."""
+
+STALLED_NS = 1_000_000_000
+"""Time from a method to the end of its content from which on `half-sent` comes."""
 
 
 class Scene:

@@ -1,0 +1,96 @@
+"""How rules write amounts and names in their details, and what several of them ask of a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from amqpsniff.session.rules.scene import Scene
+
+SECOND = 1_000_000_000
+"""Nanoseconds."""
+
+MOST_NAMES = 1_000
+"""Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
+may make up any number of them."""
+
+
+LAST_NS = (1 << 63) - 1
+"""The latest time that there is: a capture may say any."""
+
+
+def later(ts_ns: int, wait_ns: int) -> int:
+    """The time so long after another one."""
+    return min(int(ts_ns) + wait_ns, LAST_NS)
+
+
+def time_text(ns: float) -> str:
+    """A length of time for people."""
+    for unit, name in ((SECOND, "s"), (1_000_000, "ms"), (1_000, "µs")):
+        if ns >= unit:
+            shown = ns / unit
+            return f"{shown:.1f} {name}" if shown < 100 else f"{shown:.0f} {name}"
+    return f"{ns:.0f} ns"
+
+
+def size_text(octets: float) -> str:
+    """A number of octets for people."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if octets >= unit:
+            return f"{octets / unit:.1f} {name}"
+    return f"{octets:.0f} octets"
+
+
+def exchange_text(name: str | None) -> str:
+    """An exchange by name; the one without a name is the default exchange."""
+    if name is None:
+        return "an exchange not captured"
+    return f"exchange {name}" if name else "the default exchange"
+
+
+def queue_text(name: str | None) -> str:
+    """A queue by name."""
+    return f"queue {name}" if name else "a queue not known"
+
+
+def both_sides(scene: Scene) -> bool:
+    """Whether packets of both directions were captured."""
+    return all(scene.session.peer.conversation.packets)
+
+
+def open_channels(session: Any) -> Iterator[Any]:
+    """The channels of a connection that are open."""
+    for lane in session.lanes.values():
+        if lane.channel is not None:
+            yield lane.channel
+
+
+def queues_of(channel: Any) -> str:
+    """The queues that a channel's consumers read, at most three of them by name."""
+    names = sorted({one.queue for one in channel.by_tag.values() if one.queue})
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def remember(memory: dict[Any, Any], key: Any, new: Any) -> Any:
+    """What is remembered under a key, `new` when nothing was; None when there is no more room."""
+    if key not in memory:
+        if len(memory) >= MOST_NAMES:
+            return None
+        memory[key] = new
+    return memory[key]
+
+
+# Compiled modules read the columns of rows directly; these are for the others.
+
+
+def integer_at(column: Any, row: int) -> int:
+    """The value of a column of integers; `NULL` for null."""
+    return int(memoryview(column.storage).cast("q")[row])
+
+
+def name_at(rows: Any, name: str, row: int) -> str | None:
+    """The text of a column of names; None for null."""
+    code = memoryview(getattr(rows, name).storage).cast("i")[row]
+    text: str | None = getattr(rows.vocabularies, name).text(code)
+    return text

@@ -1,0 +1,131 @@
+"""Requests and answers by message: reply-to, correlation-id, reply queues.
+
+A request is followed where its answer comes back on the same connection: its caller consumes there
+from the queue that reply-to names, or by direct reply-to.
+"""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.amounts import (
+    MOST_NAMES,
+    SECOND,
+    both_sides,
+    exchange_text,
+    name_at,
+    remember,
+    time_text,
+)
+from amqpsniff.session.rules.scene import Rule, Scene
+
+SLOW_NS = SECOND
+"""Mean time to an answer that is long."""
+
+VERY_SLOW_NS = 10 * SECOND
+"""A single time that is long; the usual caller has given up by then."""
+
+UNANSWERED_NS = 10 * SECOND
+"""Time in which an answer should have come before the capture says that none did."""
+
+CALLS = 3
+"""Calls with a reply queue each from which on it is how the program works."""
+
+MOST_KEPT_OCTETS = 256
+"""Octets of a correlation-id; its length on the wire is one octet."""
+
+DIRECT = "amq.rabbitmq.reply-to"
+
+
+def note_consumer(scene: Scene) -> None:
+    """basic.consume: answers may come from its queue."""
+    if not scene.channel.deaf:
+        queue = scene.event.queue or scene.channel.last_queue
+        if queue:
+            remember(scene.memory.setdefault("read", {}), queue, True)
+
+
+def note_call(scene: Scene) -> None:
+    """called: a request, whose answer will be looked for when it can come here."""
+    rows, row = scene.facts["rows"], scene.facts["row"]
+    queue = name_at(rows, "reply_to", row)
+    if queue != DIRECT:
+        queues = scene.memory.setdefault("reply queues", {})
+        if remember(queues, queue, [0, scene.number, scene.ts_ns]) is not None:
+            queues[queue][0] += 1
+    identity = rows.correlation_id.octets_of(row)
+    calls = scene.memory.setdefault("calls", {})
+    if queue not in scene.memory.get("read", {}) or len(calls) >= MOST_NAMES:
+        return
+    exchange = exchange_text(name_at(rows, "exchange", row))
+    key = name_at(rows, "routing_key", row)
+    if len(identity) <= MOST_KEPT_OCTETS and scene.ts_ns is not None:
+        place = (scene.number, scene.ts_ns, scene.channel.number)
+        calls.setdefault(identity, (*place, f"{exchange} with routing key {key}"))
+        scene.session.calls = len(calls)
+
+
+def note_reply(scene: Scene) -> None:
+    """answered: which request, and how long it took."""
+    rows, row = scene.facts["rows"], scene.facts["row"]
+    calls = scene.memory.get("calls", {})
+    call = calls.get(rows.correlation_id.octets_of(row))
+    if call is None or scene.ts_ns is None or scene.ts_ns < call[1]:
+        return
+    if call[0] == scene.number:
+        return
+    del calls[rows.correlation_id.octets_of(row)]
+    scene.session.calls = len(calls)
+    took = scene.ts_ns - call[1]
+    seen = scene.memory.setdefault("replies", [0, 0, -1, None])
+    seen[0] += 1
+    seen[1] += took
+    if took > seen[2]:
+        seen[2:] = [took, call]
+
+
+def judge_slow(scene: Scene) -> None:
+    """connection-ends: answers that came late."""
+    count, total, longest, call = scene.memory.get("replies", (0, 0, 0, None))
+    if not count or (total < SLOW_NS * count and longest < VERY_SLOW_NS):
+        return
+    number, ts_ns, channel, what = call
+    detail = (
+        f"{count} answers, after {time_text(total / count)} on average; the latest after "
+        f"{time_text(longest)}, to the request on channel {channel} of {what}"
+    )
+    scene.report("rpc-slow", detail, number=number, ts_ns=ts_ns)
+
+
+def judge_unanswered(scene: Scene) -> None:
+    """connection-ends: requests without an answer, though there was time."""
+    if scene.session.lossy or not both_sides(scene) or scene.ts_ns is None:
+        return
+    calls = scene.memory.get("calls", {}).values()
+    late = [call for call in calls if scene.ts_ns - call[1] > UNANSWERED_NS]
+    if not late:
+        return
+    number, ts_ns, channel, what = late[0]
+    waited = time_text(scene.ts_ns - ts_ns)
+    detail = f"{len(late)} of them; the first on channel {channel} of {what}, in {waited}"
+    last = late[-1][0]
+    scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=len(late), last=last)
+
+
+def judge_queues(scene: Scene) -> None:
+    """connection-ends: a reply queue for each call."""
+    queues = scene.memory.get("reply queues", {})
+    read = scene.memory.get("read", {})
+    own = [one for queue, one in queues.items() if queue in read]
+    calls = sum(one[0] for one in own)
+    if len(own) < CALLS or 2 * calls > 3 * len(own):
+        return
+    _, number, ts_ns = own[0]
+    detail = f"{len(own)} reply queues for {calls} requests"
+    scene.report("reply-queue-per-call", detail, number=number, ts_ns=ts_ns, count=len(own))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.consume": (note_consumer,),
+    "called": (note_call,),
+    "answered": (note_reply,),
+    "connection-ends": (judge_slow, judge_unanswered, judge_queues),
+}

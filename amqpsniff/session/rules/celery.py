@@ -1,0 +1,113 @@
+"""What Celery does to a broker: events, tasks with an ETA, result queues."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from amqpsniff.session.rules.amounts import MOST_NAMES
+from amqpsniff.session.rules.scene import Rule, Scene
+
+EVENTS = "celeryev"
+"""The exchange of Celery's events."""
+
+EVENT_SHARE = 0.3
+"""Share of all messages from which on events are noise."""
+
+EVENTS_SEEN = 100
+"""Fewer events are no load."""
+
+RISES = 3
+"""Times that the prefetch count rose by one; a pool that grows does so too, but seldom."""
+
+RESULT_QUEUES = 3
+"""Queues named by a UUID from which on each task has one; a client may have one for itself."""
+
+_UUID = re.compile("[0-9a-f]{8}(-?)[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{12}")
+
+
+def judge_events(scene: Scene) -> None:
+    """capture-ends: the share of events in all messages."""
+    scene.tracker.count_exchanges()
+    counts = scene.tracker.exchanges
+    published, _, delivered, _ = counts.get(EVENTS, (0, 0, 0, 0))
+    everything = sum(one[0] + one[2] for one in counts.values())
+    events = published + delivered
+    if events >= EVENTS_SEEN and events > EVENT_SHARE * everything:
+        detail = (
+            f"{published} events published and {delivered} delivered, "
+            f"{100 * events // everything} % of all messages"
+        )
+        scene.report("celery-event-noise", detail)
+
+
+def note_eta(scene: Scene) -> None:
+    """to-be-done-later: a task that a worker received before its time."""
+    entry = scene.facts["entry"]
+    if entry is not None and entry.consumer is not None:
+        _counts(scene)[0] += 1
+
+
+def note_prefetch(scene: Scene) -> None:
+    """basic.qos: has the prefetch count risen by one?"""
+    counts = _counts(scene)
+    count = scene.channel.prefetch_count
+    if counts[1] is not None and count == counts[1] + 1:
+        counts[2] += 1
+        counts[3] = counts[3] or (scene.number, scene.ts_ns)
+        counts[4] = scene.number
+    counts[1] = count
+
+
+def _counts(scene: Scene) -> list[Any]:
+    """Tasks with an ETA, last prefetch count, rises, place of the first and packet of the last."""
+    all_counts = scene.memory.setdefault("eta", {})
+    counts: list[Any] = all_counts.setdefault(scene.channel.number, [0, None, 0, None, None])
+    return counts
+
+
+def judge_eta(scene: Scene) -> None:
+    """channel-ends: tasks with an ETA that raise the prefetch count."""
+    noted = scene.memory.get("eta", {}).pop(scene.channel.number, None)
+    if noted is None or min(noted[0], noted[2]) < RISES:
+        return
+    tasks, prefetch, rises, (number, ts_ns), last = noted
+    detail = f"{tasks} tasks with an ETA; the prefetch count rose {rises} times, to {prefetch}"
+    scene.report("celery-eta-prefetch", detail, number=number, ts_ns=ts_ns, count=rises, last=last)
+
+
+def note_queue(scene: Scene) -> None:
+    """queue.declare: a queue for one result?"""
+    event = scene.event
+    if not event.queue or not _UUID.fullmatch(event.queue):
+        return
+    arguments = event.arguments
+    table = arguments.get("arguments")
+    if arguments.get("passive") or not isinstance(table, dict) or "x-expires" not in table:
+        return
+    queues = scene.memory.setdefault("result queues", {})
+    if len(queues) < MOST_NAMES:
+        queues.setdefault(event.queue, (scene.number, scene.ts_ns))
+
+
+def judge_queues(scene: Scene) -> None:
+    """connection-ends: many such queues."""
+    queues = scene.memory.get("result queues", {})
+    if len(queues) >= RESULT_QUEUES:
+        places = list(queues.values())
+        number, ts_ns = places[0]
+        detail = f"{len(queues)} queues named by a UUID that expire, first {next(iter(queues))}"
+        last = places[-1][0]
+        scene.report(
+            "celery-result-queues", detail, number=number, ts_ns=ts_ns, count=len(queues), last=last
+        )
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "to-be-done-later": (note_eta,),
+    "basic.qos": (note_prefetch,),
+    "queue.declare": (note_queue,),
+    "channel-ends": (judge_eta,),
+    "connection-ends": (judge_queues,),
+    "capture-ends": (judge_events,),
+}

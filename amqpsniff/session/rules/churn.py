@@ -1,0 +1,138 @@
+"""Connections and channels that are opened for next to nothing, again and again."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import Any
+
+from amqpsniff.findings import Finding
+from amqpsniff.session.rules.amounts import SECOND, both_sides, open_channels, time_text
+from amqpsniff.session.rules.scene import Rule, Scene
+
+SHORT_NS = SECOND
+"""Life of a connection that was not worth its opening."""
+
+FEW_MESSAGES = 3
+"""Messages of a connection that was not worth its opening."""
+
+SHORT_CONNECTIONS = 5
+"""Short connections of a client, within `CHURN_NS`, from which on it is how it works."""
+
+CHURN_NS = 10 * SECOND
+"""Command-line tools and health checks connect less often than `SHORT_CONNECTIONS` in this."""
+
+MOST_CLIENTS = 10_000
+"""Addresses remembered; a scan may come from any number."""
+
+BRIEF_CHANNELS = 10
+"""Channels of a connection with next to no operations from which on it is how it works."""
+
+FEW_OPERATIONS = 2
+"""Messages on a channel that was not worth its opening."""
+
+SPRING_RATE = 25
+"""Channels a second; Spring's default cache keeps 25 of them."""
+
+
+def judge_connection(scene: Scene) -> None:
+    """connection-ends: one of many that did next to nothing?"""
+    session = scene.session
+    conversation = session.peer.conversation
+    if not scene.certain or not both_sides(scene) or "connection.open" not in session.facts:
+        return
+    lasted = conversation.end_ns - conversation.start_ns
+    channels = list(open_channels(session))
+    published = session.published + sum(channel.published for channel in channels)
+    delivered = session.delivered + sum(channel.delivered for channel in channels)
+    if lasted >= SHORT_NS or published > FEW_MESSAGES or delivered > FEW_MESSAGES:
+        return
+    where = session.peer.name()
+    address = where[1].rpartition(":")[0]
+    clients = scene.everything.setdefault("short connections", {})
+    if address not in clients and len(clients) >= MOST_CLIENTS:
+        del clients[next(iter(clients))]
+    seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
+    seen[0].append((conversation.start_ns, conversation.first_packet_number, where))
+    _judge_client(scene, address, seen)
+
+
+def _judge_client(scene: Scene, address: str, seen: list[Any]) -> None:
+    times, found = seen
+    count = 1
+    if found is None:
+        if len(times) < SHORT_CONNECTIONS or times[-1][0] - times[0][0] > CHURN_NS:
+            return
+        count = SHORT_CONNECTIONS
+        found = seen[1] = times[0]
+    ts_ns, number, (connection_id, client, server) = found
+    apart = (times[-1][0] - times[0][0]) / (SHORT_CONNECTIONS - 1)
+    detail = (
+        f"{address} opens a connection every {time_text(max(apart, 0))} and closes it within a "
+        f"second, with at most {FEW_MESSAGES} messages on each"
+    )
+    scene.tracker.log.add(
+        Finding(
+            "connection-churn",
+            detail,
+            capture=scene.session.capture,
+            packet_number=number,
+            ts_ns=ts_ns if ts_ns > 0 else None,
+            connection_id=connection_id,
+            client=client,
+            server=server,
+            count=count,
+            last_packet_number=times[-1][1],
+        )
+    )
+
+
+def note_channel(scene: Scene) -> None:
+    """channel-ends: count it if it was opened and closed for next to nothing."""
+    channel = scene.channel
+    if not channel.known or channel.close_code is None or channel.closed_by != "client":
+        return
+    if channel.published + channel.delivered + channel.gets > FEW_OPERATIONS:
+        return
+    first = (0, channel.opened_packet_number, channel.start_ns, None, None)
+    count, number, begin_ns, _, _ = scene.memory.get("brief channels", first)
+    last = channel.closed_packet_number
+    scene.memory["brief channels"] = (count + 1, number, begin_ns, channel.end_ns, last)
+
+
+def judge_channels(scene: Scene) -> None:
+    """connection-ends: many such channels, most of all."""
+    noted = scene.memory.get("brief channels")
+    opened = scene.session.channels_opened
+    if noted is None or noted[0] < BRIEF_CHANNELS or 2 * noted[0] < opened:
+        return
+    if scene.session.lossy or not both_sides(scene):
+        return
+    count, number, begin_ns, end_ns, last = noted
+    detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"
+    rate = 0.0
+    if begin_ns is not None and end_ns is not None and end_ns > begin_ns:
+        rate = count * SECOND / (end_ns - begin_ns)
+        detail += f", {rate:.1f} of them a second"
+    scene.report("channel-churn", detail, number=number, ts_ns=begin_ns, count=count, last=last)
+    if rate >= SPRING_RATE and _is_java(scene.session):
+        detail = f"a Java client opens and closes {rate:.0f} channels a second"
+        scene.report("spring-channel-cache", detail, number=number, ts_ns=begin_ns)
+
+
+def _is_java(session: Any) -> bool:
+    """Whether the client says that it is RabbitMQ's Java client."""
+    try:
+        given = json.loads(session.facts.get("connection.start-ok") or b"{}")
+    except ValueError:
+        return False
+    client = given.get("client_properties")
+    if not isinstance(client, dict):
+        return False
+    return client.get("product") == "RabbitMQ" and client.get("platform") == "Java"
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection-ends": (judge_connection, judge_channels),
+    "channel-ends": (note_channel,),
+}

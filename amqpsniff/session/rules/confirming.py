@@ -1,0 +1,90 @@
+"""How publishers make sure: confirms that are slow or waited for, transactions."""
+
+from __future__ import annotations
+
+from amqpsniff.session.rules.amounts import SECOND, time_text
+from amqpsniff.session.rules.scene import Rule, Scene
+
+SLOW_NS = SECOND // 2
+"""Mean time to a confirm that is long: a healthy disk takes some milliseconds."""
+
+VERY_SLOW_NS = 5 * SECOND
+"""A single time to a confirm that is long."""
+
+FEW = 10
+"""Confirms or commits below which there is no pattern."""
+
+WAITED_PUBLISHES = 50
+"""Publishes that each waited for a confirm, from which on it is how the program works."""
+
+WAITED_SHARE = 0.8
+"""Share of the time between publishes that goes into waiting; else there was little to send."""
+
+
+def judge_confirms(scene: Scene) -> None:
+    """channel-ends: confirms that came late."""
+    channel = scene.channel
+    if not channel.confirmed:
+        return
+    mean = channel.confirm_ns / channel.confirmed
+    often = channel.confirmed >= FEW and mean >= SLOW_NS
+    if often or channel.confirm_ns_max >= VERY_SLOW_NS:
+        detail = (
+            f"{channel.confirmed} confirms, after {time_text(mean)} on average and "
+            f"{time_text(channel.confirm_ns_max)} at most"
+        )
+        scene.report(
+            "confirms-slow",
+            detail,
+            number=channel.slow_confirm_number,
+            ts_ns=channel.slow_confirm_ns,
+        )
+
+
+def judge_waiting(scene: Scene) -> None:
+    """channel-ends: a publisher that waits for each confirm."""
+    channel = scene.channel
+    numbered = channel.next_number - 1
+    spent = channel.last_publish_ns - channel.first_publish_ns
+    if channel.waited_publishes < WAITED_PUBLISHES or channel.waited_publishes < 0.95 * numbered:
+        return
+    if spent <= 0 or channel.confirm_ns < WAITED_SHARE * spent:
+        return
+    detail = (
+        f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
+        f"{time_text(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
+        f"{numbered * SECOND / spent:.0f} a second"
+    )
+    scene.report(
+        "confirm-per-message", detail, number=channel.opened_packet_number, ts_ns=channel.start_ns
+    )
+
+
+def note_commit(scene: Scene) -> None:
+    """tx.commit: remember where the first is, and the last."""
+    noted = scene.memory.setdefault("commits", {})
+    place = scene.channel.number
+    first = noted.get(place, (scene.number, scene.ts_ns))
+    noted[place] = (first[0], first[1], scene.number)
+
+
+def judge_commits(scene: Scene) -> None:
+    """channel-ends: a commit for every publish or acknowledgement."""
+    channel = scene.channel
+    number, ts_ns, last = scene.memory.get("commits", {}).pop(channel.number, (None, None, None))
+    done = channel.published + channel.acks
+    if channel.commits < FEW or not channel.commits <= 2 * done < 4 * channel.commits:
+        return
+    detail = f"{channel.commits} commits for {channel.published} publishes"
+    if channel.acks:
+        detail += f" and {channel.acks} acknowledgements"
+    count = channel.commits
+    scene.report(
+        "transaction-per-message", detail, number=number, ts_ns=ts_ns, count=count, last=last
+    )
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "tx.commit": (note_commit,),
+    "channel-ends": (judge_confirms, judge_waiting, judge_commits),
+}

@@ -1,0 +1,173 @@
+"""How deliveries flow to consumers: prefetch counts, backlogs, acknowledgements."""
+
+from __future__ import annotations
+
+from amqpsniff.decode.plan import NO_ACK
+from amqpsniff.session.rules.amounts import (
+    SECOND,
+    both_sides,
+    queue_text,
+    queues_of,
+    remember,
+    size_text,
+    time_text,
+)
+from amqpsniff.session.rules.scene import Rule, Scene
+
+BACKLOG_OCTETS = 100_000_000
+"""Unsettled deliveries that weigh on any client's memory."""
+
+BACKLOG_SECONDS = 10
+"""Work that a client holds: for so long no other consumer can take it over."""
+
+BACKLOG_DELIVERIES = 100
+"""Below this a client that is slow has a small prefetch count already."""
+
+SMALL_PREFETCH = 10
+"""Counts above this keep a consumer busy over any usual network."""
+
+WAITED_DELIVERIES = 50
+"""Deliveries after which waits are a pattern."""
+
+WAITED_SHARE = 0.3
+"""Share of a consumer's time that goes into waiting, from which on it matters."""
+
+NETWORK_NS = 1_000_000
+"""Round trips below 1 ms are those of one host or rack: there is nothing to gain."""
+
+SPREAD_NS = 2_000_000
+"""Waits for the network differ by less; those for messages differ by more."""
+
+ACKS_PER_SECOND = 1_000
+"""Rate from which on the frames of acknowledgements are a cost."""
+
+SLOW_NS = SECOND
+"""Mean time to an acknowledgement that a person would call long."""
+
+VERY_SLOW_NS = 30 * SECOND
+"""A single time that is long; the usual consumer is done within it."""
+
+FEW = 10
+"""Acknowledgements below which a mean says little."""
+
+
+def note_unlimited(scene: Scene) -> None:
+    """basic.consume: remember one without a limit on its channel."""
+    channel, event = scene.channel, scene.event
+    if channel.deaf or not channel.known or scene.session.lossy or event.queue is None:
+        return
+    if event.flags & NO_ACK or channel.prefetch_each or channel.prefetch_shared:
+        return
+    noted = scene.memory.setdefault("unlimited", {})
+    place = (channel.number, channel.incarnation)
+    queue = event.queue or channel.last_queue
+    one = remember(noted, place, [0, scene.number, scene.ts_ns, queue, scene.number])
+    if one is not None:
+        one[0] += 1
+        one[4] = scene.number
+
+
+def judge_unlimited(scene: Scene) -> None:
+    """channel-ends: consumers that no prefetch count limits."""
+    channel = scene.channel
+    noted = scene.memory.get("unlimited", {})
+    one = noted.pop((channel.number, channel.incarnation), None)
+    if one is None or channel.prefetch_shared or not both_sides(scene):
+        return
+    count, number, ts_ns, queue, last = one
+    detail = f"{queue_text(queue)}; at most {channel.unsettled_max} deliveries were unacknowledged"
+    if channel.delivered:
+        octets = channel.unsettled_max * channel.deliver_octets / channel.delivered
+        detail += f", about {size_text(octets)}"
+    scene.report("prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=count, last=last)
+
+
+def judge_backlog(scene: Scene) -> None:
+    """channel-ends: more deliveries in the client than it can soon settle."""
+    channel = scene.channel
+    if scene.session.lossy or not channel.known or not channel.delivered or not both_sides(scene):
+        return
+    octets = channel.unsettled_max * channel.deliver_octets / channel.delivered
+    busy = _busy_ns(channel)
+    work = 0.0
+    if channel.unsettled_max >= BACKLOG_DELIVERIES and channel.acknowledged >= FEW:
+        work = channel.unsettled_max * busy / channel.acknowledged
+    if octets <= BACKLOG_OCTETS and work < BACKLOG_SECONDS * SECOND:
+        return
+    detail = f"{channel.unsettled_max} deliveries unacknowledged at once, about {size_text(octets)}"
+    if work:
+        rate = channel.acknowledged * SECOND / busy
+        detail += f"; at {rate:.1f} a second that is work for {time_text(work)}"
+    _report(scene, "backlog-in-client", detail, channel.most_number, channel.most_ns)
+
+
+def judge_waits(scene: Scene) -> None:
+    """channel-ends: a prefetch count so small that the consumer waits for the network."""
+    channel = scene.channel
+    prefetch = channel.prefetch_each or channel.prefetch_shared
+    if not prefetch or prefetch > SMALL_PREFETCH or scene.session.lossy or not channel.known:
+        return
+    spent = channel.last_delivery_ns - channel.first_delivery_ns
+    if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
+        return
+    if channel.waits * prefetch * 2 < channel.delivered:
+        return
+    wait = channel.wait_ns / channel.waits
+    if wait < NETWORK_NS or wait > channel.wait_ns_min + SPREAD_NS:
+        return
+    if channel.wait_ns < WAITED_SHARE * spent:
+        return
+    detail = (
+        f"prefetch count {prefetch}: {channel.waits} of {channel.delivered} deliveries came "
+        f"{time_text(wait)} after an acknowledgement with none left to work on, "
+        f"{100 * channel.wait_ns // spent} % of the time"
+    )
+    _report(scene, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
+
+
+def judge_single(scene: Scene) -> None:
+    """channel-ends: very many acknowledgements of one delivery each."""
+    channel = scene.channel
+    busy = _busy_ns(channel)
+    if channel.multiple_acks or channel.acks < ACKS_PER_SECOND or busy <= 0:
+        return
+    rate = channel.acks * SECOND / busy
+    if rate > ACKS_PER_SECOND:
+        detail = f"{channel.acks} acknowledgements, {rate:.0f} a second, each of one delivery"
+        _report(
+            scene, "acknowledgements-single", detail, channel.opened_packet_number, channel.start_ns
+        )
+
+
+def judge_slow(scene: Scene) -> None:
+    """channel-ends: deliveries that are acknowledged late, one by one."""
+    channel = scene.channel
+    if not channel.acknowledged or 2 * channel.multiple_acks > channel.acks:
+        return
+    mean = channel.ack_ns / channel.acknowledged
+    often = channel.acknowledged >= FEW and mean >= SLOW_NS
+    if often or channel.ack_ns_max >= VERY_SLOW_NS:
+        detail = (
+            f"{channel.acknowledged} acknowledgements, after {time_text(mean)} on average and "
+            f"{time_text(channel.ack_ns_max)} at most"
+        )
+        _report(scene, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)
+
+
+def _busy_ns(channel: object) -> int:
+    """From the first delivery of a channel to its last acknowledgement."""
+    busy: int = channel.last_ack_ns - channel.first_delivery_ns  # type: ignore[attr-defined]
+    return max(busy, 0) if channel.acks and channel.delivered else 0  # type: ignore[attr-defined]
+
+
+def _report(scene: Scene, code: str, detail: str, number: int | None, ts_ns: int | None) -> None:
+    queues = queues_of(scene.channel)
+    if queues:
+        detail = f"{detail} (from {queues})"
+    scene.report(code, detail, number=number, ts_ns=ts_ns)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.consume": (note_unlimited,),
+    "channel-ends": (judge_unlimited, judge_backlog, judge_waits, judge_single, judge_slow),
+}

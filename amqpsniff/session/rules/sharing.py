@@ -1,0 +1,102 @@
+"""What shares a connection: publishing with consuming, many channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.columns import NULL
+from amqpsniff.session.rules.amounts import SECOND, both_sides, open_channels, time_text
+from amqpsniff.session.rules.scene import Rule, Scene
+
+SHARED_MESSAGES = 10
+"""Publishes, and acknowledgements, below which a connection does nothing much."""
+
+MANY_CHANNELS = 100
+"""Open channels beyond which most programs have lost count of them."""
+
+GROWN_CHANNELS = 20
+"""Open channels from which on it is looked whether their number only grew."""
+
+GROWN_NS = 30 * SECOND
+"""Time over which channels are opened, beyond that of a pool that is filled at the start."""
+
+IDLE_NS = 5 * SECOND
+"""A channel that carried nothing for so long is idle."""
+
+IDLE_SHARE = 0.9
+"""Share of the open channels that are idle where they leak; threads use theirs."""
+
+
+def judge_shared(scene: Scene) -> None:
+    """connection-ends: publishes and acknowledged deliveries on one connection."""
+    published, acknowledged = scene.session.published, scene.session.acknowledged
+    for channel in open_channels(scene.session):
+        published += channel.published
+        acknowledged += channel.acknowledged
+    if min(published, acknowledged) >= SHARED_MESSAGES:
+        detail = f"{published} publishes and {acknowledged} acknowledged deliveries"
+        conversation = scene.session.peer.conversation
+        scene.report("connection-shared", detail, number=conversation.first_packet_number)
+
+
+def count_opened(scene: Scene) -> None:
+    """channel-begins: look at the open channels when there are more than 100, 200, 400 …"""
+    counts = scene.memory.setdefault("channels", [0, 0, scene.ts_ns, None, MANY_CHANNELS, False])
+    counts[0] += 1
+    counts[3] = scene.ts_ns
+    if counts[0] <= counts[4] or counts[5]:
+        return
+    counts[4] *= 2
+    idle = _idle(scene.session, scene.ts_ns, IDLE_NS)
+    if idle >= IDLE_SHARE * counts[0]:
+        counts[5] = True
+        _report(scene, counts[0], idle)
+
+
+def count_closed(scene: Scene) -> None:
+    """channel-ends: there is one less, and the number does not only grow."""
+    counts = scene.memory.get("channels")
+    if counts is not None and scene.channel.known:
+        counts[0] -= 1
+        counts[1] += 1
+
+
+def judge_grown(scene: Scene) -> None:
+    """connection-ends: there are many, or they were opened all the time and none was closed."""
+    count, closed, first_ns, last_ns, _, reported = scene.memory.get("channels", (0,) * 6)
+    if count < GROWN_CHANNELS or reported or first_ns is None or last_ns is None:
+        return
+    grown = not closed and scene.certain and last_ns - first_ns >= GROWN_NS
+    if not grown and count <= MANY_CHANNELS:
+        return
+    idle = _idle(scene.session, scene.ts_ns, 0)
+    if idle >= IDLE_SHARE * count:
+        more = f", opened over {time_text(last_ns - first_ns)}, none was closed" if grown else ""
+        _report(scene, count, idle, more)
+
+
+def _report(scene: Scene, count: int, idle: int, more: str = "") -> None:
+    if both_sides(scene):
+        detail = f"{count} channels are open{more}; {idle} of them are idle"
+        scene.report("channels-leaking", detail)
+
+
+def _idle(session: Any, now: int | None, age_ns: int) -> int:
+    """Open channels of that age at least that carried nothing for a while."""
+    return sum(_is_idle(channel, now, age_ns) for channel in open_channels(session))
+
+
+def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:
+    if channel.by_tag or channel.gets or now is None:
+        return False
+    if channel.start_ns is not None and now - channel.start_ns < age_ns:
+        return False
+    last = max(channel.last_publish_ns, channel.last_delivery_ns, channel.last_ack_ns)
+    return bool(last == NULL or now - last > IDLE_NS)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "channel-begins": (count_opened,),
+    "channel-ends": (count_closed,),
+    "connection-ends": (judge_shared, judge_grown),
+}

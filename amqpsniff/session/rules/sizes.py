@@ -1,0 +1,132 @@
+"""How large messages are: very large ones, large headers, much around little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.session.rules.amounts import (
+    SECOND,
+    exchange_text,
+    integer_at,
+    name_at,
+    open_channels,
+    queue_text,
+    size_text,
+)
+from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
+
+REFUSED_OCTETS = 16 << 20
+"""Size above which RabbitMQ refuses messages by default since 4.0."""
+
+OVERHEAD = 4
+"""Octets around one of the bodies, from which on they are much."""
+
+OVERHEAD_RATE = 100
+"""Messages a second below which it costs nothing that matters."""
+
+OVERHEAD_MESSAGES = 1_000
+"""Fewer are too few for a rate."""
+
+AMPLIFIED = 10
+"""Octets delivered for one that is published."""
+
+AMPLIFIED_OCTETS = 1 << 20
+"""Octets delivered below which it does not matter by how many an exchange multiplies."""
+
+MOST_NAMED = 5
+"""Exchanges named in one detail."""
+
+
+def judge_large(scene: Scene) -> None:
+    """large: a body of more than 1 MiB."""
+    rows, row = scene.facts["rows"], scene.facts["row"]
+    size = integer_at(rows.body_size, row)
+    detail = f"a body of {size_text(size)} {_place(rows, row)}"
+    if size > REFUSED_OCTETS:
+        detail += "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"
+    scene.report("message-oversized", detail)
+
+
+def judge_headers(scene: Scene) -> None:
+    """large-headers: headers that are larger than most bodies."""
+    rows, row = scene.facts["rows"], scene.facts["row"]
+    size = len(rows.headers.octets_of(row))
+    if size > LARGE_HEADERS_OCTETS:
+        detail = f"headers of about {size_text(size)} {_place(rows, row)}"
+        scene.report("overhead-high", detail)
+
+
+def _place(rows: Any, row: int) -> str:
+    """Where a message comes from or goes to."""
+    queue = name_at(rows, "queue", row)
+    if queue:
+        return f"from {queue_text(queue)}"
+    key = name_at(rows, "routing_key", row)
+    exchange = exchange_text(name_at(rows, "exchange", row))
+    return f"of {exchange} with routing key {key}" if key else f"of {exchange}"
+
+
+def count_channel(scene: Scene) -> None:
+    """channel-ends: add what it carried to what the connection did."""
+    carried = scene.memory.setdefault("carried", [0, 0, 0, 0])
+    _add(carried, scene.channel)
+
+
+def _add(carried: list[int], channel: Any) -> None:
+    carried[0] += channel.published
+    carried[1] += channel.publish_octets
+    carried[2] += channel.delivered
+    carried[3] += channel.deliver_octets
+
+
+def judge_overhead(scene: Scene) -> None:
+    """connection-ends: much more around the bodies than in them, at a high rate."""
+    session = scene.session
+    conversation = session.peer.conversation
+    lasted = conversation.end_ns - conversation.start_ns
+    if session.lossy or session.peer.client_direction < 0 or conversation.start_ns <= 0:
+        return
+    carried = list(scene.memory.get("carried", (0, 0, 0, 0)))
+    for channel in open_channels(session):
+        _add(carried, channel)
+    sides = (("publishes", 0, carried[0], carried[1]), ("deliveries", 1, carried[2], carried[3]))
+    for name, side, messages, bodies in sides:
+        octets = conversation.octets[session.peer.client_direction ^ side]
+        often = messages >= OVERHEAD_MESSAGES and messages * SECOND > OVERHEAD_RATE * lasted
+        if often and octets - bodies > OVERHEAD * bodies:
+            detail = (
+                f"{messages} {name} with bodies of {bodies / messages:.0f} octets on average took "
+                f"{octets / messages:.0f} octets each"
+            )
+            scene.report(
+                "overhead-high",
+                detail,
+                number=conversation.first_packet_number,
+                ts_ns=conversation.start_ns,
+            )
+
+
+def judge_exchanges(scene: Scene) -> None:
+    """capture-ends: exchanges that multiply what is published to them."""
+    scene.tracker.count_exchanges()
+    found = []
+    for name, (published, octets, delivered, more) in scene.tracker.exchanges.items():
+        if published and more >= AMPLIFIED_OCTETS and more > AMPLIFIED * max(octets, 1):
+            found.append((more / max(octets, 1), name, published, delivered))
+    if found:
+        found.sort(key=lambda one: -one[0])
+        detail = "; ".join(
+            f"{exchange_text(name)}: {published} messages became {delivered}, {times:.0f} times "
+            "the octets"
+            for times, name, published, delivered in found[:MOST_NAMED]
+        )
+        scene.report("fanout-amplified", detail, count=len(found))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "large": (judge_large,),
+    "large-headers": (judge_headers,),
+    "channel-ends": (count_channel,),
+    "connection-ends": (judge_overhead,),
+    "capture-ends": (judge_exchanges,),
+}

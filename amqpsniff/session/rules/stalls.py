@@ -1,0 +1,76 @@
+"""Messages that a client begins and does not end for a long time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.session.rules.amounts import (
+    SECOND,
+    both_sides,
+    exchange_text,
+    integer_at,
+    later,
+    name_at,
+    size_text,
+    time_text,
+)
+from amqpsniff.session.rules.reading import shut_of
+from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene
+
+SLOW_OCTETS = 100_000
+"""Octets a second that a slow network still carries: a large body may take its time."""
+
+MOST_UNDER_WAY = 16
+"""Messages remembered that were not whole when their connection ended; one a channel is usual."""
+
+
+def look(scene: Scene) -> None:
+    """half-sent: see whether it took too long; for one that is not whole the end will tell."""
+    rows, row, took = scene.facts["rows"], scene.facts["row"], scene.facts["took_ns"]
+    exchange = name_at(rows, "exchange", row)
+    size = integer_at(rows.body_size, row)
+    captured = integer_at(rows.body_captured, row)
+    what = (
+        f"{size_text(size)} to {exchange_text(exchange)}" if size >= 0 else exchange_text(exchange)
+    )
+    if took is None:
+        under_way = scene.memory.setdefault("under way", [])
+        if len(under_way) < MOST_UNDER_WAY and scene.certain:
+            under_way.append((scene.number, scene.ts_ns, scene.channel, captured, what))
+    elif _is_long(took, captured) and _may_judge(scene):
+        detail = f"the message of {what} took {time_text(took)}"
+        scene.report("message-stalled", detail, ts_ns=_when(scene.ts_ns))
+
+
+def judge(scene: Scene) -> None:
+    """connection-ends: messages that never were whole."""
+    for number, ts_ns, channel, captured, what in scene.memory.pop("under way", ()):
+        ends = (scene.ts_ns, scene.session.close_ns, channel.end_ns)
+        known = [end_ns for end_ns in ends if end_ns is not None]
+        if ts_ns is None or not known or not _may_judge(scene):
+            continue
+        took = min(known) - ts_ns
+        if _is_long(took, captured):
+            detail = f"the message on channel {channel.number} of {what} was not whole after "
+            scene.report(
+                "message-stalled", detail + time_text(took), number=number, ts_ns=_when(ts_ns)
+            )
+
+
+def _is_long(took: int, captured: int) -> bool:
+    return took > STALLED_NS + max(captured, 0) * SECOND // SLOW_OCTETS
+
+
+def _may_judge(scene: Scene) -> bool:
+    """Whether nothing is missing, and the broker could read."""
+    session = scene.session
+    blocked = session.blocked_since is not None or session.blocked_ns
+    return scene.certain and both_sides(scene) and not blocked and shut_of(session, 1) is None
+
+
+def _when(ts_ns: Any) -> int | None:
+    """The time at which a message is late."""
+    return None if ts_ns is None else later(ts_ns, STALLED_NS)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {"half-sent": (look,), "connection-ends": (judge,)}

@@ -1,0 +1,224 @@
+"""Declarations, bindings and polls that a client repeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.session.rules.amounts import (
+    SECOND,
+    exchange_text,
+    name_at,
+    open_channels,
+    queue_text,
+    remember,
+    time_text,
+)
+from amqpsniff.session.rules.scene import Rule, Scene
+
+REPEATED = 10
+"""Repeated declarations from which on they are a habit, not the start of parts of a program."""
+
+POLLS = 10
+"""Polls of a queue's length from which on a rate says something."""
+
+POLLS_PER_SECOND = 1
+
+GETS = 20
+"""Gets from a queue from which on a rate says something."""
+
+GETS_PER_SECOND = 5
+
+CHANGES = 20
+"""Changes of queues and bindings from which on a rate says something."""
+
+CHANGES_PER_SECOND = 5
+
+DECLARES = ("queue.declare", "exchange.declare", "queue.bind", "exchange.bind")
+MAKES = {"queue.declare": 0, "queue.bind": 1}
+UNMAKES = {"queue.delete": 0, "queue.unbind": 1}
+
+
+class Series:
+    """Alike events of a connection: how many, where the first and the last are."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.count = self.others = 0
+        self.number, self.ts_ns = scene.number, scene.ts_ns
+        self.last, self.last_ns = scene.number, scene.ts_ns
+
+    def add(self, scene: Scene) -> None:
+        """One more."""
+        self.count += 1
+        self.last, self.last_ns = scene.number, scene.ts_ns
+
+    @property
+    def lasted_ns(self) -> int:
+        """From the first to the last; 0 when that is not known."""
+        if self.ts_ns is None or self.last_ns is None:
+            return 0
+        return max(self.last_ns - self.ts_ns, 0)
+
+    @property
+    def rate(self) -> float:
+        """How many a second; 0 when that is not known."""
+        return (self.count - 1) * SECOND / self.lasted_ns if self.lasted_ns else 0.0
+
+    def report(self, scene: Scene, code: str, detail: str) -> None:
+        """Raise a finding that stands for all of them."""
+        raised: dict[str, Any] = {"number": self.number, "ts_ns": self.ts_ns}
+        scene.report(code, detail, **raised, count=self.count, last=self.last)
+
+
+# declarations
+
+
+def note_declaration(scene: Scene) -> None:
+    """A declaration or binding: was there the same before?"""
+    event = scene.event
+    octets = event.octets
+    if not octets or b'"passive":true' in octets:
+        return
+    if event.name == "queue.declare" and not event.queue:
+        return  # each makes a queue with a name of its own
+    declared = scene.memory.setdefault("declared", {})
+    subject = _subject(event)
+    known = remember(declared, subject, set())
+    key = hash((event.name, octets))
+    if known is None:
+        return
+    if key not in known:
+        if len(known) < REPEATED:
+            known.add(key)
+        return
+    if "repeated" not in scene.memory:
+        scene.memory["repeated"] = (Series(scene), event.name, subject)
+    scene.memory["repeated"][0].add(scene)
+
+
+def _subject(event: Any) -> tuple[str, Any]:
+    """What a declaration or binding is about: its queue, or its exchange."""
+    if event.name.startswith("queue."):
+        return "queue", event.queue
+    return "exchange", name_at(event.rows, "exchange", event.row)
+
+
+def forget_declaration(scene: Scene) -> None:
+    """A deletion or unbinding: what is declared after it is new."""
+    scene.memory.get("declared", {}).pop(_subject(scene.event), None)
+
+
+def judge_declarations(scene: Scene) -> None:
+    """connection-ends: more repeated declarations than one for two publishes."""
+    series, method, (kind, name) = scene.memory.get("repeated", (None, "", ("", "")))
+    published = scene.session.published
+    published += sum(channel.published for channel in open_channels(scene.session))
+    if (
+        scene.session.lossy
+        or series is None
+        or series.count < REPEATED
+        or 2 * series.count <= published
+    ):
+        return
+    named = queue_text(name) if kind == "queue" else exchange_text(name)
+    detail = f"{series.count} repeated for {published} publishes; first {method} of {named}"
+    answers = scene.memory.get("answers", {})
+    waited = sum(answers[one][1] for one in DECLARES if one in answers)
+    if waited:
+        detail += f"; {time_text(waited)} of waiting for all declarations"
+    series.report(scene, "declaration-repeated", detail)
+
+
+# polls
+
+
+def note_poll(scene: Scene) -> None:
+    """queue.declare: is it passive, to ask for the length of a queue?"""
+    octets = scene.event.octets
+    if octets and b'"passive":true' in octets:
+        _count(scene, "polled", scene.event.queue)
+
+
+def note_get(scene: Scene) -> None:
+    """basic.get: one more from its queue."""
+    if not scene.channel.deaf:
+        _count(scene, "got", scene.event.queue or scene.channel.last_queue)
+
+
+def note_empty(scene: Scene) -> None:
+    """basic.get-empty: the get was for nothing."""
+    if scene.request is not None and scene.request.subject is not None:
+        series = scene.memory.get("got", {}).get(scene.request.subject.queue)
+        if series is not None:
+            series.others += 1
+
+
+def _count(scene: Scene, name: str, queue: str | None) -> None:
+    series = remember(scene.memory.setdefault(name, {}), queue, Series(scene))
+    if series is not None:
+        series.add(scene)
+
+
+def judge_polls(scene: Scene) -> None:
+    """connection-ends: queues whose length, or whose messages, are polled."""
+    for queue, series in scene.memory.get("polled", {}).items():
+        if series.count >= POLLS and series.rate > POLLS_PER_SECOND:
+            detail = f"{queue_text(queue)}: {series.count} times, {series.rate:.1f} a second"
+            series.report(scene, "queue-length-polling", detail)
+    for queue, series in scene.memory.get("got", {}).items():
+        if series.count < GETS or series.rate < GETS_PER_SECOND:
+            continue
+        if 2 * series.others > series.count:
+            detail = (
+                f"{queue_text(queue)}: {series.count} gets, {series.rate:.1f} a second, "
+                f"{series.others} of them in vain"
+            )
+            series.report(scene, "get-polling", detail)
+
+
+# changes
+
+
+def note_change(scene: Scene) -> None:
+    """A queue or binding is made or deleted."""
+    event = scene.event
+    octets = event.octets
+    if event.name == "queue.declare" and octets and b'"passive":true' in octets:
+        return
+    if "changes" not in scene.memory:
+        scene.memory["changes"] = (Series(scene), [0, 0], [0, 0])
+    series, made, unmade = scene.memory["changes"]
+    series.add(scene)
+    if event.name in MAKES:
+        made[MAKES[event.name]] += 1
+    else:
+        unmade[UNMAKES[event.name]] += 1
+
+
+def judge_changes(scene: Scene) -> None:
+    """connection-ends: what is made is deleted again, at a high rate."""
+    series, made, unmade = scene.memory.get("changes", (None, (0, 0), (0, 0)))
+    pairs = [min(each) for each in zip(made, unmade, strict=True)]
+    if series is None or 2 * sum(pairs) < CHANGES or not series.lasted_ns:
+        return
+    rate = 2 * sum(pairs) * SECOND / series.lasted_ns
+    if rate > CHANGES_PER_SECOND:
+        detail = (
+            f"{pairs[0]} queues declared and deleted, {pairs[1]} bindings made and removed: "
+            f"{rate:.1f} changes a second"
+        )
+        series.report(scene, "topology-churn", detail)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "queue.declare": (note_declaration, note_poll, note_change),
+    "queue.bind": (note_declaration, note_change),
+    "queue.delete": (forget_declaration, note_change),
+    "queue.unbind": (forget_declaration, note_change),
+    "exchange.declare": (note_declaration,),
+    "exchange.bind": (note_declaration,),
+    "exchange.delete": (forget_declaration,),
+    "exchange.unbind": (forget_declaration,),
+    "basic.get": (note_get,),
+    "basic.get-empty": (note_empty,),
+    "connection-ends": (judge_declarations, judge_polls, judge_changes),
+}

@@ -1,0 +1,115 @@
+"""How long synchronous methods wait for the broker's answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.columns import NULL
+from amqpsniff.session.rules.amounts import SECOND, both_sides, later, time_text
+from amqpsniff.session.rules.scene import Rule, Scene
+
+MISSING_NS = 5 * SECOND
+"""Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
+
+SLOW_NS = SECOND
+"""Time to an answer that is long; a broker needs milliseconds."""
+
+BLOCKING_SHARE = 0.2
+"""Share of a connection's time that goes into waiting for answers, from which on it matters."""
+
+BLOCKING_NS = 5 * SECOND
+"""Connections that last less have hardly done more than start."""
+
+BLOCKING_REQUESTS = 20
+"""Fewer are the start of an application."""
+
+
+def note_answer(scene: Scene) -> None:
+    """replied: how long it took, by method; an error when it was very long."""
+    request = scene.request
+    if scene.channel is None or request.side != 0 or scene.ts_ns is None or request.ts_ns == NULL:
+        return
+    took = max(scene.ts_ns - request.ts_ns, 0)
+    name = scene.tracker.names[request.method]
+    answers = scene.memory.setdefault("answers", {})
+    one = answers.setdefault(name, [0, 0, -1, None])
+    one[0] += 1
+    one[1] += took
+    if took > one[2]:
+        one[2:] = [took, request.number]
+    waited = scene.memory.setdefault("waited", [0, 0, 0, request.number])
+    waited[0] += 1
+    waited[1] += max(scene.ts_ns - max(request.ts_ns, waited[2]), 0)
+    waited[2] = scene.ts_ns
+    if took > MISSING_NS and both_sides(scene):
+        _report_missing(scene, name, request, f"was answered after {time_text(took)}")
+
+
+def judge_missing(scene: Scene) -> None:
+    """connection-ends: requests that were never answered, though there was time."""
+    session = scene.session
+    end_ns = session.close_ns or scene.ts_ns
+    if session.lossy or end_ns is None or not both_sides(scene):
+        return
+    for lane in session.lanes.values():
+        for request in lane.requests if lane.number else ():
+            waited = end_ns - request.ts_ns
+            if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
+                name = scene.tracker.names[request.method]
+                detail = f"had no answer in {time_text(waited)}"
+                _report_missing(scene, name, request, detail, lane.number)
+
+
+def _report_missing(
+    scene: Scene, name: str, request: Any, detail: str, number: int | None = None
+) -> None:
+    channel = f" on channel {number}" if number else ""
+    session = scene.session
+    if session.blocked_since is not None or session.blocked_ns:
+        detail += "; publishing was blocked meanwhile or before"
+    scene.report(
+        "reply-missing",
+        f"{name}{channel} {detail}",
+        number=request.number,
+        ts_ns=later(request.ts_ns, MISSING_NS),
+    )
+
+
+def judge_slow(scene: Scene) -> None:
+    """connection-ends: answers that took long."""
+    answers = scene.memory.get("answers", {})
+    slow = {name: one for name, one in answers.items() if SLOW_NS <= one[2] <= MISSING_NS}
+    if not slow or not both_sides(scene):
+        return
+    named = [
+        f"{name}: {count} answered after {time_text(total / count)} on average and "
+        f"{time_text(longest)} at most"
+        for name, (count, total, longest, _) in sorted(slow.items())
+    ]
+    number = min(one[3] for one in slow.values())
+    count = len(slow)
+    scene.report("broker-slow", "; ".join(named), number=number, count=count)
+
+
+def judge_blocking(scene: Scene) -> None:
+    """connection-ends: much of its time went into waiting."""
+    count, waited, _, number = scene.memory.get("waited", (0, 0, 0, None))
+    begin_ns = scene.session.peer.conversation.start_ns
+    if count < BLOCKING_REQUESTS or scene.ts_ns is None or begin_ns <= 0:
+        return
+    lasted = scene.ts_ns - begin_ns
+    if lasted < BLOCKING_NS or waited <= BLOCKING_SHARE * lasted:
+        return
+    answers = scene.memory["answers"]
+    most = max(answers, key=lambda name: int(answers[name][1]))
+    detail = (
+        f"{count} requests waited for {time_text(waited)} of {time_text(lasted)}, most of it "
+        f"{answers[most][0]} times {most}"
+    )
+    scene.report("synchronous-waiting", detail, number=number, ts_ns=begin_ns)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "replied": (note_answer,),
+    "connection-ends": (judge_missing, judge_slow, judge_blocking),
+}

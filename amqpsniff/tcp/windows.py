@@ -1,0 +1,53 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""TCP windows that are closed: a side says that it can take no more octets.
+
+Its window is 0 from the segment that says so to its next one that does not. That counts only if the
+other side had something to send meanwhile: it then sends probes, which repeat the octet before the
+next one or carry the next one (RFC 9293 §3.8.6.1).
+"""
+
+import cython
+
+from .limits import NO_TIME
+from .shut import Shut
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+else:
+    from .half_stream import HalfStream
+
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+_NO_TIME = cython.declare(cython.longlong, NO_TIME)
+
+
+def heed(half: HalfStream, other: HalfStream, seq, length, closed, number, ts_ns):
+    """A segment of direction `half`; its sender's window is `closed`, or the other side's was."""
+    if other.shut and (length > 0 or ((seq + 1) & MASK) == half.next_seq):
+        other.probed = True
+    if closed and not half.shut:
+        half.shut = True
+        half.probed = False
+        half.shut_number = number
+        half.shut_ns = ts_ns
+    elif half.shut and not closed:
+        if half.probed:
+            half.shuts = _with(half, ts_ns)
+        half.shut = False
+    return 0
+
+
+def shut_window(half: HalfStream, end_ns):
+    """The `Shut` of a direction's sender, until `end_ns`; null when nothing waited for it."""
+    return _with(half, end_ns) if half.shut and half.probed else half.shuts
+
+
+@cython.cfunc
+def _with(half: HalfStream, end_ns: cython.longlong) -> object:
+    """The `Shut` with the time that ends now."""
+    lasted: cython.longlong = 0
+    if half.shut_ns != _NO_TIME and end_ns > half.shut_ns:
+        lasted = end_ns - half.shut_ns
+    if half.shuts is None:
+        return Shut(half.shut_number, half.shut_ns, 1, lasted, lasted)
+    number, start_ns, times, total_ns, longest_ns = half.shuts
+    return Shut(number, start_ns, times + 1, total_ns + lasted, max(longest_ns, lasted))

@@ -1,0 +1,196 @@
+"""How deliveries flow: prefetch counts, backlogs, acknowledgements."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.rules.found import details, found
+from tests.session.script import Script
+
+CONSUMING = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+"""
+CONSUME = """
+    [consume] C1: basic.consume queue=jobs consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+"""
+
+
+def qos(count: int) -> str:
+    """A client that sets a prefetch count."""
+    return f"""
+        C1: basic.qos prefetch_count={count}
+        S1: basic.qos-ok
+    """
+
+
+def jobs(
+    count: int, travels_ms: int, works_ms: int, size: int = 10, ahead: int = 1, multiple: int = 0
+) -> str:
+    """Deliveries, each acknowledged after a while; `ahead` of them are sent before the first is."""
+    lines = [deliver(tag, 1, size) for tag in range(1, ahead + 1)]
+    for tag in range(1, count + 1):
+        lines.append(f"@+{works_ms}ms C1: basic.ack delivery_tag={tag} multiple={multiple}")
+        if tag + ahead <= count:
+            lines.append(deliver(tag + ahead, travels_ms, size))
+    return "\n".join(lines)
+
+
+def deliver(tag: int, after_ms: int = 1, size: int = 10) -> str:
+    """A delivery."""
+    return f"@+{after_ms}ms S1: basic.deliver consumer_tag=t delivery_tag={tag} | body={size}"
+
+
+# prefetch-unlimited
+
+
+def test_a_consumer_without_a_prefetch_count() -> None:
+    script = Script(CONSUMING + CONSUME + jobs(3, 1, 1, size=1024, ahead=3))
+    row = found(script, "prefetch-unlimited")
+    assert row is not None
+    assert row["packet_number"] == script.labels["consume"]
+    assert row["detail"] == "queue jobs; at most 3 deliveries were unacknowledged, about 3.0 KiB"
+
+
+def test_a_prefetch_count_of_0_is_none() -> None:
+    assert found(CONSUMING + qos(0) + CONSUME, "prefetch-unlimited")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONSUMING + qos(10) + CONSUME,
+        CONSUMING + CONSUME.replace("=t\n", "=t no_ack=1\n", 1),
+        CONSUMING + CONSUME + "C1: basic.qos prefetch_count=5 global=1",
+        CONSUMING + "GAP C 30\n" + CONSUME,  # a basic.qos may be lost
+        "midstream\nC1: basic.ack delivery_tag=7\n" + CONSUME,
+    ],
+)
+def test_a_limit_or_none_needed_or_not_known(text: str) -> None:
+    assert not found(text, "prefetch-unlimited")
+
+
+# backlog-in-client
+
+
+def test_work_for_a_long_time_in_one_client() -> None:
+    text = CONSUMING + qos(200) + CONSUME + jobs(110, 1, 100, ahead=105)
+    row = found(text, "backlog-in-client")
+    assert row is not None
+    assert row["detail"].startswith("105 deliveries unacknowledged at once, about 1.0 KiB; at 9.9")
+    assert row["detail"].endswith("that is work for 10.6 s (from jobs)")
+
+
+def test_a_client_that_is_soon_done_has_no_backlog() -> None:
+    text = CONSUMING + qos(200) + CONSUME + jobs(110, 1, 80, ahead=105)
+    assert not found(text, "backlog-in-client")
+
+
+def test_a_small_prefetch_count_is_no_backlog() -> None:
+    text = CONSUMING + qos(200) + CONSUME + jobs(110, 1, 1000, ahead=99)
+    assert not found(text, "backlog-in-client")
+
+
+def test_many_octets_in_one_client() -> None:
+    size = 10_000_001
+    text = CONSUMING + qos(20) + CONSUME
+    row = found(
+        text + "\n".join(deliver(tag, 1, size) for tag in range(1, 11)), "backlog-in-client"
+    )
+    assert row is not None
+    assert row["detail"].startswith("10 deliveries unacknowledged at once, about 95.4 MiB")
+    less = text + "\n".join(deliver(tag, 1, size) for tag in range(1, 10))
+    assert not found(less, "backlog-in-client")
+
+
+# prefetch-too-small
+
+
+def test_a_consumer_that_waits_for_the_network() -> None:
+    row = found(CONSUMING + qos(1) + CONSUME + jobs(60, 20, 10), "prefetch-too-small")
+    assert row is not None
+    assert row["detail"] == (
+        "prefetch count 1: 59 of 60 deliveries came 20.0 ms after an acknowledgement with none "
+        "left to work on, 66 % of the time (from jobs)"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONSUMING + qos(1) + CONSUME + jobs(60, 20, 60),  # long jobs
+        CONSUMING + qos(1) + CONSUME + jobs(40, 20, 10),  # too few to say
+        CONSUMING + qos(5) + CONSUME + jobs(60, 20, 10, ahead=5),  # never without work
+        CONSUMING + qos(20) + CONSUME + jobs(60, 20, 10),  # the queue is empty
+        CONSUMING + qos(1) + CONSUME + jobs(60, 300, 10),  # the queue is empty for long
+    ],
+)
+def test_consumers_that_wait_for_nothing_or_for_messages(text: str) -> None:
+    assert not found(text, "prefetch-too-small")
+
+
+def test_waits_of_different_lengths_are_for_messages() -> None:
+    lines = [deliver(1)]
+    for tag in range(1, 60):
+        lines.append(f"@+2ms C1: basic.ack delivery_tag={tag}")
+        lines.append(deliver(tag + 1, 2 + 20 * (tag % 4)))
+    text = CONSUMING + qos(1) + CONSUME + "\n".join(lines)
+    assert not found(text, "prefetch-too-small")
+
+
+# acknowledgements-single
+
+
+def test_thousands_of_acknowledgements_of_one_delivery_each() -> None:
+    assert details(fours(0), "acknowledgements-single") == [
+        "1200 acknowledgements, 2003 a second, each of one delivery (from jobs)"
+    ]
+    assert not found(fours(1), "acknowledgements-single")
+
+
+def fours(multiple: int) -> str:
+    """1200 deliveries, four in a packet, and their acknowledgements."""
+    lines = [CONSUMING, qos(300), CONSUME]
+    for first in range(1, 1200, 4):
+        tags = range(first, first + 4)
+        sent = [f"S1: basic.deliver consumer_tag=t delivery_tag={tag}" for tag in tags]
+        acks = [f"C1: basic.ack delivery_tag={tag} multiple={multiple}" for tag in tags]
+        lines += ["\n& ".join(sent), "\n& ".join(acks)]
+    return "\n".join(lines)
+
+
+def test_acknowledgements_at_an_ordinary_rate() -> None:
+    text = CONSUMING + qos(300) + CONSUME + jobs(1100, 1, 1)
+    assert not found(text, "acknowledgements-single")
+
+
+# consumer-slow
+
+
+def test_deliveries_that_are_acknowledged_late() -> None:
+    row = found(CONSUMING + qos(1) + CONSUME + jobs(10, 1, 1000), "consumer-slow")
+    assert row is not None
+    assert row["detail"] == (
+        "10 acknowledgements, after 1.0 s on average and 1.0 s at most (from jobs)"
+    )
+
+
+def test_one_that_is_very_late() -> None:
+    script = Script(CONSUMING + qos(1) + CONSUME)
+    script.add("[late] " + deliver(1).partition(" ")[2])
+    script.add("@+30000ms C1: basic.ack delivery_tag=1")
+    row = found(script, "consumer-slow")
+    assert row is not None
+    assert row["packet_number"] == script.labels["late"]
+
+
+def test_deliveries_that_are_acknowledged_soon_enough() -> None:
+    assert not found(CONSUMING + qos(1) + CONSUME + jobs(10, 1, 999), "consumer-slow")
+    assert not found(CONSUMING + qos(1) + CONSUME + jobs(9, 1, 1000), "consumer-slow")
+
+
+def test_batches_wait_on_purpose() -> None:
+    text = CONSUMING + qos(20) + CONSUME + jobs(10, 1, 1000, multiple=1)
+    assert not found(text, "consumer-slow")

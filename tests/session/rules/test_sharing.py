@@ -1,0 +1,82 @@
+"""What shares a connection."""
+
+from __future__ import annotations
+
+from tests.session.rules.found import details, found
+
+OPEN = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+"""
+
+
+def both(publishes: int, deliveries: int, no_ack: int = 0) -> str:
+    """Publishes and acknowledged deliveries on one connection."""
+    lines = [OPEN, f"C1: basic.consume queue=q consumer_tag=t no_ack={no_ack}"]
+    lines += ["S1: basic.consume-ok consumer_tag=t"]
+    lines += ["C1: basic.publish exchange=e"] * publishes
+    for tag in range(1, deliveries + 1):
+        lines.append(f"S1: basic.deliver consumer_tag=t delivery_tag={tag}")
+        lines += [] if no_ack else [f"C1: basic.ack delivery_tag={tag}"]
+    return "\n".join(lines)
+
+
+def test_publishing_and_consuming() -> None:
+    text = both(10, 10)
+    assert details(text, "connection-shared") == ["10 publishes and 10 acknowledged deliveries"]
+
+
+def test_little_of_one_of_them() -> None:
+    assert not found(both(9, 100), "connection-shared")
+    assert not found(both(100, 9), "connection-shared")
+    assert not found(both(10, 10, no_ack=1), "connection-shared")
+
+
+def opened(count: int, apart_ms: int, more: str = "") -> str:
+    """Channels that are opened and stay open."""
+    lines = ["handshake"]
+    for number in range(1, count + 1):
+        lines.append(f"@+{apart_ms}ms C{number}: channel.open\nS{number}: channel.open-ok")
+        if more:
+            lines.append(f"C{number}: {more}")
+    return "\n".join(lines)
+
+
+def test_channels_that_leak() -> None:
+    text = opened(150, 100)
+    assert details(text, "channels-leaking") == ["150 channels are open; 150 of them are idle"]
+
+
+def test_channels_that_leak_one_by_one_are_told_early() -> None:
+    row = found(opened(110, 1000, "basic.publish exchange=e"), "channels-leaking")
+    assert row is not None
+    assert row["detail"] == "101 channels are open; 96 of them are idle"
+
+
+def test_channels_that_only_become_more() -> None:
+    assert details(opened(20, 2000), "channels-leaking") == [
+        "20 channels are open, opened over 38.0 s, none was closed; 20 of them are idle"
+    ]
+
+
+def test_a_pool_that_is_filled_at_the_start() -> None:
+    text = opened(50, 1)
+    assert not found(text + "\n@+60000ms C1: basic.publish exchange=e", "channels-leaking")
+
+
+def test_channels_that_are_used() -> None:
+    text = opened(120, 10)
+    used = "\n".join(f"C{number}: basic.publish exchange=e" for number in range(1, 121))
+    assert not found(text + "\n" + used, "channels-leaking")
+    consuming = opened(120, 100, "basic.consume queue=q consumer_tag=t")
+    assert not found(consuming, "channels-leaking")
+
+
+def test_channels_that_are_closed() -> None:
+    lines = ["handshake"]
+    for _ in range(150):
+        lines.append(
+            "C1: channel.open\nS1: channel.open-ok\nC1: channel.close\nS1: channel.close-ok"
+        )
+    assert not found("\n".join(lines), "channels-leaking")

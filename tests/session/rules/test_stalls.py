@@ -1,0 +1,75 @@
+"""Messages that are begun and not ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.rules.found import found
+from tests.session.script import MS, Script
+
+OPEN = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+"""
+
+
+def in_two(size: int, sent: int, pause_ms: int, more: str = "") -> Script:
+    """A publish of which `sent` octets are sent at once, and the others after a pause."""
+    script = Script(OPEN + f"[publish] C1: basic.publish exchange=e | body={size}")
+    whole = script.packets.pop()
+    script.packets.append(whole._replace(octets=whole.octets[:sent]))
+    script.wait(str(pause_ms))
+    rest = whole.octets[sent:]
+    script.packets.append(whole._replace(octets=rest, ts_ns=whole.ts_ns + pause_ms * MS))
+    return script.add(more)
+
+
+@pytest.mark.parametrize("sent", [22, 60, 70])
+def test_a_message_that_stands_still(sent: int) -> None:
+    script = in_two(100, sent, 1100)
+    row = found(script, "message-stalled")
+    assert row is not None
+    assert row["packet_number"] == script.labels["publish"]
+    assert row["detail"] == "the message of 100 octets to exchange e took 1.1 s"
+
+
+def test_a_short_pause() -> None:
+    assert not found(in_two(100, 60, 1000), "message-stalled")
+
+
+def test_a_large_body_takes_its_time() -> None:
+    assert not found(in_two(120_000, 60, 1500), "message-stalled")
+    assert found(in_two(120_000, 60, 3000), "message-stalled")
+
+
+def test_a_message_that_was_never_whole() -> None:
+    script = in_two(100, 60, 10)
+    script.packets[-1] = script.packets[-1]._replace(octets=b"")
+    script.wait("2000")
+    row = found(script.add("S: connection.unblocked"), "message-stalled")
+    assert row is not None
+    assert "on channel 1 of 100 octets to exchange e was not whole after 2.0 s" in row["detail"]
+
+
+def test_a_capture_that_ends_soon_after() -> None:
+    script = in_two(100, 60, 10)
+    script.packets[-1] = script.packets[-1]._replace(octets=b"")
+    assert not found(script.add("S: connection.unblocked"), "message-stalled")
+
+
+@pytest.mark.parametrize("channel", ["", "1"])
+def test_a_broker_that_wants_no_more(channel: str) -> None:
+    script = in_two(100, 40, 10)
+    script.packets[-1] = script.packets[-1]._replace(octets=b"")
+    method = "channel" if channel else "connection"
+    script.add(f"S{channel}: {method}.close reply_code=404\n@+9000ms S: connection.unblocked")
+    assert not found(script, "message-stalled")
+
+
+def test_another_frame_in_between_is_another_fault() -> None:
+    script = in_two(100, 40, 10)  # method and header
+    script.packets[-1] = script.packets[-1]._replace(octets=b"")
+    script.add("C1: basic.publish exchange=e\n@+3000ms S: connection.unblocked")
+    assert not found(script, "message-stalled")
+    assert found(script, "content-interrupted")

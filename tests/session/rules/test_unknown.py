@@ -1,0 +1,47 @@
+"""What a capture does not show is not found: one direction only, or holes."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqpsniff import Engine
+from tests.session.rules import test_calls as calls
+from tests.session.rules import test_churn as churn
+from tests.session.rules import test_flow as flow
+from tests.session.rules import test_waits as waits
+from tests.session.rules.found import found
+from tests.session.script import Script
+
+CASES = {
+    "prefetch-unlimited": flow.CONSUMING + flow.CONSUME,
+    "backlog-in-client": flow.CONSUMING
+    + flow.qos(200)
+    + flow.CONSUME
+    + flow.jobs(110, 1, 100, ahead=105),
+    "reply-missing": waits.OPEN + "C1: queue.declare queue=q\n@+9000ms S: connection.unblocked",
+    "channel-churn": churn.channels(20, 1),
+    "connection-churn": churn.connections(7),
+    "rpc-unanswered": calls.OPEN
+    + calls.reads("r")
+    + calls.call("a", "r")
+    + "@+20000ms S: connection.unblocked",
+}
+
+
+def codes(script: Script, senders: tuple[str, ...]) -> set[str]:
+    """Codes of what is found in the octets of some sides."""
+    engine = Engine()
+    for packet in script.packets:
+        if packet.sender in senders and packet.octets:
+            key = (f"10.0.0.1:{1000 + int(packet.connection[1:] or 0)}", "10.0.0.2:5672")
+            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+    engine.finish()
+    return {row["code"] for row in engine.take("findings").to_pylist()}
+
+
+@pytest.mark.parametrize("code", sorted(CASES))
+def test_one_direction_only(code: str) -> None:
+    script = Script(CASES[code])
+    assert found(script, code)
+    assert code not in codes(script, ("client",))
+    assert code not in codes(script, ("server",))
