@@ -222,7 +222,7 @@ class Capture:
             pipeline.finish()
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
         settler, pairing = pipeline.tracker.settler, pipeline.tracker.pairing
-        ended = zip(OUTCOMES, settler.ended, settler.spreads or (), strict=True)
+        ended = zip(OUTCOMES, settler.endings(), settler.spreads or (), strict=True)
         self.outcomes = {name: (number, spread) for name, number, spread in ended if number}
         self.replies = {METHODS[at].name: one for at, one in (pairing.spreads or {}).items()}
 

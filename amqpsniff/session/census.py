@@ -6,6 +6,7 @@ second, by exchange and routing key, connections by volume, and errors by what t
 be many is bounded, and says so when something was forgotten.
 """
 
+from array import array
 from heapq import heappush, heappushpop
 
 import cython
@@ -74,10 +75,14 @@ class Census:
     to_ns: object
     bounded: cython.bint
     begun: cython.bint
-    types: list
-    by_method: list
+    types: cython.longlong[::1]
+    by_method: cython.longlong[::1]
+    ways: cython.const[cython.uchar][::1]
+    refusals: cython.const[cython.uchar][::1]
+    blocked: cython.int
+    opens: cython.int
     others: dict
-    statuses: list
+    statuses: cython.longlong[::1]
     sizes: list
     rates: list
     routes: object
@@ -95,10 +100,14 @@ class Census:
         self.from_ns = self.to_ns = None
         self.bounded = self.begun = False
         count = len(kinds.NAMES)
-        self.types = [0] * 257
-        self.by_method = [0] * count
+        self.types = array("q", bytes(8 * 257))
+        self.by_method = array("q", bytes(8 * count))
+        self.ways = _ways
+        self.refusals = _refusals
+        self.blocked = _BLOCKED
+        self.opens = _OPEN
         self.others = {}
-        self.statuses = [0] * len(STATUS_NAMES)
+        self.statuses = array("q", bytes(8 * len(STATUS_NAMES)))
         self.sizes = [None] * count
         self.rates = [None] * count
         self.routes = Tally()
@@ -186,12 +195,12 @@ class Census:
                     self.others[name] = self.others.get(name, 0) + 1
             return 0
         self.by_method[method] += 1
-        if method == _OPEN:
+        if method == self.opens:
             volume.channels += 1
         if (
             frames.reply_code.values[row] >= _FIRST_ERROR
-            or method == _BLOCKED
-            or (_refusals[method] and frames.sender.values[row] == 1)
+            or method == self.blocked
+            or (self.refusals[method] and frames.sender.values[row] == 1)
         ):
             self._error(frames, row, method, peer, captures)
         return 0
@@ -200,7 +209,7 @@ class Census:
         """Count an error of one method, sender, code and text."""
         sender = (None, "client", "server")[frames.sender.values[row] + 1]
         code = frames.reply_code.values[row]
-        if method == _BLOCKED:
+        if method == self.blocked:
             text = read_json(frames.arguments.octets_of(row)).get("reason")
         else:
             octets = frames.reply_text.octets_of(row)
@@ -228,9 +237,12 @@ class Census:
         size: cython.longlong
         key: cython.longlong
         last: cython.longlong = -1
+        spread_of: cython.int = -1
+        queue_of: cython.int = -1
+        queue: Flow = None
         known: Flow = None
-        spread: Spread
-        rate: Rate
+        spread: Spread = None
+        rate: Rate = None
         flows: dict = {}
         by_queue: dict = {}
         for row in range(first, messages.rows):
@@ -243,14 +255,16 @@ class Census:
             method = messages.method.values[row]
             self.statuses[messages.status.values[row]] += 1
             size = messages.body_size.values[row]
-            spread = self.sizes[method]
-            if spread is None:
-                spread = self.sizes[method] = Spread()
-                self.rates[method] = Rate()
-            rate = self.rates[method]
+            if method != spread_of:
+                spread_of = method
+                spread = self.sizes[method]
+                if spread is None:
+                    spread = self.sizes[method] = Spread()
+                    self.rates[method] = Rate()
+                rate = self.rates[method]
             spread.add(size)
             rate.add(messages.ts_ns.values[row])
-            way = _ways[method]
+            way = self.ways[method]
             if way == 2:
                 continue
             key = (cython.cast(cython.longlong, messages.exchange.values[row] + 1) << 32) | (
@@ -263,9 +277,11 @@ class Census:
                     known = flows[key] = Flow()
             known.add(way, size)
             if messages.queue.values[row] >= 0:
-                queue: Flow = by_queue.get(messages.queue.values[row])
-                if queue is None:
-                    queue = by_queue[messages.queue.values[row]] = Flow()
+                if messages.queue.values[row] != queue_of:
+                    queue_of = messages.queue.values[row]
+                    queue = by_queue.get(queue_of)
+                    if queue is None:
+                        queue = by_queue[queue_of] = Flow()
                 queue.add(way, size)
         words = messages.vocabularies
         for key, known in flows.items():

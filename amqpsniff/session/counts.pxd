@@ -1,8 +1,7 @@
 cdef class Spread:
-    cdef dict counts
-    cdef long long total, number, largest, last, run
+    cdef long long[::1] counts
+    cdef long long total, number, largest
     cpdef int add(self, long long value) except? -1
-    cdef int _flush(self) except? -1
 
 cdef class Rate:
     cdef long long messages, peak, last, run

@@ -12,10 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import cython
+
 from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import NO_ACK, NO_WAIT, REQUEUE
-from amqpsniff.session.state import Channel, Consumer, Reason, read_reason
+from amqpsniff.session.state import Reason, read_reason
 from amqpsniff.spec import METHODS
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
+        Channel,
+        Consumer,
+        Event,
+        Lane,
+        Request,
+        Session,
+    )
+else:
+    from amqpsniff.session.state import Channel, Consumer, Event, Lane, Request, Session
 
 CLIENT, SERVER = 0, 1
 SIDES = ("client", "server")
@@ -30,7 +44,9 @@ DISCARDED = frozenset(
 # channels
 
 
-def begin_channel(session: Any, lane: Any, capture: str | None, event: Any = None) -> Any:
+def begin_channel(
+    session: Session, lane: Lane, capture: str | None, event: Event | None = None
+) -> Any:
     """A new incarnation of a channel; `event` is its channel.open, None when that was not seen."""
     lane.incarnations += 1
     channel = Channel(session, capture, lane.number, lane.incarnations, event is not None)
@@ -43,7 +59,9 @@ def begin_channel(session: Any, lane: Any, capture: str | None, event: Any = Non
     return channel
 
 
-def open_channel(tracker: Any, session: Any, lane: Any, capture: str | None, event: Any) -> None:
+def open_channel(
+    tracker: Any, session: Session, lane: Lane, capture: str | None, event: Event
+) -> None:
     """channel.open: what was open on the number ends, what waits for a reply gets none."""
     if lane.channel is not None:
         if tracker.judges:
@@ -57,7 +75,7 @@ def open_channel(tracker: Any, session: Any, lane: Any, capture: str | None, eve
         tracker.tell("channel-begins", channel, event.number, event.ts_ns, {})
 
 
-def _end_channel(tracker: Any, session: Any, lane: Any) -> None:
+def _end_channel(tracker: Any, session: Session, lane: Lane) -> None:
     channel = lane.channel
     lane.channel = None
     channel.over = True
@@ -67,7 +85,7 @@ def _end_channel(tracker: Any, session: Any, lane: Any) -> None:
     session.acknowledged += channel.acknowledged
 
 
-def drop_requests(lane: Any, side: int, keep: str | None = None) -> None:
+def drop_requests(lane: Lane, side: int, keep: str | None = None) -> None:
     """Requests of a side get no reply any more, but those of the method `keep`."""
     if not lane.requests:
         return
@@ -80,7 +98,9 @@ def drop_requests(lane: Any, side: int, keep: str | None = None) -> None:
     lane.requests = kept
 
 
-def _close(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _close(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     other = 1 - event.side
     waiting = lane.requests
     drop_requests(lane, other, "channel.close")
@@ -97,7 +117,9 @@ def _close(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> N
         channel.close_octets = event.octets
 
 
-def _close_ok(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _close_ok(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     if not channel.closing[1 - event.side]:
         return
     drop_requests(lane, CLIENT, "channel.close")
@@ -114,7 +136,7 @@ def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
     return None
 
 
-def close_reason(event: Any) -> Reason:
+def close_reason(event: Event) -> Reason:
     """Code, text and blamed method of a close; each null when it was not captured."""
     return read_reason(event.octets)
 
@@ -123,7 +145,9 @@ def close_reason(event: Any) -> Reason:
 
 
 def _select(mode: str) -> Callable[..., None]:
-    def handler(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    def handler(
+        tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    ) -> None:
         if channel.mode is None:
             channel.mode = mode
             channel.numbering = channel.numbered = mode == "confirm"
@@ -133,14 +157,18 @@ def _select(mode: str) -> Callable[..., None]:
 
 
 def _selected(mode: str) -> Callable[..., None]:
-    def handler(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+    def handler(
+        tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    ) -> None:
         if channel.mode is None and request is None:
             channel.mode = mode
 
     return handler
 
 
-def _commit(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+def _commit(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> Any:
     channel.commits += 1
     if not channel.in_transaction:
         return None
@@ -149,7 +177,9 @@ def _commit(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> 
     return noted, [entry for listed in channel.returnable.values() for entry in listed]
 
 
-def _committed(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _committed(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     if request is None or request.subject is None:
         return
     noted, publishes = request.subject
@@ -159,13 +189,15 @@ def _committed(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) 
     tracker.settler.be_done(publishes)
 
 
-def _roll_back(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _roll_back(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     if channel.in_transaction:
         tracker.settler.roll_back(channel)
         tracker.settler.be_done(tracker.settler.returnable(channel))
 
 
-def _qos(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> None:
     count = event.arguments.get("prefetch_count")
     if count is None:
         return
@@ -179,14 +211,18 @@ def _qos(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Non
 # queues and consumers
 
 
-def _declare(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+def _declare(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> Any:
     nameless: list[Any] = []  # consumers of the queue that the server names
     channel.last_queue = event.queue or None
     channel.declaring = None if channel.last_queue else nameless
     return nameless
 
 
-def _declared(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _declared(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     if request is None or request.subject is None or not event.queue:
         return
     for consumer in request.subject:
@@ -196,7 +232,7 @@ def _declared(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -
         channel.declaring = None
 
 
-def _of_queue(channel: Any, event: Any, consumer: Any) -> Any:
+def _of_queue(channel: Channel, event: Event, consumer: Any) -> Any:
     """Give a consumer the queue that a consume or get names; an empty name is the last declared."""
     consumer.queue = event.queue or channel.last_queue
     if consumer.queue is None and channel.declaring is not None:
@@ -204,12 +240,14 @@ def _of_queue(channel: Any, event: Any, consumer: Any) -> Any:
     return consumer
 
 
-def _no_ack(event: Any) -> bool | None:
+def _no_ack(event: Event) -> bool | None:
     """The argument no_ack; null when it was not captured."""
     return None if event.queue is None else event.flags & NO_ACK != 0
 
 
-def _consume(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+def _consume(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> Any:
     tag = event.consumer_tag
     consumer = _of_queue(channel, event, Consumer(tag, _no_ack(event), channel.prefetch_each))
     no_wait = event.flags & NO_WAIT
@@ -220,7 +258,9 @@ def _consume(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) ->
     return consumer
 
 
-def _consumed(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _consumed(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     channel.consumers += 1
     tag = event.consumer_tag
     if request is not None and request.subject is not None and tag is not None:
@@ -228,14 +268,16 @@ def _consumed(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -
         _add_consumer(tracker, channel, tag, request.subject)
 
 
-def _add_consumer(tracker: Any, channel: Any, tag: str, consumer: Any) -> None:
+def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> None:
     if tag not in channel.by_tag and len(channel.by_tag) >= tracker.limits.consumers:
         tracker.settler.hit("consumers")
         return
     channel.by_tag[tag] = consumer
 
 
-def _cancelled(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _cancelled(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     if event.side == SERVER:
         consumer = channel.by_tag.pop(event.consumer_tag, None)
         if tracker.judges and event.name == "basic.cancel":
@@ -243,12 +285,14 @@ def _cancelled(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) 
             tracker.tell("consumer-cancelled", channel, event.number, event.ts_ns, facts)
 
 
-def _get(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> Any:
+def _get(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> Any:
     channel.gets += 1
     return _of_queue(channel, event, Consumer(None, _no_ack(event)))
 
 
-def _recover(tracker: Any, lane: Any, channel: Any, event: Any, request: Any) -> None:
+def _recover(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     if event.side == CLIENT and event.flags & REQUEUE:
         tracker.settler.recover(channel, event.number, event.ts_ns)
 
@@ -280,11 +324,13 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 # connections
 
 
-def _learn(tracker: Any, session: Any, event: Any, request: Any) -> None:
+def _learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
     session.facts.setdefault(event.name, event.octets)
 
 
-def _close_connection(tracker: Any, session: Any, event: Any, request: Any) -> None:
+def _close_connection(
+    tracker: Any, session: Session, event: Event, request: Request | None
+) -> None:
     other = 1 - event.side
     session.dead[other] = True
     session.closing[event.side] = True
@@ -299,18 +345,20 @@ def _close_connection(tracker: Any, session: Any, event: Any, request: Any) -> N
         session.close_octets = event.octets
 
 
-def _close_connection_ok(tracker: Any, session: Any, event: Any, request: Any) -> None:
+def _close_connection_ok(
+    tracker: Any, session: Session, event: Event, request: Request | None
+) -> None:
     if session.closing[1 - event.side] and not session.over:
         _end_channels(tracker, session)
         session.over = True
 
 
-def _blocked(tracker: Any, session: Any, event: Any, request: Any) -> None:
+def _blocked(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
     if session.blocked_since is None and session.blocked_ns is not None:
         session.blocked_since = event.ts_ns
 
 
-def _unblocked(tracker: Any, session: Any, event: Any, request: Any) -> None:
+def _unblocked(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
     if session.blocked_since is None:
         if not session.blocked_ns:
             session.blocked_ns = None
@@ -334,7 +382,7 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
 }
 
 
-def _end_channels(tracker: Any, session: Any) -> None:
+def _end_channels(tracker: Any, session: Session) -> None:
     """Every channel ends with its connection."""
     for lane in session.lanes.values():
         if lane.channel is None:
@@ -346,7 +394,7 @@ def _end_channels(tracker: Any, session: Any) -> None:
         _end_channel(tracker, session, lane)
 
 
-def end_connection(tracker: Any, session: Any) -> None:
+def end_connection(tracker: Any, session: Session) -> None:
     """The connection is over, in whatever way."""
     conversation = session.peer.conversation
     if session.closed_by is None:
@@ -362,7 +410,7 @@ def end_connection(tracker: Any, session: Any) -> None:
     session.over = True
 
 
-def lose(session: Any, side: int) -> None:
+def lose(session: Session, side: int) -> None:
     """Frames that a side sent may be missing from here on."""
     session.lossy = True
     for lane in session.lanes.values():

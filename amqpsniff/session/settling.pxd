@@ -4,7 +4,8 @@ from amqpsniff.session.state cimport Channel, Entry
 cdef class Settler:
     cdef public object limits, watcher
     cdef public dict hits
-    cdef public list spreads, ended
+    cdef public list spreads
+    cdef long long[::1] ended
     cdef public long long most, outstanding
     cpdef int hit(self, str name) except? -1
     cdef int publish(self, Channel channel, Entry entry) except? -1

@@ -5,6 +5,7 @@ An entry's outcome is written into its message's row, at once or when the row is
 may still change counts in its rows' `pending`, so that whoever gives rows out can wait for them.
 """
 
+from array import array
 from collections import deque
 
 import cython
@@ -50,7 +51,7 @@ class Settler:
         self.hits = {}
         self.watcher = None
         self.spreads = None
-        self.ended = [0] * len(state.OUTCOMES)
+        self.ended = array("q", bytes(8 * len(state.OUTCOMES)))
 
     def hit(self, name):
         """A limit was reached."""
@@ -60,6 +61,10 @@ class Settler:
     def measure(self):
         """Keep the times of outcomes from now on, as a `counts.Spread` each."""
         self.spreads = [Spread() for _ in state.OUTCOMES]
+
+    def endings(self):
+        """How many messages have each of `OUTCOMES`, as a list."""
+        return [self.ended[outcome] for outcome in range(len(state.OUTCOMES))]
 
     # entries begin
 
