@@ -15,21 +15,20 @@ from typing import Any
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.plan import NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.session import consumers
 from amqpsniff.session.state import Reason, read_reason
 from amqpsniff.spec import METHODS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
-        Consumer,
         Event,
         Lane,
         Request,
         Session,
     )
 else:
-    from amqpsniff.session.state import Channel, Consumer, Event, Lane, Request, Session
+    from amqpsniff.session.state import Channel, Event, Lane, Request, Session
 
 CLIENT, SERVER = 0, 1
 SIDES = ("client", "server")
@@ -208,95 +207,6 @@ def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Requ
         channel.prefetch_each = count
 
 
-# queues and consumers
-
-
-def _declare(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> Any:
-    nameless: list[Any] = []  # consumers of the queue that the server names
-    channel.last_queue = event.queue or None
-    channel.declaring = None if channel.last_queue else nameless
-    return nameless
-
-
-def _declared(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> None:
-    if request is None or request.subject is None or not event.queue:
-        return
-    for consumer in request.subject:
-        consumer.queue = event.queue
-    if request.subject is channel.declaring:
-        channel.last_queue = event.queue
-        channel.declaring = None
-
-
-def _of_queue(channel: Channel, event: Event, consumer: Any) -> Any:
-    """Give a consumer the queue that a consume or get names; an empty name is the last declared."""
-    consumer.queue = event.queue or channel.last_queue
-    if consumer.queue is None and channel.declaring is not None:
-        channel.declaring.append(consumer)
-    return consumer
-
-
-def _no_ack(event: Event) -> bool | None:
-    """The argument no_ack; null when it was not captured."""
-    return None if event.queue is None else event.flags & NO_ACK != 0
-
-
-def _consume(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> Any:
-    tag = event.consumer_tag
-    consumer = _of_queue(channel, event, Consumer(tag, _no_ack(event), channel.prefetch_each))
-    no_wait = event.flags & NO_WAIT
-    if no_wait:
-        channel.consumers += 1
-    if tag and (no_wait or tag not in channel.by_tag):
-        _add_consumer(tracker, channel, tag, consumer)
-    return consumer
-
-
-def _consumed(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> None:
-    channel.consumers += 1
-    tag = event.consumer_tag
-    if request is not None and request.subject is not None and tag is not None:
-        request.subject.tag = tag
-        _add_consumer(tracker, channel, tag, request.subject)
-
-
-def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> None:
-    if tag not in channel.by_tag and len(channel.by_tag) >= tracker.limits.consumers:
-        tracker.settler.hit("consumers")
-        return
-    channel.by_tag[tag] = consumer
-
-
-def _cancelled(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> None:
-    if event.side == SERVER:
-        consumer = channel.by_tag.pop(event.consumer_tag, None)
-        if tracker.judges and event.name == "basic.cancel":
-            facts = {"consumer": consumer}
-            tracker.tell("consumer-cancelled", channel, event.number, event.ts_ns, facts)
-
-
-def _get(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> Any:
-    channel.gets += 1
-    return _of_queue(channel, event, Consumer(None, _no_ack(event)))
-
-
-def _recover(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> None:
-    if event.side == CLIENT and event.flags & REQUEUE:
-        tracker.settler.recover(channel, event.number, event.ts_ns)
-
-
 ON_CHANNEL: dict[str, Callable[..., Any]] = {
     "channel.close": _close,
     "channel.close-ok": _close_ok,
@@ -308,16 +218,7 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
     "tx.commit-ok": _committed,
     "tx.rollback": _roll_back,
     "basic.qos": _qos,
-    "queue.declare": _declare,
-    "queue.declare-ok": _declared,
-    "basic.consume": _consume,
-    "basic.consume-ok": _consumed,
-    "basic.cancel": _cancelled,
-    "basic.cancel-ok": _cancelled,
-    "basic.get": _get,
-    "basic.recover": _recover,
-    "basic.recover-async": _recover,
-    "basic.recover-sync": _recover,
+    **consumers.HANDLERS,
 }
 
 
