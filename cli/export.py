@@ -13,7 +13,7 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from .options import OUTPUT, ROWS, Input, Rows, spread
+from .options import OUTPUT, ROWS, Bodies, BodySha256, Input, OutputFile, Rows, spread
 
 ENDINGS = {
     "ndjson": (".ndjson", ".jsonl", ".json"),
@@ -49,18 +49,8 @@ def export(
             show_default=False,
         ),
     ] = None,
-    bodies: Annotated[
-        bool,
-        typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
-    ] = False,
-    body_sha256: Annotated[
-        bool,
-        typer.Option(
-            "--body-sha256",
-            help="Fill the column body_sha256 of messages.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    bodies: Bodies = False,
+    body_sha256: BodySha256 = False,
     format_: Annotated[
         str | None,
         typer.Option(
@@ -71,18 +61,7 @@ def export(
             show_default=False,
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to this file, which is replaced once all is written. Default: standard "
-            "output.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
+    output: OutputFile = None,
 ) -> int:
     """Write the rows of a table, for programs.
 

@@ -12,7 +12,7 @@ from amqpsniff.errors import UsageError
 
 from . import times
 from .inspect import CONTENT_METHODS, UNSEEN
-from .options import OUTPUT, Input, Rows, Scope, spread
+from .options import OUTPUT, Input, Rows, Scope, TimeForm, spread
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -45,15 +45,7 @@ def follow(
             rich_help_panel=OUTPUT,
         ),
     ] = BODY_LIMIT,
-    time: Annotated[
-        str,
-        typer.Option(
-            metavar="FORM",
-            help="How times are written: relative (seconds since the capture began), absolute "
-            "(UTC), delta (seconds since the line before).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = times.FORMS[0],
+    time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
         typer.Option(

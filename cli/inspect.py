@@ -11,7 +11,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.spec import METHODS
 
 from . import times
-from .options import OUTPUT, Input, Rows, spread
+from .options import OUTPUT, Input, Rows, TimeForm, spread
 
 if TYPE_CHECKING:
     from .render.lines import Lines
@@ -53,15 +53,7 @@ def inspect(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    time: Annotated[
-        str,
-        typer.Option(
-            metavar="FORM",
-            help="How times are written: relative (seconds since the capture began), absolute "
-            "(UTC), delta (seconds since the line before).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = times.FORMS[0],
+    time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
         typer.Option(

@@ -11,7 +11,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
-from .options import OUTPUT, Input, Rows, spread
+from .options import OUTPUT, Input, Rows, TimeForm, spread
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -47,15 +47,7 @@ def messages(
             min=0, metavar="N", help="Octets of a body that --body shows.", rich_help_panel=OUTPUT
         ),
     ] = BODY_LIMIT,
-    time: Annotated[
-        str,
-        typer.Option(
-            metavar="FORM",
-            help="How times are written: relative (seconds since the capture began), absolute "
-            "(UTC), delta (seconds since the line before).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = times.FORMS[0],
+    time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
         typer.Option(

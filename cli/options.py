@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -19,6 +20,38 @@ INPUT = "Input"
 ROWS = "Rows"
 OUTPUT = "Output"
 """Panels of the help."""
+
+
+TimeForm = Annotated[
+    str,
+    typer.Option(
+        metavar="FORM",
+        help="How times are written: relative (seconds since the capture began), absolute "
+        "(UTC), delta (seconds since the line before).",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Bodies = Annotated[
+    bool,
+    typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
+]
+BodySha256 = Annotated[
+    bool,
+    typer.Option(
+        "--body-sha256", help="Fill the column body_sha256 of messages.", rich_help_panel=OUTPUT
+    ),
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write to this file, which is replaced once all is written. Default: standard output.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
 
 
 @dataclasses.dataclass

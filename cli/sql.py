@@ -12,7 +12,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
-from .options import OUTPUT, Input, spread
+from .options import OUTPUT, Bodies, BodySha256, Input, OutputFile, spread
 
 FORMATS = ("text", *ENDINGS)
 
@@ -24,18 +24,8 @@ def sql(
         str,
         typer.Argument(metavar="SELECT", help="One SELECT, in DuckDB's SQL.", show_default=False),
     ],
-    bodies: Annotated[
-        bool,
-        typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
-    ] = False,
-    body_sha256: Annotated[
-        bool,
-        typer.Option(
-            "--body-sha256",
-            help="Fill the column body_sha256 of messages.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    bodies: Bodies = False,
+    body_sha256: BodySha256 = False,
     format_: Annotated[
         str | None,
         typer.Option(
@@ -46,18 +36,7 @@ def sql(
             show_default=False,
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to this file, which is replaced once all is written. Default: standard "
-            "output.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
+    output: OutputFile = None,
 ) -> int:
     """Ask the tables: frames, messages, connections, channels, findings.
 

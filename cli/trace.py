@@ -9,7 +9,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
-from .options import OUTPUT, Input, Scope, spread
+from .options import OUTPUT, Input, Scope, TimeForm, spread
 
 WANTED = "Message"
 """Panel of the help."""
@@ -78,15 +78,7 @@ def trace(
             show_default=False,
         ),
     ] = None,
-    time: Annotated[
-        str,
-        typer.Option(
-            metavar="FORM",
-            help="How times are written: relative (seconds since the capture began), absolute "
-            "(UTC), delta (seconds since the line before).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = times.FORMS[0],
+    time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
         typer.Option(

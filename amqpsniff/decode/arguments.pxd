@@ -2,7 +2,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder:
-    cdef public bint show_secrets, quiet, plain, written, past_login
+    cdef public bint show_secrets, quiet, written, past_login
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
     cdef const unsigned char[::1] known, types, roles, frequent
     cdef Octets keys

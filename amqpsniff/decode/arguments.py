@@ -117,7 +117,6 @@ class ArgumentDecoder:
             self.starts[i] = -1
             self.lengths[i] = 0
         self.method = -1
-        self.plain = True
         self.delivery_tag = _NULL
         self.reply_code = -1
         self.flags = 0
@@ -264,7 +263,6 @@ class ArgumentDecoder:
                 self._reply_text(reader, i, at, end)
             else:
                 reader.put_shortstr(at, end)
-                self.plain = self.plain and reader.plain
             if 0 < role < 6:
                 self.starts[role] = at + 1
                 self.lengths[role] = reader.data[at]

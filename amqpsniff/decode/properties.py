@@ -10,11 +10,6 @@ import cython
 
 from amqpsniff.decode import plan
 
-if cython.compiled:
-    pass
-else:
-    pass
-
 COLUMNS = (
     "content_type content_encoding headers delivery_mode priority correlation_id reply_to "
     "expiration message_id timestamp type user_id app_id cluster_id"

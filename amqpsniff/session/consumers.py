@@ -9,6 +9,7 @@ from typing import Any
 import cython
 
 from amqpsniff.decode.plan import NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.session.state import CLIENT, SERVER
 
 if cython.compiled:
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
@@ -20,8 +21,6 @@ if cython.compiled:
     )
 else:
     from amqpsniff.session.state import Channel, Consumer, Event, Lane, Request
-
-CLIENT, SERVER = 0, 1
 
 
 def _declare(

@@ -16,7 +16,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import consumers
-from amqpsniff.session.state import Reason, read_reason
+from amqpsniff.session.state import CLIENT, SERVER, SIDES, Reason, read_reason
 from amqpsniff.spec import METHODS
 
 if cython.compiled:
@@ -29,9 +29,6 @@ if cython.compiled:
     )
 else:
     from amqpsniff.session.state import Channel, Event, Lane, Request, Session
-
-CLIENT, SERVER = 0, 1
-SIDES = ("client", "server")
 
 # What a client sends and the server discards once it has closed the channel.
 DISCARDED = frozenset(
@@ -77,7 +74,6 @@ def open_channel(
 def _end_channel(tracker: Any, session: Session, lane: Lane) -> None:
     channel = lane.channel
     lane.channel = None
-    channel.over = True
     tracker.add_channel(channel)
     session.published += channel.published
     session.delivered += channel.delivered

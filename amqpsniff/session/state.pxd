@@ -39,20 +39,23 @@ cdef class Event:
     cdef public FrameRows rows
     cdef public long long row, number, ts_ns
 
-cdef class Channel:
+cdef class Closable:
+    cdef public object closed_by, close_octets
+
+cdef class Channel(Closable):
     cdef public Session session
     cdef public object capture
     cdef public int number, incarnation
-    cdef public bint known, numbering, numbered, in_transaction, deaf, over
+    cdef public bint known, numbering, numbered, in_transaction, deaf
     cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
-    cdef public object closed_by, close_octets, mode, prefetch_count
+    cdef public object mode, prefetch_count
     cdef public object blamed_packet_number
     cdef public object prefetch_each, prefetch_shared
     cdef public long long published, confirmed, returned, delivered, acknowledged
     cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
     cdef public long long consumers, next_number
     cdef public long long publish_octets, deliver_octets, acks, multiple_acks
-    cdef public long long requeued, discarded, rejected, redelivered, gets, empty_gets, commits
+    cdef public long long requeued, discarded, rejected, redelivered, gets, commits
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns
     cdef public long long first_publish_number, last_publish_number
     cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns, last_tag
@@ -70,7 +73,7 @@ cdef class Lane:
     cdef public Channel channel
     cdef public list requests, dead
 
-cdef class Session:
+cdef class Session(Closable):
     cdef public object peer, capture
     cdef public long long number
     cdef public dict lanes, facts, memory
@@ -81,5 +84,4 @@ cdef class Session:
     cdef public bint over
     cdef public list closing, dead
     cdef public long long channels_opened, published, delivered, acknowledged
-    cdef public object closed_by, close_octets
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns

@@ -2,7 +2,7 @@
 """What a tracker remembers: a `Session` per connection, a `Lane` per channel number of it, a
 `Channel` per incarnation, an `Entry` per publish or delivery that may still change.
 
-Sides are 0 for the client and 1 for the server. A null that means "not known" is None in objects
+A null that means "not known" is None in objects
 and -1 in typed numbers.
 """
 
@@ -19,6 +19,9 @@ else:
     from amqpsniff.decode.rows import FrameRows
 
 _NULL = cython.declare(cython.longlong, NULL)
+
+CLIENT, SERVER = 0, 1
+SIDES = ("client", "server")
 
 OUTCOMES = (
     "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"
@@ -223,7 +226,28 @@ class Event:
         return self.rows.vocabularies.consumer_tag.text(self.rows.consumer_tag.values[self.row])
 
 
-class Channel:
+class Closable:
+    """What a connection and a channel have in common: how they end. `closed_by` is a name of
+    `SIDES` (of a connection also `fin` or `rst`), `close_octets` the close's arguments as JSON.
+    """
+
+    @property
+    def close_code(self):
+        """The reply code of the first close; None without one."""
+        return read_reason(self.close_octets)[0]
+
+    @property
+    def close_text(self):
+        """Its reply text."""
+        return read_reason(self.close_octets)[1]
+
+    @property
+    def close_method(self):
+        """The method that it blames; None for none."""
+        return read_reason(self.close_octets)[2]
+
+
+class Channel(Closable):
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
@@ -271,7 +295,6 @@ class Channel:
         self.rejected = 0
         self.redelivered = 0
         self.gets = 0
-        self.empty_gets = 0
         self.commits = 0
         self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = _NULL
@@ -299,22 +322,6 @@ class Channel:
         self.declaring = None
         self.deaf = False
         self.closing = [False, False]
-        self.over = False
-
-    @property
-    def close_code(self):
-        """The reply code of the first close; None without one."""
-        return read_reason(self.close_octets)[0]
-
-    @property
-    def close_text(self):
-        """Its reply text."""
-        return read_reason(self.close_octets)[1]
-
-    @property
-    def close_method(self):
-        """The method that it blames; None for none."""
-        return read_reason(self.close_octets)[2]
 
 
 class Lane:
@@ -328,7 +335,7 @@ class Lane:
         self.dead = [False, False]
 
 
-class Session:
+class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
     `facts` has the arguments of the handshake's methods as JSON, by method. `lossy`: frames may be
@@ -361,18 +368,3 @@ class Session:
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since = None
         self.blocked_ns = 0
-
-    @property
-    def close_code(self):
-        """The reply code of the first close; None without one."""
-        return read_reason(self.close_octets)[0]
-
-    @property
-    def close_text(self):
-        """Its reply text."""
-        return read_reason(self.close_octets)[1]
-
-    @property
-    def close_method(self):
-        """The method that it blames; None for none."""
-        return read_reason(self.close_octets)[2]

@@ -16,6 +16,7 @@ cdef class Tracker(Attacher):
     cpdef int feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures) except? -1
     cdef int _method(self, FrameRows frames, long long row, list peers) except? -1
     cdef Channel _unopened(self, Session session, Lane lane, FrameRows frames, long long row)
+    cdef object _follow(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side)
     cdef Session _begin(self, Connection peer, object capture)
     cdef object _capture(self, FrameRows frames, long long row)
     cdef Lane _lane(self, Session session, int number)

@@ -135,11 +135,8 @@ class Tracker(Attacher):
         if method < 0 or method >= len(self.kinds):
             return 0
         kind: cython.int = self.kinds[method]
-        if (
-            side >= 0
-            and self.senders[method] & (1 << side)
-            and (self.classes[method] == (number == 0))
-        ):
+        may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
+        if may_send and self.classes[method] == (number == 0):
             peer: Connection = peers[frames.connection.values[row]]
             session: Session = peer.session
             if session is None:
@@ -149,26 +146,28 @@ class Tracker(Attacher):
                 lane = self._lane(session, number)
             if self.judges and session.closing[side] and not self.partings[method]:
                 self.misplaced(frames, row, peers, "after-close")
-            if lane is None:
-                pass
-            elif kind == _OTHER:
-                self._other(session, lane, frames, row, method, side)
-            elif session.over:
-                pass
-            elif self.only_replies:
-                if kind == _GET_OK:
-                    self.pairing.reply(lane, frames, row, method, side)
-            elif kind >= _ACK:  # or a nack, or a reject
-                self._answer(session, lane, frames, row, kind, side)
-            else:
-                opened = self._content(session, lane, frames, row, kind)
+            if lane is not None and (kind == _OTHER or not session.over):
+                opened = self._follow(session, lane, frames, row, kind, side)
         elif self.judges and side >= 0:
-            right: cython.bint = self.senders[method] & (1 << side) != 0
-            occasion = "wrong-channel" if right else "wrong-direction"
+            occasion = "wrong-channel" if may_send else "wrong-direction"
             self.misplaced(frames, row, peers, occasion)
         if self.content[method] and not self.only_replies:
             self.open(opened)
         return 0
+
+    def _follow(self, session, lane, frames, row, kind, side):
+        """A method in its place; gives what the row of its message needs, None for nothing."""
+        method: cython.int = frames.method.values[row]
+        if kind == _OTHER:
+            self._other(session, lane, frames, row, method, side)
+        elif self.only_replies:
+            if kind == _GET_OK:
+                self.pairing.reply(lane, frames, row, method, side)
+        elif kind >= _ACK:  # or a nack, or a reject
+            self._answer(session, lane, frames, row, kind, side)
+        else:
+            return self._content(session, lane, frames, row, kind)
+        return None
 
     def _capture(self, frames, row):
         """Name of the capture of a row."""

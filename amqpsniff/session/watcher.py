@@ -41,6 +41,12 @@ MOST_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
 
 
+def _ask(rules, scene):
+    """Ask rules about one scene, which they share."""
+    for rule in rules:
+        rule(scene)
+
+
 class Watcher:
     """Asks the rules.
 
@@ -87,17 +93,13 @@ class Watcher:
         """Ask the rules of an occasion on a channel."""
         rules = RULES.get(occasion, ())
         if rules:
-            scene = Scene(self, channel.session, channel, number, ts_ns, facts=facts)
-            for rule in rules:
-                rule(scene)
+            _ask(rules, Scene(self, channel.session, channel, number, ts_ns, facts=facts))
 
     def tell_of(self, occasion, session, number, ts_ns, facts):
         """Ask the rules of an occasion of a connection."""
         rules = RULES.get(occasion, ())
         if rules:
-            scene = Scene(self, session, None, number, ts_ns, facts=facts)
-            for rule in rules:
-                rule(scene)
+            _ask(rules, Scene(self, session, None, number, ts_ns, facts=facts))
 
     def tell_method(self, session, channel, event, request):
         """Ask the rules of a method, and those of a reply."""
@@ -105,9 +107,7 @@ class Watcher:
         if request is not None:
             rules = (*rules, *RULES.get("replied", ()))
         if rules:
-            scene = Scene(self, session, channel, event.number, event.ts_ns, event, request)
-            for rule in rules:
-                rule(scene)
+            _ask(rules, Scene(self, session, channel, event.number, event.ts_ns, event, request))
 
     def misplaced(self, frames, row, peers, occasion):
         """Ask the rules about a method that may not come from its side, or on its channel."""

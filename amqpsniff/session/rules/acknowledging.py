@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, NamedTuple
 
-from amqpsniff.session.methods import CLIENT, SERVER, close_reason
+from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
 from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.state import CLIENT, SERVER
 
 LEFT_CHANNELS = 4_096
 """Channels whose outstanding tags are remembered after their end, the latest ones."""

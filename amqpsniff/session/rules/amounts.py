@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.session.rules.scene import Scene
-
 SECOND = 1_000_000_000
 """Nanoseconds."""
 
@@ -53,11 +51,6 @@ def queue_text(name: str | None) -> str:
     return f"queue {name}" if name else "a queue not known"
 
 
-def both_sides(scene: Scene) -> bool:
-    """Whether packets of both directions were captured."""
-    return all(scene.session.peer.conversation.packets)
-
-
 def open_channels(session: Any) -> Iterator[Any]:
     """The channels of a connection that are open."""
     for lane in session.lanes.values():
@@ -81,16 +74,9 @@ def remember(memory: dict[Any, Any], key: Any, new: Any) -> Any:
     return memory[key]
 
 
-# Compiled modules read the columns of rows directly; these are for the others.
+# Compiled modules read the columns of rows directly; this is for the others.
 
 
 def integer_at(column: Any, row: int) -> int:
     """The value of a column of integers; `NULL` for null."""
     return int(memoryview(column.storage).cast("q")[row])
-
-
-def name_at(rows: Any, name: str, row: int) -> str | None:
-    """The text of a column of names; None for null."""
-    code = memoryview(getattr(rows, name).storage).cast("i")[row]
-    text: str | None = getattr(rows.vocabularies, name).text(code)
-    return text

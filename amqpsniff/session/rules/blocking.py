@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from amqpsniff.session.rules.peers import end_ns
-from amqpsniff.session.rules.phrases import counted, lasting
+from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import number_of
 
 ROUND_TRIP_NS = 500_000_000
 """Time after connection.blocked within which publishes were under way: a round trip around the
@@ -41,9 +42,9 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
         parts.append(f"for {lasting(now - since)}{until}")
     publishes = scene.memory["while blocked"]
     if publishes:
-        parts.append(f"{counted(publishes, 'publish', 'publishes')} meanwhile")
+        parts.append(f"{number_of(publishes, 'publish', 'publishes')} meanwhile")
     if count > 1:
-        parts.append(f"{counted(count, 'connection')} blocked at that time")
+        parts.append(f"{number_of(count, 'connection')} blocked at that time")
     scene.report("connection-blocked", ", ".join(parts), number=number, ts_ns=since)
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from amqpsniff.session.rules.amounts import (
     MOST_NAMES,
     SECOND,
-    both_sides,
     exchange_text,
-    name_at,
     remember,
     time_text,
 )
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import name_at
 
 SLOW_NS = SECOND
 """Mean time to an answer that is long."""
@@ -97,7 +96,7 @@ def judge_slow(scene: Scene) -> None:
 
 def judge_unanswered(scene: Scene) -> None:
     """connection-ends: requests without an answer, though there was time."""
-    if scene.session.lossy or not both_sides(scene) or scene.ts_ns is None:
+    if scene.session.lossy or not scene.both_sides or scene.ts_ns is None:
         return
     calls = scene.memory.get("calls", {}).values()
     late = [call for call in calls if scene.ts_ns - call[1] > UNANSWERED_NS]

@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 
 from amqpsniff.findings import Finding
-from amqpsniff.session.rules.amounts import SECOND, both_sides, open_channels, time_text
+from amqpsniff.session.rules.amounts import SECOND, open_channels, time_text
 from amqpsniff.session.rules.scene import Rule, Scene
 
 SHORT_NS = SECOND
@@ -39,7 +39,7 @@ def judge_connection(scene: Scene) -> None:
     """connection-ends: one of many that did next to nothing?"""
     session = scene.session
     conversation = session.peer.conversation
-    if not scene.certain or not both_sides(scene) or "connection.open" not in session.facts:
+    if not scene.certain or "connection.open" not in session.facts:
         return
     lasted = conversation.end_ns - conversation.start_ns
     channels = list(open_channels(session))
@@ -106,7 +106,7 @@ def judge_channels(scene: Scene) -> None:
     opened = scene.session.channels_opened
     if noted is None or noted[0] < BRIEF_CHANNELS or 2 * noted[0] < opened:
         return
-    if scene.session.lossy or not both_sides(scene):
+    if scene.session.lossy or not scene.both_sides:
         return
     count, number, begin_ns, end_ns, last = noted
     detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"

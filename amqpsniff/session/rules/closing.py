@@ -5,9 +5,10 @@ from __future__ import annotations
 from amqpsniff.session.rules.blame import is_first_close, objection
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
-from amqpsniff.session.rules.phrases import counted, in_packet
+from amqpsniff.session.rules.phrases import in_packet
 from amqpsniff.session.rules.remembering import kept
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import number_of
 
 _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
@@ -58,7 +59,7 @@ def _others(scene: Scene) -> str:
     """How many other connections of the same client are open."""
     others = kept(scene, "open", _client(scene), _Open).sessions
     count = len(others - {scene.session.number})
-    return f"; it has {counted(count, 'other connection')} open" if count else ""
+    return f"; it has {number_of(count, 'other connection')} open" if count else ""
 
 
 class _Open:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.decode.plan import NO_ACK
-from amqpsniff.session.methods import CLIENT
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.state import CLIENT
 
 RESUME_NS = 5_000_000_000
 """Time within which a client that handles a cancellation has consumed again or gone away."""

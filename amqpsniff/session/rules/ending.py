@@ -8,12 +8,12 @@ from amqpsniff.session.rules.peers import (
     began_ns,
     end_ns,
     ended_by_server,
-    is_one_sided,
     server_end,
 )
-from amqpsniff.session.rules.phrases import counted, lasting
+from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.remembering import kept, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import number_of
 
 LEAST_IDLE_NS = 30_000_000_000
 """Idle time below which nobody cuts a connection for it; the shortest known is 60 s."""
@@ -30,7 +30,7 @@ _IDLE_KEPT = 64
 
 def _is_clear(scene: Scene) -> bool:
     """Whether the end can be judged: both sides were captured, without a loss."""
-    return not scene.session.lossy and not is_one_sided(scene) and bool(scene.session.lanes)
+    return not scene.session.lossy and scene.both_sides and bool(scene.session.lanes)
 
 
 def _ended(scene: Scene) -> None:
@@ -80,10 +80,10 @@ def _left(scene: Scene) -> str:
     unconfirmed = sum(channel.unconfirmed for channel in channels)
     consumers = sum(len(channel.by_tag) for channel in channels)
     counts = (
-        counted(len(channels), "channel") if channels else "",
-        counted(consumers, "consumer") if consumers else "",
-        counted(unsettled, "delivery", "deliveries") + " not acknowledged" if unsettled else "",
-        counted(unconfirmed, "publish", "publishes") + " not confirmed" if unconfirmed else "",
+        number_of(len(channels), "channel") if channels else "",
+        number_of(consumers, "consumer") if consumers else "",
+        number_of(unsettled, "delivery", "deliveries") + " not acknowledged" if unsettled else "",
+        number_of(unconfirmed, "publish", "publishes") + " not confirmed" if unconfirmed else "",
     )
     return ", ".join(count for count in counts if count)
 

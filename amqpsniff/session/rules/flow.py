@@ -5,7 +5,6 @@ from __future__ import annotations
 from amqpsniff.decode.plan import NO_ACK
 from amqpsniff.session.rules.amounts import (
     SECOND,
-    both_sides,
     queue_text,
     queues_of,
     remember,
@@ -72,7 +71,7 @@ def judge_unlimited(scene: Scene) -> None:
     channel = scene.channel
     noted = scene.memory.get("unlimited", {})
     one = noted.pop((channel.number, channel.incarnation), None)
-    if one is None or channel.prefetch_shared or not both_sides(scene):
+    if one is None or channel.prefetch_shared or not scene.both_sides:
         return
     count, number, ts_ns, queue, last = one
     detail = f"{queue_text(queue)}; at most {channel.unsettled_max} deliveries were unacknowledged"
@@ -85,7 +84,7 @@ def judge_unlimited(scene: Scene) -> None:
 def judge_backlog(scene: Scene) -> None:
     """channel-ends: more deliveries in the client than it can soon settle."""
     channel = scene.channel
-    if scene.session.lossy or not channel.known or not channel.delivered or not both_sides(scene):
+    if scene.session.lossy or not channel.known or not channel.delivered or not scene.both_sides:
         return
     octets = channel.unsettled_max * channel.deliver_octets / channel.delivered
     busy = _busy_ns(channel)

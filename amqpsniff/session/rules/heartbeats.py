@@ -11,7 +11,6 @@ from amqpsniff.session.rules.peers import (
     client_host,
     end_ns,
     ended_by_server,
-    is_one_sided,
     said,
     server_end,
     shown,
@@ -51,7 +50,7 @@ def _opened(scene: Scene) -> None:
 
 def _ended(scene: Scene) -> None:
     beat = interval(scene)
-    if not beat or not scene.certain or is_one_sided(scene) or "silence" not in scene.memory:
+    if not beat or not scene.certain or "silence" not in scene.memory:
         return
     found, cut = [], ""
     for side, unheard, at_end in _silences(scene):

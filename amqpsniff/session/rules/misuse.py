@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.methods import CLIENT, SERVER, SIDES, close_reason
+from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
+from amqpsniff.session.state import CLIENT, SERVER, SIDES
 
 _NOT_IMPLEMENTED = 540
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.rules.peers import client_host, is_one_sided, on_network, said, server_end
-from amqpsniff.session.rules.phrases import counted
+from amqpsniff.session.rules.peers import client_host, on_network, said, server_end
 from amqpsniff.session.rules.remembering import first_place, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import number_of
 
 LEAST_RETRANSMISSIONS = 10
 RETRANSMITTED_SHARE = 0.01
@@ -54,16 +54,16 @@ def _doubts(scene: Scene) -> None:
 def _doubt(scene: Scene) -> str:
     session = scene.session
     conversation = session.peer.conversation
-    if is_one_sided(scene):
+    if not scene.both_sides:
         missing = 0 if not conversation.packets[0] else 1
         side = "client" if missing == session.peer.client_direction else "broker"
         return f"no packet of the {side} was captured"
     lost, holes = sum(conversation.lost_octets), sum(conversation.gaps)
     cut = sum(conversation.cut_octets)
     if session.lossy and holes:
-        return f"frames are missing, in {counted(holes, 'hole')} of {lost} octets"
+        return f"frames are missing, in {number_of(holes, 'hole')} of {lost} octets"
     if session.lossy and cut:
-        return f"frames are missing, in {counted(cut, 'octet')} that the snap length cut"
+        return f"frames are missing, in {number_of(cut, 'octet')} that the snap length cut"
     return ""
 
 
@@ -78,8 +78,8 @@ def _channel_ended(scene: Scene) -> None:
     if octets > messages * (frame_max - 8) and "small frames" not in scene.memory:
         scene.memory["small frames"] = True
         size = octets // messages
-        detail = f"frame-max {frame_max}; bodies of {counted(size, 'octet')} on average"
-        scene.report("frame-max-small", f"{detail} in {counted(messages, 'message')}")
+        detail = f"frame-max {frame_max}; bodies of {number_of(size, 'octet')} on average"
+        scene.report("frame-max-small", f"{detail} in {number_of(messages, 'message')}")
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

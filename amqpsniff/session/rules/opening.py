@@ -13,7 +13,6 @@ from amqpsniff.session.rules.peers import (
     client_says,
     end_ns,
     ended_by_server,
-    is_one_sided,
     said,
     server_end,
     shown,
@@ -101,7 +100,7 @@ def _ended(scene: Scene) -> None:
     facts = scene.session.facts
     if "connection.open-ok" in facts or "connection.start" not in facts:
         return
-    if not scene.certain or is_one_sided(scene):
+    if not scene.certain:
         return
     refused = scene.memory.get("tuning")
     if refused and (scene.session.closed_by == "server" or ended_by_server(scene)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.rules.peers import shown
-from amqpsniff.session.rules.phrases import counted
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import number_of
 
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""
@@ -52,7 +52,7 @@ def _declares(scene: Scene) -> None:
     arguments = scene.event.arguments
     entries = _entries(arguments) - len(arguments)
     if entries > MANY_ENTRIES:
-        detail = f"{scene.event.name} with {counted(entries, 'entry', 'entries')} in its tables"
+        detail = f"{scene.event.name} with {number_of(entries, 'entry', 'entries')} in its tables"
         scene.report("resource-bomb", detail)
 
 
@@ -66,7 +66,7 @@ def _large(scene: Scene) -> None:
     rows, row = scene.facts["rows"], scene.facts["row"]
     size = memoryview(rows.body_size.storage).cast("q")[row]
     if size > HUGE_BODY:
-        scene.report("resource-bomb", f"a content header declares {counted(size, 'octet')}")
+        scene.report("resource-bomb", f"a content header declares {number_of(size, 'octet')}")
 
 
 def _opens(scene: Scene) -> None:

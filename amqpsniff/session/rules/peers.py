@@ -83,11 +83,6 @@ def on_network(scene: Scene) -> bool:
     return all(hosts) and not all(_is_loopback(host) for host in hosts)
 
 
-def is_one_sided(scene: Scene) -> bool:
-    """Whether the packets of one side were not captured."""
-    return not all(scene.session.peer.conversation.packets)
-
-
 def ended_by_server(scene: Scene) -> bool:
     """Whether TCP was ended, by the server first."""
     peer = scene.session.peer

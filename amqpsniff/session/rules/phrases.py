@@ -1,4 +1,4 @@
-"""How rules write times, numbers and names in a finding's detail."""
+"""How rules write times and places in a finding's detail."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ def lasting(ns: int) -> str:
     if ns < 120_000_000_000:
         return f"{ns / 1e9:.1f} s"
     return f"{ns // 60_000_000_000} min"
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """A number with its noun: `1 frame`, `3 frames`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def in_packet(number: int | None) -> str:

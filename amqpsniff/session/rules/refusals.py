@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.session.methods import SERVER, SIDES, close_reason
+from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import duration
+from amqpsniff.session.state import SERVER, SIDES
 
 _FIRST_ERROR = 300
 """Reply codes below it are no errors (0-9-1: 200 is success)."""

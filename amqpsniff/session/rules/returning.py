@@ -19,7 +19,7 @@ from amqpsniff.session.rules.peers import (
     shown,
     user_of,
 )
-from amqpsniff.session.rules.phrases import counted, lasting
+from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.remembering import (
     MOST_KEPT,
     Place,
@@ -29,6 +29,7 @@ from amqpsniff.session.rules.remembering import (
     report_at,
 )
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import number_of
 
 FAILURES = 3
 FAILURES_WITHIN_NS = 60_000_000_000
@@ -113,7 +114,7 @@ def _was_short(scene: Scene) -> None:
     if short.count == SHORT_CONNECTIONS:
         detail = (
             f"{shown(scene)}: {short.count} connections that lived less than a second, this one "
-            f"{lasting(lived)} for {counted(published, 'publish', 'publishes')}"
+            f"{lasting(lived)} for {number_of(published, 'publish', 'publishes')}"
         )
         report_at(scene, short.first, "php-short-connections", detail, short.count, scene.number)
     elif short.count > SHORT_CONNECTIONS:

@@ -100,11 +100,14 @@ class Scene:
         return memory
 
     @property
+    def both_sides(self) -> bool:
+        """Whether packets of both directions of the connection were captured."""
+        return all(self.session.peer.conversation.packets)
+
+    @property
     def certain(self) -> bool:
         """Whether nothing of the connection so far can be missing from the capture."""
-        peer = self.session.peer
-        both = all(peer.conversation.packets)
-        return bool(peer.began and both and not self.session.lossy)
+        return bool(self.session.peer.began and self.both_sides and not self.session.lossy)
 
     def report(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.rules.amounts import SECOND, both_sides, open_channels, time_text
+from amqpsniff.session.rules.amounts import SECOND, open_channels, time_text
 from amqpsniff.session.rules.scene import Rule, Scene
 
 SHARED_MESSAGES = 10
@@ -76,7 +76,7 @@ def judge_grown(scene: Scene) -> None:
 
 
 def _report(scene: Scene, count: int, idle: int, more: str = "") -> None:
-    if both_sides(scene):
+    if scene.both_sides:
         detail = f"{count} channels are open{more}; {idle} of them are idle"
         scene.report("channels-leaking", detail)
 

@@ -8,12 +8,12 @@ from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
     integer_at,
-    name_at,
     open_channels,
     queue_text,
     size_text,
 )
 from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
+from amqpsniff.session.rules.wording import name_at
 
 REFUSED_OCTETS = 16 << 20
 """Size above which RabbitMQ refuses messages by default since 4.0."""

@@ -6,16 +6,15 @@ from typing import Any
 
 from amqpsniff.session.rules.amounts import (
     SECOND,
-    both_sides,
     exchange_text,
     integer_at,
     later,
-    name_at,
     size_text,
     time_text,
 )
 from amqpsniff.session.rules.reading import shut_of
 from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene
+from amqpsniff.session.rules.wording import name_at
 
 SLOW_OCTETS = 100_000
 """Octets a second that a slow network still carries: a large body may take its time."""
@@ -65,7 +64,7 @@ def _may_judge(scene: Scene) -> bool:
     """Whether nothing is missing, and the broker could read."""
     session = scene.session
     blocked = session.blocked_since is not None or session.blocked_ns
-    return scene.certain and both_sides(scene) and not blocked and shut_of(session, 1) is None
+    return scene.certain and not blocked and shut_of(session, 1) is None
 
 
 def _when(ts_ns: Any) -> int | None:

@@ -8,8 +8,8 @@ something turned out to be missing or late by then.
 
 from __future__ import annotations
 
-from amqpsniff.session.methods import SERVER
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.state import SERVER
 
 MOST_SUSPICIONS = 1_000
 """Channels and codes of one connection that wait; a connection has few faults before it is closed.

@@ -7,13 +7,13 @@ from typing import Any
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
-    name_at,
     open_channels,
     queue_text,
     remember,
     time_text,
 )
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import name_at
 
 REPEATED = 10
 """Repeated declarations from which on they are a habit, not the start of parts of a program."""

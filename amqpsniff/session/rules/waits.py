@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.rules.amounts import SECOND, both_sides, later, time_text
+from amqpsniff.session.rules.amounts import SECOND, later, time_text
 from amqpsniff.session.rules.scene import Rule, Scene
 
 MISSING_NS = 5 * SECOND
@@ -41,7 +41,7 @@ def note_answer(scene: Scene) -> None:
     waited[0] += 1
     waited[1] += max(scene.ts_ns - max(request.ts_ns, waited[2]), 0)
     waited[2] = scene.ts_ns
-    if took > MISSING_NS and both_sides(scene):
+    if took > MISSING_NS and scene.both_sides:
         _report_missing(scene, name, request, f"was answered after {time_text(took)}")
 
 
@@ -49,7 +49,7 @@ def judge_missing(scene: Scene) -> None:
     """connection-ends: requests that were never answered, though there was time."""
     session = scene.session
     end_ns = session.close_ns or scene.ts_ns
-    if session.lossy or end_ns is None or not both_sides(scene):
+    if session.lossy or end_ns is None or not scene.both_sides:
         return
     for lane in session.lanes.values():
         for request in lane.requests if lane.number else ():
@@ -79,7 +79,7 @@ def judge_slow(scene: Scene) -> None:
     """connection-ends: answers that took long."""
     answers = scene.memory.get("answers", {})
     slow = {name: one for name, one in answers.items() if SLOW_NS <= one[2] <= MISSING_NS}
-    if not slow or not both_sides(scene):
+    if not slow or not scene.both_sides:
         return
     named = [
         f"{name}: {count} answered after {time_text(total / count)} on average and "

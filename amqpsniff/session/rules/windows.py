@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.session.methods import CLIENT
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import duration, number_of
+from amqpsniff.session.state import CLIENT
 
 STUCK_NS = 30_000_000_000
 """A window that stays full so long is suspicious, whatever is usual."""
