@@ -72,7 +72,7 @@ class Decoder:
         tables: Names of the tables whose rows are wanted; the others stay empty.
     """
 
-    handler: FrameHandler
+    handler = cython.declare(FrameHandler, visibility="public")
     framer: RecoveringFramer
     halves: list
     spare: list

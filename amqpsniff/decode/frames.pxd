@@ -1,5 +1,6 @@
 from amqpsniff.decode.arguments cimport ArgumentDecoder
 from amqpsniff.decode.contents cimport ContentAssembler
+from amqpsniff.decode.memory cimport MethodMemory
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection, Half
 from amqpsniff.decode.values cimport ValueReader
@@ -8,6 +9,7 @@ cdef class FrameHandler:
     cdef public FrameRows frames
     cdef public MessageRows messages
     cdef public ArgumentDecoder decoder
+    cdef public MethodMemory memory
     cdef public ValueReader block, scratch
     cdef public ContentAssembler contents
     cdef public object report, ports

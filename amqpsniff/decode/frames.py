@@ -25,6 +25,9 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.contents import (  # type: ignore[import-not-found]
         ContentAssembler,
     )
+    from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
+        MethodMemory,
+    )
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
         FrameRows,
         MessageRows,
@@ -39,6 +42,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.arguments import ArgumentDecoder
     from amqpsniff.decode.contents import ContentAssembler
+    from amqpsniff.decode.memory import MethodMemory
     from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
     from amqpsniff.decode.state import Connection
     from amqpsniff.decode.values import ValueReader
@@ -84,6 +88,7 @@ class FrameHandler:
         self.messages = MessageRows(words, FIRST_ROWS, "messages" in tables)
         quiet = "frames" not in tables and "findings" not in tables
         self.decoder = ArgumentDecoder(show_secrets, quiet)
+        self.memory = MethodMemory()
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(
@@ -231,21 +236,33 @@ class FrameHandler:
         reader.oddities = 0
         decoder.past_login = connection.past_login
         self.frames.arguments.begin(self.frames.rows)
-        answer = decoder.decode(reader, connection.dialect, at, end, whole)
-        if answer == _UNKNOWN:
-            return self._unknown_method(half, reader, channel, size, number, ts_ns)
+        code: cython.int = -1
+        if whole and connection.dialect:
+            code = self.memory.recall(decoder, reader, connection.dialect, at, end)
+        if code >= 0:
+            answer = _EXACT
+        else:
+            mark: cython.longlong = reader.out.used
+            answer = decoder.decode(reader, connection.dialect, at, end, whole)
+            if answer == _UNKNOWN:
+                return self._unknown_method(half, reader, channel, size, number, ts_ns)
+            if answer == _EXACT and reader.oddities == 0 and whole and connection.dialect:
+                code = self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
         method: cython.int = decoder.method
         if not connection.role_proved and 0 < self.senders[method] < 3:
             self.prove_role(half, reader, at, end)
         self._begin(half, number, ts_ns, channel, _METHOD, size)
-        self.frames.end_method(method, decoder, reader)
+        if code >= 0:
+            self.memory.end_row(self.frames, decoder, reader, code, self.serial)
+        else:
+            self.frames.end_method(method, decoder, reader)
         if answer != _EXACT:
             self._complain(half, answer, channel, whole, method, number, ts_ns)
         elif connection.dialect == 0:
             self._vote(connection, reader, at, end)
         if reader.oddities:
-            for code in oddity_codes(reader.oddities):
-                self.report(code, half, channel, number, ts_ns, f"arguments of {name_of(method)}")
+            for oddity in oddity_codes(reader.oddities):
+                self.report(oddity, half, channel, number, ts_ns, f"arguments of {name_of(method)}")
         if self.content[method]:
             return self.contents.method(half, channel, decoder, reader, at, end, number, ts_ns)
         self.contents.other_method(half, channel, number, ts_ns)

@@ -12,6 +12,9 @@ from amqpsniff.decode import plan, rows
 from amqpsniff.decode.oddities import oddity_codes
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
+        TableMemory,
+    )
     from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
         PropertyDecoder,
     )
@@ -26,6 +29,7 @@ if cython.compiled:
         ValueReader,
     )
 else:
+    from amqpsniff.decode.memory import TableMemory
     from amqpsniff.decode.properties import PropertyDecoder
     from amqpsniff.decode.rows import (
         MessageRows,
@@ -55,6 +59,7 @@ class MessageWriter:
     def __init__(self, messages, reading, report, properties):
         self.messages = messages
         self.reader = ValueReader(messages.headers, reading)
+        self.tables = TableMemory()
         self.report = report
         self.properties = properties
         self.flags_of = plan.flag_masks
@@ -164,7 +169,9 @@ class MessageWriter:
         self._name(out.content_encoding, words.content_encoding, row, at, 1)
         if found.starts[2] >= 0:
             out.headers.begin(row)
-            reader.put_table(at + found.starts[2], at + found.starts[2] + found.lengths[2])
+            self.tables.put_table(
+                reader, at + found.starts[2], at + found.starts[2] + found.lengths[2]
+            )
             out.headers.end()
         out.delivery_mode.values[row] = self._octet(at, 3)
         out.priority.values[row] = self._octet(at, 4)

@@ -43,6 +43,9 @@ _ROLES = {
 SENDER_CLIENT, SENDER_SERVER = 1, 2
 _SENDERS = {"client": SENDER_CLIENT, "server": SENDER_SERVER, "both": 3}
 
+NO_TAG, TAG_FIRST, TAG_AFTER_TEXT = 1, 2, 3
+"""Where a method that is worth remembering has its delivery tag; 0 stands for one that is not."""
+
 _FREQUENT = frozenset(("basic.ack", "basic.nack", "basic.reject", "basic.get", "basic.get-empty"))
 
 # One entry a method, in the order of METHODS.
@@ -52,6 +55,7 @@ known = bytearray()
 senders = bytearray()
 frequent = bytearray()  # comes with every message: a content, an acknowledgement, a get
 dialects = bytearray()  # bit n: DIALECTS[n]; those of all rows that read and mean the same
+tag_places = bytearray()
 flag_masks = array("i")  # which of FLAG_NAMES the method has
 # One entry an argument.
 types = bytearray()
@@ -59,6 +63,22 @@ roles = bytearray()
 key_starts = array("i")
 key_lengths = array("i")
 keys = bytearray()
+
+
+def _tag_place(method: Method) -> int:
+    """Where `memory` finds the tag of a method; 0 when it may have secrets or holds a table."""
+    kinds = []
+    for argument in method.arguments:
+        if argument.secret or argument.name == "reply_text":
+            return 0
+        kinds.append("tag" if argument.name == "delivery_tag" else argument.type)
+    if not set(kinds) <= {"tag", *"bohs"}:
+        return 0
+    if "tag" not in kinds:
+        return NO_TAG
+    if kinds[0] == "tag":
+        return TAG_FIRST
+    return TAG_AFTER_TEXT if kinds[:2] == ["s", "tag"] else 0
 
 
 def _meaning(method: Method) -> tuple[object, ...]:
@@ -76,6 +96,7 @@ for _method in METHODS:
     content.append(_method.content)
     known.append(_method.arguments_known)
     frequent.append(_method.content or _method.name in _FREQUENT)
+    tag_places.append(_tag_place(_method) if frequent[-1] and known[-1] else 0)
     senders.append(_SENDERS[_method.sender])
     flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments
                           if a.name in FLAG_NAMES))  # fmt: skip
