@@ -134,7 +134,11 @@ class Pipeline:
             ports=self.options.ports,
             tables=wanted,
         )
-        self.tracker = Tracker(tables=wanted, log=self.log if "findings" in wanted else None)
+        self.tracker = Tracker(
+            tables=wanted,
+            log=self.log if "findings" in wanted else None,
+            learns=census is not None or links,
+        )
         self.census = census
         if census is not None:
             self.tracker.settler.measure()

@@ -43,6 +43,8 @@ _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _NO_TAG = cython.declare(cython.int, plan.NO_TAG)
 _TAG_FIRST = cython.declare(cython.int, plan.TAG_FIRST)
 _TAG_AFTER_TEXT = cython.declare(cython.int, plan.TAG_AFTER_TEXT)
+_FACTS = cython.declare(cython.int, 12)
+"""Numbers that are kept of a method, in the order of `_recite`."""
 _TAG_KEY = b'"delivery_tag":'
 
 
@@ -124,7 +126,7 @@ class TableMemory(Memory):
 
 
 class MethodMemory(Memory):
-    """The methods that come with every message: payloads without their delivery tag.
+    """Methods without secrets: their payloads but for a delivery tag, and what they came to.
 
     `recall` and `learn` answer the code of what is remembered, -1 for nothing.
     """
@@ -133,7 +135,7 @@ class MethodMemory(Memory):
         Memory.__init__(self)
         self.places = bytes(plan.tag_places)
         self.cuts = _integers(MAX_REMEMBERED)
-        self.facts = _integers(6 * MAX_REMEMBERED)
+        self.facts = _integers(_FACTS * MAX_REMEMBERED)
         self.spans = _integers(12 * MAX_REMEMBERED)
         self.names = _integers(4 * MAX_REMEMBERED)
         self.serials = _integers(MAX_REMEMBERED)
@@ -168,7 +170,7 @@ class MethodMemory(Memory):
         code: cython.int = words.find(self.digest, first + rest)
         while code >= 0:
             if (
-                self.facts[6 * code] == dialect
+                self.facts[_FACTS * code] == dialect
                 and reader._equals(words, words.ends[code], at, first)
                 and reader._equals(words, words.ends[code] + first, end - rest, rest)
             ):
@@ -193,13 +195,19 @@ class MethodMemory(Memory):
     def _recite(self, decoder, reader, code, place, at):
         """Leave what is remembered under a code in the decoder."""
         i: cython.int
-        decoder.method = cython.cast(cython.int, self.facts[6 * code + 1])
-        decoder.class_id = cython.cast(cython.int, self.facts[6 * code + 2])
-        decoder.method_id = cython.cast(cython.int, self.facts[6 * code + 3])
-        decoder.flags = cython.cast(cython.int, self.facts[6 * code + 4])
-        decoder.written = self.facts[6 * code + 5] != 0
+        fact: cython.int = _FACTS * code
+        decoder.method = cython.cast(cython.int, self.facts[fact + 1])
+        decoder.class_id = cython.cast(cython.int, self.facts[fact + 2])
+        decoder.method_id = cython.cast(cython.int, self.facts[fact + 3])
+        decoder.flags = cython.cast(cython.int, self.facts[fact + 4])
+        decoder.written = self.facts[fact + 5] != 0
+        decoder.reply_code = cython.cast(cython.int, self.facts[fact + 6])
+        decoder.frame_max = self.facts[fact + 7]
+        decoder.about_class = cython.cast(cython.int, self.facts[fact + 8])
+        decoder.about_method = cython.cast(cython.int, self.facts[fact + 9])
+        decoder.version_major = cython.cast(cython.int, self.facts[fact + 10])
+        decoder.version_minor = cython.cast(cython.int, self.facts[fact + 11])
         decoder.delivery_tag = _NULL if place == _NO_TAG else reader.i64(self.tag_at)
-        decoder.reply_code = -1
         decoder.safe_text = None
         for i in range(6):
             decoder.lengths[i] = self.spans[12 * code + i + 6]
@@ -218,7 +226,7 @@ class MethodMemory(Memory):
 
     def learn(self, decoder, reader, dialect, at, end, mark):
         """Remember the payload that `recall` did not know; its JSON was written from `mark` on."""
-        if self.method < 0 or decoder.method != self.method or decoder.reply_code >= 0:
+        if self.method < 0 or decoder.method != self.method:
             return -1
         place: cython.int = self.places[self.method]
         first: cython.longlong = self.tag_at - at
@@ -231,12 +239,19 @@ class MethodMemory(Memory):
         reader.copy_to(self.words, end - rest, rest)
         self.words.add(self.digest)
         i: cython.int
-        self.facts[6 * code] = dialect
-        self.facts[6 * code + 1] = decoder.method
-        self.facts[6 * code + 2] = decoder.class_id
-        self.facts[6 * code + 3] = decoder.method_id
-        self.facts[6 * code + 4] = decoder.flags
-        self.facts[6 * code + 5] = decoder.written
+        fact: cython.int = _FACTS * code
+        self.facts[fact] = dialect
+        self.facts[fact + 1] = decoder.method
+        self.facts[fact + 2] = decoder.class_id
+        self.facts[fact + 3] = decoder.method_id
+        self.facts[fact + 4] = decoder.flags
+        self.facts[fact + 5] = decoder.written
+        self.facts[fact + 6] = decoder.reply_code
+        self.facts[fact + 7] = decoder.frame_max
+        self.facts[fact + 8] = decoder.about_class
+        self.facts[fact + 9] = decoder.about_method
+        self.facts[fact + 10] = decoder.version_major
+        self.facts[fact + 11] = decoder.version_minor
         for i in range(6):
             self.spans[12 * code + i] = decoder.starts[i] - at if decoder.starts[i] >= 0 else -1
             self.spans[12 * code + i + 6] = decoder.lengths[i]
@@ -271,6 +286,7 @@ class MethodMemory(Memory):
             self.serials[code] = serial
             return 0
         frames.method.values[row] = decoder.method
+        frames.reply_code.values[row] = decoder.reply_code
         frames.delivery_tag.values[row] = decoder.delivery_tag
         frames.flags.values[row] = decoder.flags
         frames.exchange.values[row] = cython.cast(cython.int, self.names[4 * code])

@@ -44,7 +44,7 @@ SENDER_CLIENT, SENDER_SERVER = 1, 2
 _SENDERS = {"client": SENDER_CLIENT, "server": SENDER_SERVER, "both": 3}
 
 NO_TAG, TAG_FIRST, TAG_AFTER_TEXT = 1, 2, 3
-"""Where a method that is worth remembering has its delivery tag; 0 stands for one that is not."""
+"""Where a method that may be remembered has its delivery tag; 0 stands for one that may not."""
 
 _FREQUENT = frozenset(("basic.ack", "basic.nack", "basic.reject", "basic.get", "basic.get-empty"))
 
@@ -66,14 +66,10 @@ keys = bytearray()
 
 
 def _tag_place(method: Method) -> int:
-    """Where `memory` finds the tag of a method; 0 when it may have secrets or holds a table."""
-    kinds = []
-    for argument in method.arguments:
-        if argument.secret or argument.name == "reply_text":
-            return 0
-        kinds.append("tag" if argument.name == "delivery_tag" else argument.type)
-    if not set(kinds) <= {"tag", *"bohs"}:
+    """Where `memory` finds the delivery tag of a method; 0 when it may hold secrets."""
+    if any(each.secret or each.name == "reply_text" for each in method.arguments):
         return 0
+    kinds = [a.type if a.name != "delivery_tag" else "tag" for a in method.arguments]
     if "tag" not in kinds:
         return NO_TAG
     if kinds[0] == "tag":
@@ -96,7 +92,7 @@ for _method in METHODS:
     content.append(_method.content)
     known.append(_method.arguments_known)
     frequent.append(_method.content or _method.name in _FREQUENT)
-    tag_places.append(_tag_place(_method) if frequent[-1] and known[-1] else 0)
+    tag_places.append(_tag_place(_method) if _method.arguments_known else 0)
     senders.append(_SENDERS[_method.sender])
     flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments
                           if a.name in FLAG_NAMES))  # fmt: skip

@@ -29,6 +29,8 @@ FAREWELL = NAMES.index("connection.close-ok")
 
 CHANNEL_HANDLERS = [handlers.ON_CHANNEL.get(name) for name in NAMES]
 CONNECTION_HANDLERS = [handlers.ON_CONNECTION.get(name) for name in NAMES]
+STATE_HANDLERS = [one if one is not handlers.learn else None for one in CONNECTION_HANDLERS]
+"""Those of connections where nobody asks what the peers said of themselves."""
 
 
 def _replies() -> bytes:

@@ -221,7 +221,8 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 # connections
 
 
-def _learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
+def learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
+    """Keep what the peers say of themselves and agree on, as JSON."""
     session.facts.setdefault(event.name, event.octets)
 
 
@@ -266,12 +267,12 @@ def _unblocked(tracker: Any, session: Session, event: Event, request: Request | 
 
 
 ON_CONNECTION: dict[str, Callable[..., Any]] = {
-    "connection.start": _learn,
-    "connection.start-ok": _learn,
-    "connection.tune": _learn,
-    "connection.tune-ok": _learn,
-    "connection.open": _learn,
-    "connection.open-ok": _learn,
+    "connection.start": learn,
+    "connection.start-ok": learn,
+    "connection.tune": learn,
+    "connection.tune-ok": learn,
+    "connection.open": learn,
+    "connection.open-ok": learn,
     "connection.close": _close_connection,
     "connection.close-ok": _close_connection_ok,
     "connection.blocked": _blocked,

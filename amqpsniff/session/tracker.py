@@ -70,9 +70,10 @@ class Tracker(Attacher):
         limits: Other bounds than the usual ones.
         tables: Names of the tables whose rows are wanted; of frames alone only replies are found.
         log: Collects what the rules find; None asks no rules.
+        learns: Somebody else asks what the peers said of themselves (`Session.facts`).
     """
 
-    def __init__(self, limits=None, tables=(), log=None):
+    def __init__(self, limits=None, tables=(), log=None, learns=False):
         Attacher.__init__(self, limits or Limits(), log)
         self.only_replies = frozenset(tables) == {"frames"}
         self.wants_connections = "connections" in tables
@@ -91,7 +92,8 @@ class Tracker(Attacher):
         self.farewell = kinds.FAREWELL
         self.discarded = kinds.DISCARDED
         self.channel_handlers = kinds.CHANNEL_HANDLERS
-        self.connection_handlers = kinds.CONNECTION_HANDLERS
+        learns = learns or self.wants_connections or self.judges
+        self.connection_handlers = kinds.CONNECTION_HANDLERS if learns else kinds.STATE_HANDLERS
 
     def feed(self, frames, first_frame, messages, first_message, peers, losses, captures):
         """Follow the rows from these on.
