@@ -8,19 +8,22 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
+from amqpsniff.decode.proxied import header_octets
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import StreamBatch
+from amqpsniff.tls import Secrets, TlsStage
 
 ROWS_PER_BATCH = 32_768
 """Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, few enough
@@ -40,6 +43,16 @@ OCTETS_PER_BATCH = 32 * 1024 * 1024
 """Octets of text and bodies after which a batch is given out, however few its rows."""
 
 
+File: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = File | Iterable[File]
+"""One file, or several."""
+
+
+def files(given: Files) -> tuple[File, ...]:
+    """One file, or several, as a tuple."""
+    return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
+
+
 @dataclass(frozen=True)
 class Options:
     """How captures are decoded.
@@ -51,6 +64,9 @@ class Options:
         bodies: Keep message bodies.
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
+        tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
+        tls_keylog_later: The key log may come later: that it is not there is no error.
+        tls_keys: Files of RSA private keys that open TLS conversations.
     """
 
     ports: frozenset[int] = frozenset()
@@ -59,6 +75,9 @@ class Options:
     bodies: bool = False
     body_sha256: bool = False
     show_secrets: bool = False
+    tls_keylog: File | None = None
+    tls_keylog_later: bool = False
+    tls_keys: tuple[File, ...] = ()
 
     def __post_init__(self) -> None:
         if self.dialect is not None and self.dialect not in DIALECTS:
@@ -124,6 +143,10 @@ class Pipeline:
         self.log = FindingLog()
         self.totals = Totals()
         self.reassembler = Reassembler(ports=self.options.ports or None)
+        self.secrets = Secrets(
+            self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
+        )
+        self.tls = TlsStage(self.secrets, header_octets)
         self.decoder = Decoder(
             self.log,
             reading=self.options.table_dialect,
@@ -163,11 +186,16 @@ class Pipeline:
         self._count(packets)
         self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
-        self._decode(self.reassembler.feed(packets))
+        self._decode(self.tls.feed(self.reassembler.feed(packets)))
+
+    def learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
+        """Take the contents of Decryption Secrets Blocks: (type, octets)."""
+        for kind, octets in secrets:
+            self.secrets.add(kind, octets)
 
     def finish(self) -> None:
         """There are no more packets: end every conversation."""
-        self._decode(self.reassembler.finish())
+        self._decode(self.tls.finish(self.reassembler.finish()))
         self.decoder.finish(self.capture)
         self.follow()
         self._hold()

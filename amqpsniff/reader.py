@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
-from amqpsniff.pipeline import Options, Pipeline, Totals
+from amqpsniff.pipeline import File, Files, Options, Pipeline, Totals, files
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message
@@ -36,6 +36,8 @@ def open(
     bodies: bool = False,
     body_sha256: bool = False,
     show_secrets: bool = False,
+    tls_keylog: File | None = None,
+    tls_key: Files = (),
 ) -> Capture:
     """Name captures to be read: files, directories, patterns, or `-` for standard input.
 
@@ -58,6 +60,9 @@ def open(
         bodies: Keep message bodies.
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
+        tls_keylog: A key log (`SSLKEYLOGFILE`) that opens TLS conversations; secrets inside a
+            pcapng are found without it.
+        tls_key: File of an RSA private key that opens those with an RSA key exchange, or several.
     """
     options = Options(
         ports=frozenset(ports),
@@ -66,6 +71,8 @@ def open(
         bodies=bodies,
         body_sha256=body_sha256,
         show_secrets=show_secrets,
+        tls_keylog=tls_keylog,
+        tls_keys=files(tls_key),
     )
     return Capture(paths, options)
 
@@ -217,6 +224,7 @@ class Capture:
         pipeline = self._pipeline((), census=census)
         with CaptureSet(self.names) as packets:
             for batch in packets:
+                pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)
                 yield self.totals.packets
             pipeline.finish()
@@ -249,6 +257,7 @@ class Capture:
         waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names) as packets:
             for batch in packets:
+                pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
                     yield from _recorded(makers, pipeline)
