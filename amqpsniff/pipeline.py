@@ -39,6 +39,9 @@ are given out as they are: what is not settled by then is `unsettled`, or has no
 Taken = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
 
+MOST_ENCRYPTED = 1_000
+"""TLS conversations whose facts are kept for people, 1 kB each; the others are counted."""
+
 OCTETS_PER_BATCH = 32 * 1024 * 1024
 """Octets of text and bodies after which a batch is given out, however few its rows."""
 
@@ -99,6 +102,8 @@ class Totals:
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
         foreign: TCP conversations that ended and were not AMQP.
+        encrypted: TLS conversations that ended.
+        sealed: Those of them that could not be read.
         retransmissions: Segments of AMQP connections that were sent again.
         gaps: Holes in AMQP connections.
         lost_octets: Octets in those holes.
@@ -111,6 +116,8 @@ class Totals:
     connections: int = 0
     midstream: int = 0
     foreign: int = 0
+    encrypted: int = 0
+    sealed: int = 0
     retransmissions: int = 0
     gaps: int = 0
     lost_octets: int = 0
@@ -126,7 +133,8 @@ class Pipeline:
     are not asked for are not made; those of the others are the same (but for the findings that only
     show while a message's row is made: ask for `messages` to have them). With `links`, messages are
     linked across connections: the columns of `amqpsniff.session.links` are filled. A `census`
-    counts every row on its way. `capture` is the capture that rows and findings are of, None before
+    counts every row on its way. `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS
+    conversations that ended. `capture` is the capture that rows and findings are of, None before
     the first.
     """
 
@@ -162,6 +170,7 @@ class Pipeline:
         if census is not None:
             self.tracker.settler.measure()
             self.tracker.pairing.measure()
+        self.encrypted: list[dict[str, Any]] = []
         self.journeys = Journeys() if links else None
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
@@ -289,9 +298,16 @@ class Pipeline:
 
     def _account(self) -> None:
         """Count the conversations that ended, and say what their rows lack."""
-        ended, foreign = self.decoder.take_ended()
+        ended, foreign, encrypted = self.decoder.take_ended()
         totals = self.totals
         totals.foreign += foreign
+        for connection in encrypted:
+            conversation = connection.conversation
+            totals.encrypted += 1
+            totals.sealed += not conversation.tls.opened
+            if len(self.encrypted) < MOST_ENCRYPTED:
+                row = conversation.tls.facts(conversation)
+                self.encrypted.append({"capture": self.capture, **row})
         for connection in ended:
             conversation = connection.conversation
             totals.connections += 1

@@ -92,6 +92,7 @@ class Capture:
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
         outcomes, replies: What `count` found out, of its last call.
+        encrypted: What is known of TLS conversations, of the last pass: a mapping each.
         early: Whether replies and outcomes of the rows just given may still come: what standard
             input has so far is given while it has no more.
         found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
@@ -108,6 +109,7 @@ class Capture:
         self.totals = Totals()
         self.outcomes: dict[str, tuple[int, Any]] = {}
         self.replies: dict[str, Any] = {}
+        self.encrypted: list[dict[str, Any]] = []
         self.early = False
         self.found: list[Found] = []
         self._once = [name for name in self.names if _read_once(name)]
@@ -243,6 +245,7 @@ class Capture:
         self._passes += 1
         pipeline = Pipeline(self.options, tables, **more)
         self.totals = pipeline.totals
+        self.encrypted = pipeline.encrypted
         return pipeline
 
     def _pass(self, makers: list[Any]) -> Iterator[tuple[str, Any]]:
