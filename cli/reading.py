@@ -132,6 +132,10 @@ class Reading:
         if len(self.capture.names) > 3:
             where += f" and {len(self.capture.names) - 3} more"
         text = f"no AMQP in {where}: {totals.packets} packets, {segments} of them looked at as TCP"
+        if totals.sealed:
+            from .encrypted import unread
+
+            text += f"; {unread(totals)}"
         if self.options.port:
             text += "; leave out --port to look at every port"
         return text
