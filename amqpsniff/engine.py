@@ -15,7 +15,7 @@ from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.decode.proxied import may_open
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as FoundRow
-from amqpsniff.pipeline import Options, Pipeline, Totals
+from amqpsniff.pipeline import File, Files, Options, Pipeline, Totals, files
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message
@@ -68,6 +68,7 @@ class Engine:
         bodies: Keep message bodies.
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
+        tls_keylog, tls_key: What opens TLS conversations of packets, as in `amqpsniff.open`.
     """
 
     def __init__(
@@ -80,6 +81,8 @@ class Engine:
         bodies: bool = False,
         body_sha256: bool = False,
         show_secrets: bool = False,
+        tls_keylog: File | None = None,
+        tls_key: Files = (),
     ) -> None:
         self.capture = capture
         self.options = Options(
@@ -89,6 +92,8 @@ class Engine:
             bodies=bodies,
             body_sha256=body_sha256,
             show_secrets=show_secrets,
+            tls_keylog=tls_keylog,
+            tls_keys=files(tls_key),
         )
         self._pipeline = Pipeline(self.options, ENGINE_TABLES, links=True)
         self._held = _HeldPackets(capture)
@@ -373,7 +378,7 @@ class _Stream:
         self.ended: str | None = None
         self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
         self.retransmissions = self.cut_octets = (0, 0)
-        self.shut_windows = (None, None)
+        self.shut_windows, self.tls = (None, None), None
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self._at(number, ts_ns)

@@ -8,19 +8,22 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
+from amqpsniff.decode.proxied import header_octets
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import StreamBatch
+from amqpsniff.tls import Secrets, TlsStage
 
 ROWS_PER_BATCH = 32_768
 """Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, few enough
@@ -36,8 +39,21 @@ are given out as they are: what is not settled by then is `unsettled`, or has no
 Taken = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
 
+MOST_ENCRYPTED = 1_000
+"""TLS conversations whose facts are kept for people, 1 kB each; the others are counted."""
+
 OCTETS_PER_BATCH = 32 * 1024 * 1024
 """Octets of text and bodies after which a batch is given out, however few its rows."""
+
+
+File: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = File | Iterable[File]
+"""One file, or several."""
+
+
+def files(given: Files) -> tuple[File, ...]:
+    """One file, or several, as a tuple."""
+    return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,9 @@ class Options:
         bodies: Keep message bodies.
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
+        tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
+        tls_keylog_later: The key log may come later: that it is not there is no error.
+        tls_keys: Files of RSA private keys that open TLS conversations.
     """
 
     ports: frozenset[int] = frozenset()
@@ -59,6 +78,9 @@ class Options:
     bodies: bool = False
     body_sha256: bool = False
     show_secrets: bool = False
+    tls_keylog: File | None = None
+    tls_keylog_later: bool = False
+    tls_keys: tuple[File, ...] = ()
 
     def __post_init__(self) -> None:
         if self.dialect is not None and self.dialect not in DIALECTS:
@@ -80,6 +102,8 @@ class Totals:
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
         foreign: TCP conversations that ended and were not AMQP.
+        encrypted: TLS conversations that ended.
+        sealed: Those of them that could not be read.
         retransmissions: Segments of AMQP connections that were sent again.
         gaps: Holes in AMQP connections.
         lost_octets: Octets in those holes.
@@ -92,6 +116,8 @@ class Totals:
     connections: int = 0
     midstream: int = 0
     foreign: int = 0
+    encrypted: int = 0
+    sealed: int = 0
     retransmissions: int = 0
     gaps: int = 0
     lost_octets: int = 0
@@ -107,7 +133,8 @@ class Pipeline:
     are not asked for are not made; those of the others are the same (but for the findings that only
     show while a message's row is made: ask for `messages` to have them). With `links`, messages are
     linked across connections: the columns of `amqpsniff.session.links` are filled. A `census`
-    counts every row on its way. `capture` is the capture that rows and findings are of, None before
+    counts every row on its way. `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS
+    conversations that ended. `capture` is the capture that rows and findings are of, None before
     the first.
     """
 
@@ -124,6 +151,10 @@ class Pipeline:
         self.log = FindingLog()
         self.totals = Totals()
         self.reassembler = Reassembler(ports=self.options.ports or None)
+        self.secrets = Secrets(
+            self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
+        )
+        self.tls = TlsStage(self.secrets, header_octets)
         self.decoder = Decoder(
             self.log,
             reading=self.options.table_dialect,
@@ -143,6 +174,7 @@ class Pipeline:
         if census is not None:
             self.tracker.settler.measure()
             self.tracker.pairing.measure()
+        self.encrypted: list[dict[str, Any]] = []
         self.journeys = Journeys() if links else None
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
@@ -167,11 +199,16 @@ class Pipeline:
         self._count(packets)
         self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
-        self._decode(self.reassembler.feed(packets))
+        self._decode(self.tls.feed(self.reassembler.feed(packets)))
+
+    def learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
+        """Take the contents of Decryption Secrets Blocks: (type, octets)."""
+        for kind, octets in secrets:
+            self.secrets.add(kind, octets)
 
     def finish(self) -> None:
         """There are no more packets: end every conversation."""
-        self._decode(self.reassembler.finish())
+        self._decode(self.tls.finish(self.reassembler.finish()))
         self.decoder.finish(self.capture)
         self.follow()
         self._hold()
@@ -265,9 +302,16 @@ class Pipeline:
 
     def _account(self) -> None:
         """Count the conversations that ended, and say what their rows lack."""
-        ended, foreign = self.decoder.take_ended()
+        ended, foreign, encrypted = self.decoder.take_ended()
         totals = self.totals
         totals.foreign += foreign
+        for connection in encrypted:
+            conversation = connection.conversation
+            totals.encrypted += 1
+            totals.sealed += not conversation.tls.opened
+            if len(self.encrypted) < MOST_ENCRYPTED:
+                row = conversation.tls.facts(conversation)
+                self.encrypted.append({"capture": self.capture, **row})
         for connection in ended:
             conversation = connection.conversation
             totals.connections += 1

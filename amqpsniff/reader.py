@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
-from amqpsniff.pipeline import Options, Pipeline, Totals
+from amqpsniff.pipeline import File, Files, Options, Pipeline, Totals, files
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message
@@ -36,6 +36,8 @@ def open(
     bodies: bool = False,
     body_sha256: bool = False,
     show_secrets: bool = False,
+    tls_keylog: File | None = None,
+    tls_key: Files = (),
 ) -> Capture:
     """Name captures to be read: files, directories, patterns, or `-` for standard input.
 
@@ -58,6 +60,9 @@ def open(
         bodies: Keep message bodies.
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
+        tls_keylog: A key log (`SSLKEYLOGFILE`) that opens TLS conversations; secrets inside a
+            pcapng are found without it.
+        tls_key: File of an RSA private key that opens those with an RSA key exchange, or several.
     """
     options = Options(
         ports=frozenset(ports),
@@ -66,6 +71,8 @@ def open(
         bodies=bodies,
         body_sha256=body_sha256,
         show_secrets=show_secrets,
+        tls_keylog=tls_keylog,
+        tls_keys=files(tls_key),
     )
     return Capture(paths, options)
 
@@ -85,6 +92,7 @@ class Capture:
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
         outcomes, replies: What `count` found out, of its last call.
+        encrypted: What is known of TLS conversations, of the last pass: a mapping each.
         early: Whether replies and outcomes of the rows just given may still come: what standard
             input has so far is given while it has no more.
         found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
@@ -101,6 +109,7 @@ class Capture:
         self.totals = Totals()
         self.outcomes: dict[str, tuple[int, Any]] = {}
         self.replies: dict[str, Any] = {}
+        self.encrypted: list[dict[str, Any]] = []
         self.early = False
         self.found: list[Found] = []
         self._once = [name for name in self.names if _read_once(name)]
@@ -217,6 +226,7 @@ class Capture:
         pipeline = self._pipeline((), census=census)
         with CaptureSet(self.names) as packets:
             for batch in packets:
+                pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)
                 yield self.totals.packets
             pipeline.finish()
@@ -235,6 +245,7 @@ class Capture:
         self._passes += 1
         pipeline = Pipeline(self.options, tables, **more)
         self.totals = pipeline.totals
+        self.encrypted = pipeline.encrypted
         return pipeline
 
     def _pass(self, makers: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -249,6 +260,7 @@ class Capture:
         waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names) as packets:
             for batch in packets:
+                pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
                     yield from _recorded(makers, pipeline)

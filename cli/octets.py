@@ -1,7 +1,7 @@
 """The octets behind frames: what `--hex` shows.
 
 Rows say where a frame lies in its half-stream, not what its octets are. `Octets` stands before the
-reassembler of a pipeline, keeps what passes for a while, and finds it again by place.
+decoder of a pipeline, keeps what passes for a while, and finds it again by place.
 """
 
 from __future__ import annotations
@@ -53,26 +53,21 @@ class _Half:
 
 
 class Octets:
-    """Stands in for a reassembler, and keeps the octets of its events."""
+    """Stands in for the TLS stage, and keeps the octets of the events that it gives."""
 
-    def __init__(self, reassembler: Any) -> None:
-        self._reassembler = reassembler
+    def __init__(self, stage: Any) -> None:
+        self._stage = stage
         self._halves: dict[tuple[str, str], _Half] = {}
         self._order: deque[tuple[tuple[str, str], int]] = deque()
         self._kept = 0
 
-    @property
-    def counters(self) -> Any:
-        """The reassembler's."""
-        return self._reassembler.counters
+    def feed(self, events: Any) -> Any:
+        """The stage's events."""
+        return self._watched(self._stage.feed(events))
 
-    def feed(self, packets: Any) -> Any:
-        """The reassembler's events."""
-        return self._watched(self._reassembler.feed(packets))
-
-    def finish(self) -> Any:
-        """The reassembler's last events."""
-        return self._watched(self._reassembler.finish())
+    def finish(self, events: Any) -> Any:
+        """The stage's last events."""
+        return self._watched(self._stage.finish(events))
 
     def find(self, entry: Entry) -> tuple[bytes, frozenset[int]]:
         """The first `MOST_SHOWN_OCTETS` of a frame, and which positions are not there (zero)."""
@@ -160,12 +155,13 @@ def batches(reading: Reading) -> Iterator[tuple[Any, Octets]]:
     from amqpsniff.tables.batches import Maker
 
     pipeline = Pipeline(reading.capture.options, ("frames",))
-    octets = Octets(pipeline.reassembler)
-    pipeline.reassembler = octets  # type: ignore[assignment]
+    octets = Octets(pipeline.tls)
+    pipeline.tls = octets  # type: ignore[assignment]
     reading.capture.totals = pipeline.totals
     maker = Maker("frames", encoded=True)
     with CaptureSet(reading.capture.names) as packets:
         for batch in packets:
+            pipeline.learn(packets.take_secrets())
             pipeline.feed(batch)
             yield from ((maker.make(taken), octets) for taken in pipeline.rest())
         pipeline.finish()

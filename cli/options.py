@@ -104,6 +104,26 @@ class Input:
             rich_help_panel=INPUT,
         ),
     ] = False
+    tls_keylog: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Open TLS connections with this key log, which may grow meanwhile. Default: the "
+            "one that $SSLKEYLOGFILE names. Secrets inside a pcapng are used as well.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None
+    tls_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Open TLS connections whose keys were exchanged by RSA with this private key (PEM "
+            "or DER); may be repeated.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=OUTPUT),

@@ -24,6 +24,9 @@ WARNED_OF = frozenset(
 """Findings that say why something is not there: those about the files, and about protocols that are
 not decoded."""
 
+KEY_LOG = "SSLKEYLOGFILE"
+"""Environment variable that names the file to which programs write the secrets of TLS."""
+
 MOST_WARNINGS = 20
 """Warnings written: a directory of a thousand damaged files is one thing to say, not a thousand."""
 
@@ -61,6 +64,8 @@ class Reading:
             show_secrets=options.show_secrets,
             bodies=bodies,
             body_sha256=body_sha256,
+            tls_keylog=options.tls_keylog or _usual_keylog(),
+            tls_key=options.tls_key or (),
         )
 
     def started(self) -> int | None:
@@ -127,9 +132,26 @@ class Reading:
         if len(self.capture.names) > 3:
             where += f" and {len(self.capture.names) - 3} more"
         text = f"no AMQP in {where}: {totals.packets} packets, {segments} of them looked at as TCP"
+        if totals.sealed:
+            from .encrypted import unread
+
+            text += f"; {unread(totals)}"
         if self.options.port:
             text += "; leave out --port to look at every port"
         return text
+
+
+def _usual_keylog() -> str | None:
+    """The key log that other programs write to, where there is one and it can be used."""
+    import os
+    from pathlib import Path
+
+    name = os.environ.get(KEY_LOG)
+    if not name:
+        return None
+    from amqpsniff.tls.secrets import can_decrypt
+
+    return name if Path(name).is_file() and can_decrypt() else None
 
 
 def _said(finding: Finding) -> str:

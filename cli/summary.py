@@ -9,7 +9,7 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from . import times
+from . import encrypted, times
 from .options import OUTPUT, Input, Scope, spread
 from .quality import quality
 
@@ -106,6 +106,7 @@ def report(reading: Reading, counted: dict[str, Any], top: int) -> dict[str, Any
         "quality": quality(totals) | {"messages": _ranked(counted["statuses"])},
         "connection_count": totals.connections,
         "connections": [_connection(*one) for one in counted["connections"]],
+        "tls": encrypted.report(reading.capture.encrypted, totals, top),
         "clients": _clients(counted["clients"]),
         "frames": _ranked(counted["frames"]),
         "methods": _ranked(counted["methods"]),

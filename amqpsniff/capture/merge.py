@@ -45,6 +45,7 @@ class CaptureSet:
         self._block_octets = block_octets
         self._findings: list[Finding] = []
         self._secrets: list[tuple[int, bytes]] = []
+        self._new_secrets: list[tuple[int, bytes]] = []
         self._link_types: list[int] = []
         self._comments: list[str] = []
         self._open: list[_Lane] = []
@@ -66,6 +67,11 @@ class CaptureSet:
     def secrets(self) -> list[tuple[int, bytes]]:
         """Secrets type and octets of every Decryption Secrets Block so far."""
         return [*self._secrets, *(one for file in self._files() for one in file.secrets)]
+
+    def take_secrets(self) -> list[tuple[int, bytes]]:
+        """Those that were read since the last call."""
+        found, self._new_secrets = self._new_secrets, []
+        return found
 
     @property
     def link_types(self) -> list[int]:
@@ -161,7 +167,11 @@ class CaptureSet:
         assert lane.file is not None
         share = max(LEAST_BLOCK_OCTETS, MERGED_OCTETS // len(self._open))
         lane.file.block_octets = min(self._block_octets, share)
-        if lane.load():
+        loaded = lane.load()
+        if len(lane.file.secrets) > lane.secrets:
+            self._new_secrets += lane.file.secrets[lane.secrets :]
+            lane.secrets = len(lane.file.secrets)
+        if loaded:
             if len(self._open) > MAX_OPEN_FILES:
                 lane.file.park()
             return True
@@ -183,9 +193,12 @@ class CaptureSet:
 
 
 class _Lane:
-    """One capture in the merge: `time` is that of its next packet."""
+    """One capture in the merge: `time` is that of its next packet.
 
-    __slots__ = ("name", "index", "time", "file", "batch")
+    `secrets` of the file's secrets have been taken.
+    """
+
+    __slots__ = ("name", "index", "time", "file", "batch", "secrets")
 
     def __init__(self, name: str, index: int) -> None:
         self.name = name
@@ -193,6 +206,7 @@ class _Lane:
         self.time = NO_TIME
         self.file: CaptureFile | None = None
         self.batch: PacketBatch | None = None
+        self.secrets = 0
 
     def __lt__(self, other: _Lane) -> bool:
         if self.time != other.time:

@@ -1,7 +1,8 @@
-"""Conversations with a broker's port that say nothing, or nothing that can be read."""
+"""Conversations with a broker that say nothing, or are encrypted: what is to be said of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from amqpsniff.findings import Finding, FindingLog
@@ -11,39 +12,54 @@ MOST_CLIENTS = 10_000
 
 PROTOCOL_HEADER_OCTETS = 8
 
-_TLS = b"\x16\x03"
-"""What TLS begins with: a handshake record, version 3."""
-
 
 class Bystanders:
-    """Reports conversations that were not AMQP, one finding for each client, server and kind."""
+    """Reports conversations that are not read, one finding for each client, server and kind."""
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log
         self._first: dict[tuple[str | None, ...], Finding] = {}
 
-    def ended(self, conversation: Any, first_octets: bytes, capture: str | None) -> None:
+    def ended(self, conversation: Any, capture: str | None) -> None:
         """A conversation with a port of brokers is over, and was not AMQP."""
-        if first_octets.startswith(_TLS):
-            detail = "the payload is TLS, and nothing of it can be read"
-            self._say("capture-inconclusive", detail, conversation, capture)
-        elif _is_silent(conversation):
+        if _is_silent(conversation):
             octets = conversation.octets[0]
             said = f"after {octets} octets" if octets else "without a word"
             detail = f"the client connected and left {said}"
             self._say("connection-silent", detail, conversation, capture)
 
-    def _say(self, code: str, detail: str, conversation: Any, capture: str | None) -> None:
-        client, server = conversation.a, conversation.b
+    def encrypted(
+        self, conversation: Any, troubles: Iterable[Any], client: int, capture: str | None
+    ) -> None:
+        """A TLS conversation is over, whose direction `client` is the client's.
+
+        `troubles` are code, detail, packet number and time (None: those of its beginning).
+        """
+        for code, detail, number, ts_ns in troubles:
+            self._say(code, detail, conversation, capture, client, number, ts_ns)
+
+    def _say(
+        self,
+        code: str,
+        detail: str,
+        conversation: Any,
+        capture: str | None,
+        side: int = 0,
+        number: int | None = None,
+        ts_ns: int | None = None,
+    ) -> None:
+        ends = (conversation.a, conversation.b)
+        client, server = ends[side], ends[1 - side]
         host = (client or "").rpartition(":")[0]
         key = (code, capture, host, server)
-        number = conversation.first_packet_number or None
+        if number is None:
+            number, ts_ns = conversation.first_packet_number or None, conversation.start_ns
         finding = Finding(
             code,
             detail,
             capture=capture,
             packet_number=number,
-            ts_ns=conversation.start_ns if conversation.start_ns > 0 else None,
+            ts_ns=ts_ns if ts_ns is not None and ts_ns > 0 else None,
             connection_id=conversation.connection_id,
             client=client,
             server=server,

@@ -77,6 +77,7 @@ class Decoder:
     halves: list
     spare: list
     ended: list
+    encrypted: list
     foreign: cython.longlong
     bystanders: object
     log: object
@@ -102,6 +103,7 @@ class Decoder:
         self.halves = []
         self.spare = []
         self.ended = []
+        self.encrypted = []
         self.foreign = 0
         self.bystanders = Bystanders(log)
 
@@ -137,12 +139,14 @@ class Decoder:
         self.handler.use_capture(name)
 
     def take_ended(self):
-        """Conversations that were AMQP and ended since the last call, and how many were not.
+        """Conversations that ended since the last call.
 
-        Each as a `state.Connection`.
+        Those that were AMQP, each as a `state.Connection`; how many were not; and those that were
+        TLS, AMQP or not.
         """
-        taken = (self.ended, self.foreign)
+        taken = (self.ended, self.foreign, self.encrypted)
         self.ended = []
+        self.encrypted = []
         self.foreign = 0
         return taken
 
@@ -259,21 +263,32 @@ class Decoder:
         first: Half = self.halves[2 * slot]
         second: Half = self.halves[2 * slot + 1]
         connection: Connection = first.connection
+        conversation = connection.conversation
         self._finish(first)
         self._finish(second)
         if connection.is_amqp:
             if first.mode in _NOT_AMQP:
                 self._say_foreign(first, number, ts_ns)
             self.ended.append(connection)
-        else:
+        elif conversation.tls is None or conversation.tls.opened:
             self.foreign += 1
-            if connection.conversation.ports[1] in self.handler.ports:
-                self.bystanders.ended(connection.conversation, first.first_octets, self._capture())
+        if conversation.tls is not None:
+            self._end_tls(connection)
+        elif not connection.is_amqp and conversation.ports[1] in self.handler.ports:
+            self.bystanders.ended(conversation, self._capture())
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
         self._keep(first)
         self._keep(second)
         return 0
+
+    def _end_tls(self, connection):
+        """A TLS conversation is over, whether it could be read or not."""
+        conversation = connection.conversation
+        tls = conversation.tls
+        troubles = tls.troubles(conversation, self.handler.ports, connection.is_amqp)
+        self.bystanders.encrypted(conversation, troubles, tls.client or 0, self._capture())
+        self.encrypted.append(connection)
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)

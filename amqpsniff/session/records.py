@@ -47,7 +47,8 @@ def connection_row(session: Any, dialect: str | None) -> Row:
     conversation = session.peer.conversation
     direction = session.peer.client_direction
     client = 1 if direction == 1 else 0
-    packets, octets = conversation.packets, conversation.octets
+    packets, tls = conversation.packets, conversation.tls
+    octets = conversation.octets if tls is None else tls.octets
     sides_known = direction >= 0
     facts = {name: read_json(octets) for name, octets in session.facts.items()}
     return {

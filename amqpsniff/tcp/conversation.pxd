@@ -11,6 +11,7 @@ cdef class Conversation:
     cdef bint lingers
     cdef dict findings_made
     cdef str name
+    cdef public object tls
     cdef int take_ends(self, long long[::1] rows, long long at, bint turned) except? -1
     cdef str _name(self)
     cdef HalfStream last_half(self)

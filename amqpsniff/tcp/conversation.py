@@ -31,7 +31,8 @@ class Conversation:
     endpoints came before it. `ended`: `fin`, `rst`, or null while it is open or when it never
     ended; `ended_by`: the direction that ended it first.
 
-    Counts go on until the `CLOSE` and stay as they are then.
+    Counts go on until the `CLOSE` and stay as they are then. `tls` belongs to the TLS stage, which
+    puts there what it knows of the conversation; null where it is not TLS.
     """
 
     def __init__(self, first: HalfStream, second: HalfStream) -> None:
@@ -49,6 +50,7 @@ class Conversation:
         self.lingers = False
         self.findings_made = None
         self.name = None
+        self.tls = None
 
     def __repr__(self) -> str:
         return f"<Conversation {self.a} > {self.b} {self.connection_id}>"

@@ -86,6 +86,10 @@ class StreamBatch:
     def __len__(self) -> int:
         return self.count
 
+    def with_events(self, columns: tuple[array[int], ...], extra: list[bytes]) -> StreamBatch:
+        """Other events of the same conversations, over the same octets and those of `extra`."""
+        return StreamBatch(self.octets, extra, columns, self.conversations, self.findings)
+
     def payload(self, row: int) -> bytes:
         """The octets of a `DATA` row (a copy; for people and tests, not for the decoder)."""
         source = self.source[row]

@@ -27,6 +27,7 @@ def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
         yield _methods(result, width)
     for title, grid in (
         (_connections_title(result), _connections(result)),
+        (_tls_title(result), _tls(result)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
         ("outcomes", _timed(result["outcomes"], "outcome", "messages")),
@@ -73,6 +74,8 @@ def _traffic(result: dict[str, Any]) -> str:
     parts.append(
         plural(frames, "frame") + (f", {count(heartbeats)} heartbeats" if heartbeats else "")
     )
+    if result["tls"]["unreadable"]:
+        parts.append(f"{plural(result['tls']['unreadable'], 'TLS conversation')} unreadable")
     if quality["foreign_conversations"]:
         parts.append(f"{plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
     other = sum(quality[name] for name in ("not_ip", "not_tcp", "other_ports"))
@@ -128,6 +131,17 @@ def _connections(result: dict[str, Any]) -> Grid:
             _closed(one),
         )
     return table
+
+
+def _tls_title(result: dict[str, Any]) -> str:
+    tls = result["tls"]
+    return "TLS" + _of(len(tls["rows"]), tls["conversations"])
+
+
+def _tls(result: dict[str, Any]) -> Grid:
+    from .encrypted import grid
+
+    return grid(result["tls"]["rows"])
 
 
 def _closed(connection: dict[str, Any]) -> Text:

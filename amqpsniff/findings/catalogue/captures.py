@@ -29,10 +29,8 @@ CAPTURES = (
          "all."),
     Kind("capture-inconclusive", "warning", "A",
          "The capture does not show enough of a connection to judge it",
-         "Only one direction was captured, frames are missing in holes or cut packets, or the "
-         "payload is TLS.",
-         "Capture on the broker's host with tcpdump -s 0 -B 65536; capture TLS behind the "
-         "terminator, or keep the session keys.",
+         "Only one direction was captured, or frames are missing in holes or cut packets.",
+         "Capture on the broker's host with tcpdump -s 0 -B 65536.",
          "",
          ("tcp-gap", "packets-cut", "interface-dropped")),
     Kind("tcp-gap", "warning", "A",
@@ -92,6 +90,24 @@ CAPTURES = (
          "What came beyond the bound has no outcome or reply in the tables. Read fewer connections "
          "at once (--connection, --port), or a shorter capture.",
          "A capture in which state is opened and never ended: scans, attacks, a damaged file."),
+    Kind("tls-unreadable", "warning", "A",
+         "An encrypted connection cannot be read",
+         "Records of TLS on a connection that is AMQP by its ALPN, or by its port may be; the "
+         "detail says which and why they do not open.",
+         "Let the client or the broker write its keys while you capture (SSLKEYLOGFILE and the "
+         "like, see docs/tls.md), then use --tls-keylog FILE. Or capture behind the terminator.",
+         "Another protocol on that port: what is inside cannot be seen.",
+         ("tcp-gap", "packets-cut", "interface-dropped")),
+    Kind("tls-keys-wrong", "warning", "A",
+         "The keys that were given do not open a connection",
+         "There are keys for the client's random, but no record opens with them.",
+         "Take the key log that was written while this capture was made, by the same process.",
+         "Octets that were changed on the way, or captured wrongly."),
+    Kind("tls-record-damaged", "warning", "A",
+         "A TLS record does not open among others that do",
+         "The check of a record fails, of those before and after it succeeds.",
+         "What it carried is lost; look for a broken middlebox, or octets that the capture has "
+         "wrong. The receiver would have ended the connection."),
     Kind("findings-limit", "warning", "A",
          "There are more places of findings than are kept",
          "More connections and channels showed findings than this program lists one by one.",

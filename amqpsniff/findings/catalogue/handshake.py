@@ -9,6 +9,20 @@ HANDSHAKE = (
          "header), and the server answers with an AMQP protocol header.",
          "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
          "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
+    Kind("tls-alert", "error", "A",
+         "TLS failed with an alert",
+         "One side sent an alert that ends the connection, such as handshake_failure, unknown_ca, "
+         "certificate_expired, protocol_version.",
+         "Who sent it refused what the other sent: of bad_certificate, unknown_ca and "
+         "certificate_unknown look at the other side's certificate chain and at the sender's list "
+         "of authorities; of protocol_version and handshake_failure compare versions and ciphers; "
+         "of certificate_required give the client a certificate."),
+    Kind("tls-handshake-unanswered", "warning", "A",
+         "A TLS handshake was begun and not answered",
+         "A ClientHello, nothing from the server, and the end of the connection.",
+         "See whether the listener on that port speaks TLS, and what a load balancer before it "
+         "does; the broker's log names handshakes that failed.",
+         "Health checks and port scans."),
     Kind("protocol-version-refused", "error", "A",
          "The broker refused the client's protocol version",
          "Both sides sent a protocol header, and the broker's names another version: its answer "

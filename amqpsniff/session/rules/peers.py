@@ -77,10 +77,15 @@ def shown(scene: Scene) -> str:
 
 
 def on_network(scene: Scene) -> bool:
-    """Whether the addresses are known, and not those of one host speaking to itself."""
-    _, client, server = scene.session.peer.name()
+    """Whether anyone on the way can read it: no TLS, and not one host speaking to itself."""
+    peer = scene.session.peer
+    _, client, server = peer.name()
     hosts = _host(client), _host(server)
-    return all(hosts) and not all(_is_loopback(host) for host in hosts)
+    return (
+        peer.conversation.tls is None
+        and all(hosts)
+        and not all(_is_loopback(host) for host in hosts)
+    )
 
 
 def ended_by_server(scene: Scene) -> bool:

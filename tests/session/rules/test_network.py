@@ -61,17 +61,6 @@ def test_frames_in_holes() -> None:
     assert row["detail"].startswith("frames are missing, in 1 hole of 100 octets")
 
 
-def test_tls() -> None:
-    talk = Talk(ports=(40000, 5671)).hands()
-    talk.client(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03")
-    talk.server(b"\x16\x03\x03\0\x7a")
-    (row,) = told_of(talk.goodbye().packets, "capture-inconclusive")
-    assert row["detail"] == "the payload is TLS, and nothing of it can be read"
-    elsewhere = Talk(ports=(40000, 443)).hands()
-    elsewhere.client(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03")
-    assert not told_of(elsewhere.goodbye().packets, "capture-inconclusive")
-
-
 @pytest.mark.parametrize("octets", [b"", b"AMQP", b"GET"])
 def test_connections_that_say_nothing(octets: bytes) -> None:
     first, second = (Talk(ports=(port, 5672)).hands() for port in (40000, 40001))

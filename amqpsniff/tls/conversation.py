@@ -1,0 +1,325 @@
+"""One TLS conversation: handshake, keys and records of both directions.
+
+Records in clear are the handshake and its alerts. Once a direction's records are encrypted they
+wait, up to `MAX_WAITING_OCTETS`, until keys are found (the other direction's handshake may come
+later, and a key log may grow); then they are opened in the order in which they came, and what they
+carry is given to `sink`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from .derive import key_block, next_secret
+from .handshake import CLIENT_HELLO, FINISHED, KEY_UPDATE, SERVER_HELLO
+from .hello import TLS_1_3
+from .opening import CLEAR, ENCRYPTED, OPENED, SEALED, Opener, Sink
+from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, SEARCHING, Direction
+from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
+from .secrets import TRAFFIC, Secrets
+from .suites import ALERTS
+
+MAX_WAITING_OCTETS = 1 << 18
+"""Octets of records of one conversation that wait for keys: some seconds of traffic."""
+
+MAX_MESSAGE_OCTETS = 1 << 18
+"""Octets of one handshake message that is waited for: chains of certificates have less."""
+
+MAX_ALERTS = 16
+"""Alerts of one conversation that are remembered."""
+
+_HARMLESS = frozenset(("close_notify", "user_canceled", "no_renegotiation"))
+
+
+class Alert(NamedTuple):
+    """An alert that ends a conversation: the direction it went, what it says, and its packet."""
+
+    direction: int
+    description: str
+    number: int
+    ts_ns: int
+
+
+class TlsConversation(Opener):
+    """Both directions of one conversation; what opens goes to `sink`.
+
+    Attributes:
+        why: Why it will not open, in words, when it is `SEALED`.
+        client: The direction of who sent the ClientHello; None when none was captured.
+        denied: It is no TLS after all.
+        alerts: Those that report an error.
+        secured_ns: When the handshake was over, as far as it could be read.
+    """
+
+    def __init__(self, secrets: Secrets, sink: Sink) -> None:
+        super().__init__(sink)
+        self.secrets = secrets
+        self.directions = (Direction(self, 0), Direction(self, 1))
+        self.why = ""
+        self.client: int | None = None
+        self.alerts: list[Alert] = []
+        self.denied = False
+        self.secured_ns: int | None = None
+        self._revision = -1
+        self._waiting: list[tuple[Direction, bytes, bytes, int, int]] = []
+        self._waiting_octets = 0
+
+    # what directions tell
+
+    def deny(self) -> None:
+        """A direction does not begin with a record."""
+        self.denied = self.state == CLEAR and self.handshake.server is None
+
+    def astray(self, way: Direction) -> None:
+        """A direction lost its place: go on where records can be told by opening them."""
+        if self.state == SEALED or not self.secrets:
+            way.silence()
+            if self.state != SEALED:
+                self.seal("octets of the handshake are missing from the capture")
+
+    def record(
+        self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
+    ) -> None:
+        """A whole record, in its place."""
+        if way.protection is not None:
+            self.open(way, header, payload, number, ts_ns)
+        elif header[0] == CHANGE_CIPHER_SPEC or not (way.encrypted or header[0] == DATA):
+            self.clear(way, header[0], payload, number, ts_ns)
+        else:
+            self._wait(way, header, payload, number, ts_ns)
+
+    def clear(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
+        """What a record carries that is not application data."""
+        if kind == HANDSHAKE:
+            self._messages(way, text, number, ts_ns)
+        elif kind == ALERT:
+            self._alert(way, text, number, ts_ns)
+        elif kind == CHANGE_CIPHER_SPEC and self.handshake.version != TLS_1_3:
+            self._change_cipher(way)
+
+    def _alert(self, way: Direction, text: bytes, number: int, ts_ns: int) -> None:
+        if len(text) != 2 or len(self.alerts) >= MAX_ALERTS:
+            return
+        description = ALERTS.get(text[1], f"alert {text[1]}")
+        if description not in _HARMLESS:
+            self.alerts.append(Alert(way.index, description, number, ts_ns))
+
+    def _messages(self, way: Direction, text: bytes, number: int, ts_ns: int) -> None:
+        """Handshake messages, which may span records."""
+        way.messages += text
+        while len(way.messages) >= 4:
+            length = int.from_bytes(way.messages[1:4], "big")
+            if length > MAX_MESSAGE_OCTETS:
+                way.messages.clear()
+                return
+            if len(way.messages) < 4 + length:
+                return
+            kind, body = way.messages[0], bytes(way.messages[4 : 4 + length])
+            del way.messages[: 4 + length]
+            self._message(way, kind, body, number, ts_ns)
+
+    def _message(
+        self, way: Direction, kind: int, body: bytes, number: int, ts_ns: int, whole: bool = True
+    ) -> None:
+        if kind == CLIENT_HELLO and self.client is None:
+            self.client = way.index
+        elif kind == SERVER_HELLO and self.client is None:
+            self.client = 1 - way.index
+        self.handshake.message(kind, body, way.index == self.client, whole)
+        if kind == SERVER_HELLO and self.handshake.server is not None:
+            self._hello(way)
+        elif kind == FINISHED and way.protection is not None:
+            self.secured_ns = ts_ns
+            if way.later:
+                self.use(way, way.later.pop(0))
+            elif not way.protection.inner:
+                self.handshake.remember(self.secrets)
+        elif kind == KEY_UPDATE and way.secret:
+            self.use(way, next_secret(self.digest(), way.secret))
+
+    def _hello(self, way: Direction) -> None:
+        """The server has chosen: in TLS 1.3 all that follows is encrypted."""
+        if self.handshake.version == TLS_1_3 and not way.encrypted:
+            for one in self.directions:
+                one.encrypted = True
+            self._begin()
+
+    def _change_cipher(self, way: Direction) -> None:
+        """Before TLS 1.3: what this direction sends next is encrypted with the new keys."""
+        way.encrypted = True
+        way.protection = None
+        way.proven = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """A direction's records are encrypted from here on."""
+        if self.state == SEALED:
+            self._silence()
+            return
+        if self.state == CLEAR:
+            self.state = ENCRYPTED
+        self.find_keys()
+
+    # keys
+
+    def find_keys(self) -> None:
+        """Look for keys where some are needed; what waits is opened when they are found."""
+        ways = [way for way in self.directions if way.encrypted and way.protection is None]
+        if not ways or self.state == SEALED or self.handshake.suite is None:
+            return
+        if self.handshake.client is None or not self.secrets or self.secrets.needs:
+            self.seal(self._reason())
+        elif not self.handshake.suite.kind:
+            self.seal(f"the cipher suite {self.handshake.suite.name} is not one that is opened")
+        else:
+            self._revision = self.secrets.revision
+            made = self._keys_13 if self.handshake.version == TLS_1_3 else self._keys_12
+            if made(ways):
+                self._flush()
+
+    def look_again(self) -> None:
+        """New secrets may have come."""
+        if self._revision != self.secrets.revision:
+            self.find_keys()
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether records wait for keys."""
+        return bool(self._waiting)
+
+    @property
+    def held(self) -> int:
+        """Octets that are kept."""
+        ways = sum(way.held + len(way.messages) for way in self.directions)
+        return self._waiting_octets + ways
+
+    def give_up(self, why: str) -> None:
+        """Keep nothing of it."""
+        self.seal(why)
+        for way in self.directions:
+            way.silence()
+            way.messages.clear()
+
+    def _keys_12(self, ways: list[Direction]) -> bool:
+        """Give directions their keys before TLS 1.3; whether there are any."""
+        from .protection import of_keys
+
+        client, server, suite = self.handshake.client, self.handshake.server, self.handshake.suite
+        master = self.handshake.find_master(self.secrets)
+        if not master or client is None or server is None or suite is None:
+            return False
+        blocks = key_block(server.version, suite, master, server.random, client.random)
+        for way in ways:
+            keys = blocks[0 if way.index == self.client else 1]
+            mac_last = server.encrypt_then_mac
+            way.protection = of_keys(suite, server.version, keys, mac_last=mac_last)
+            way.sequence = 0
+        return True
+
+    def _keys_13(self, ways: list[Direction]) -> bool:
+        """Give directions their first keys of TLS 1.3; whether there are any for all of them."""
+        assert self.handshake.client is not None
+        random = self.handshake.client.random
+        chains = []
+        for way in ways:
+            side = 0 if way.index == self.client else 1
+            labels = (HANDSHAKE_SECRETS[side], TRAFFIC[side])
+            found = [self.secrets.find(label, random) for label in labels]
+            if found[1] is None:
+                return False
+            chains.append([secret for secret in found if secret is not None])
+        for way, chain in zip(ways, chains, strict=True):
+            self.use(way, chain.pop(0))
+            way.later = chain
+        return True
+
+    # encrypted records
+
+    def _wait(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
+        """Keep an encrypted record until there are keys."""
+        if self.state == SEALED:
+            return
+        if self.handshake.client is None and self.handshake.server is None:
+            self.seal(self._reason())
+            return
+        self._waiting.append((way, header, payload, number, ts_ns))
+        self._waiting_octets += len(payload)
+        if self._waiting_octets > MAX_WAITING_OCTETS:
+            self.seal(self._reason())
+
+    def _flush(self) -> None:
+        """Open what waited."""
+        waited, self._waiting = self._waiting, []
+        self._waiting_octets = 0
+        for way, header, payload, number, ts_ns in waited:
+            if way.mode != DEAF:
+                self.record(way, header, payload, number, ts_ns)
+
+    def cut_short(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
+        """The beginning of a record that is not encrypted, or has no keys yet."""
+        if way.encrypted or kind == DATA:
+            if self.state != SEALED:
+                self.seal("octets of the handshake are missing from the capture")
+            return
+        way.messages += text
+        self._messages(way, b"", number, ts_ns)
+        if len(way.messages) > 4:
+            kind, body = way.messages[0], bytes(way.messages[4:])
+            self._message(way, kind, body, number, ts_ns, whole=False)
+        way.messages.clear()
+
+    # ends
+
+    def seal(self, why: str) -> None:
+        """It will not open."""
+        self.state = SEALED
+        self.why = why
+        self._waiting = []
+        self._waiting_octets = 0
+        self._silence()
+
+    def _silence(self) -> None:
+        """Listen no more to what is encrypted; an alert in clear may come from the other side."""
+        for way in self.directions:
+            if way.encrypted or self.handshake.server is None:
+                way.silence()
+
+    def _reason(self) -> str:
+        """Why there are no keys."""
+        if self.secrets.needs and self.secrets:
+            return self.secrets.needs
+        if self.handshake.client is None:
+            return "its handshake is not in the capture"
+        if not self.secrets:
+            return "no keys were given"
+        if not self.secrets.has_lines:
+            suite = self.handshake.suite
+            if suite is not None and not suite.is_rsa:
+                return f"a private key does not open {suite.name}: a key log is needed"
+            return "the private key is not the one of the server's certificate"
+        return "the key log does not have its keys"
+
+    def finish(self) -> None:
+        """The conversation is over."""
+        if self.state == ENCRYPTED:
+            self.seal(self._reason())
+        elif self.state == CLEAR and any(way.mode == SEARCHING for way in self.directions):
+            self.why = "octets of the handshake are missing from the capture"
+
+    @property
+    def opened(self) -> bool:
+        """Whether records of it opened."""
+        return self.state == OPENED
+
+    def facts(self, conversation: Any) -> dict[str, Any]:
+        """What is known of it, as a row; `conversation` is the TCP conversation."""
+        from .telling import facts
+
+        return facts(self, conversation)
+
+    def troubles(self, conversation: Any, ports: Collection[int], is_amqp: bool) -> Iterable[Any]:
+        """What is wrong with it: code, detail, packet number, time; nothing where no AMQP is."""
+        from .telling import troubles
+
+        return troubles(self, conversation, ports, is_amqp)

@@ -1,0 +1,85 @@
+"""From secrets to keys: the PRF of TLS 1.0 to 1.2, the key schedule of TLS 1.3.
+
+Source: RFC 5246 §5, §6.3 and §8.1, RFC 2246 §5, RFC 7627 §4, RFC 8446 §7.1 to §7.3.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from .hello import TLS_1_2
+from .suites import Suite
+
+MASTER_OCTETS = 48
+
+
+def prf(version: int, digest: str, secret: bytes, label: bytes, seed: bytes, count: int) -> bytes:
+    """`count` octets of the pseudorandom function of a version before TLS 1.3."""
+    if version >= TLS_1_2:
+        return _expand(digest, secret, label + seed, count)
+    half = (len(secret) + 1) // 2
+    one = _expand("md5", secret[:half], label + seed, count)
+    other = _expand("sha1", secret[len(secret) - half :], label + seed, count)
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+
+
+def _expand(digest: str, secret: bytes, seed: bytes, count: int) -> bytes:
+    """P_hash."""
+    found = b""
+    chain = seed
+    while len(found) < count:
+        chain = hmac.digest(secret, chain, digest)
+        found += hmac.digest(secret, chain + seed, digest)
+    return found[:count]
+
+
+def expand_label(digest: str, secret: bytes, label: bytes, count: int) -> bytes:
+    """HKDF-Expand-Label with an empty context (RFC 8446 §7.1)."""
+    label = b"tls13 " + label
+    info = count.to_bytes(2, "big") + bytes((len(label),)) + label + b"\0"
+    found = b""
+    block = b""
+    turn = 1
+    while len(found) < count:
+        block = hmac.digest(secret, block + info + bytes((turn,)), digest)
+        found += block
+        turn += 1
+    return found[:count]
+
+
+def next_secret(digest: str, secret: bytes) -> bytes:
+    """The traffic secret after a KeyUpdate."""
+    return expand_label(digest, secret, b"traffic upd", len(secret))
+
+
+def traffic_keys(suite: Suite, secret: bytes) -> tuple[bytes, bytes]:
+    """Key and IV of a traffic secret of TLS 1.3."""
+    key = expand_label(suite.digest, secret, b"key", suite.key_octets)
+    return key, expand_label(suite.digest, secret, b"iv", 12)
+
+
+def master_secret(
+    version: int, suite: Suite, premaster: bytes, randoms: bytes, session_hash: bytes
+) -> bytes:
+    """The master secret; with a `session_hash` it is the extended one (RFC 7627)."""
+    label, seed = (
+        (b"extended master secret", session_hash) if session_hash else (b"master secret", randoms)
+    )
+    return prf(version, suite.digest, premaster, label, seed, MASTER_OCTETS)
+
+
+def key_block(
+    version: int, suite: Suite, master: bytes, server_random: bytes, client_random: bytes
+) -> list[tuple[bytes, bytes, bytes]]:
+    """(MAC key, key, IV) of the client's direction and of the server's."""
+    mac = {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48}.get(suite.mac, 0)
+    iv = {"gcm": 4, "ccm": 4, "chacha20": 12}.get(suite.kind, 16)
+    lengths = (mac, mac, suite.key_octets, suite.key_octets, iv, iv)
+    seed = server_random + client_random
+    block = prf(version, suite.digest, master, b"key expansion", seed, sum(lengths))
+    parts = []
+    at = 0
+    for length in lengths:
+        parts.append(block[at : at + length])
+        at += length
+    return [(parts[0], parts[2], parts[4]), (parts[1], parts[3], parts[5])]

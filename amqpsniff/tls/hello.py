@@ -1,0 +1,194 @@
+"""What the messages of a handshake say in clear: ClientHello, ServerHello, and their extensions.
+
+A message may be cut: the fields that are there are read, the others stay unknown. Nothing raises.
+
+Source: RFC 8446 §4.1, RFC 5246 §7.4.1, RFC 6066 §3 (names), RFC 7301 (ALPN), RFC 7627 (extended
+master secret), RFC 7366 (encrypt then MAC), RFC 5077 (tickets).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SERVER_NAME, ALPN, ENCRYPT_THEN_MAC, EXTENDED_MASTER_SECRET = 0, 16, 22, 23
+TICKET, PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 35, 41, 42, 43
+
+TLS_1_2, TLS_1_3 = 0x0303, 0x0304
+TLS_1_3_SUITES = 0x13
+"""First octet of the suites that only TLS 1.3 has."""
+
+RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+"""The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3)."""
+
+MAX_NAME_OCTETS = 255
+"""Octets shown of a name in a handshake: more is no host name and no protocol's."""
+
+
+class Fields:
+    """Reads fields one after the other; past the end they are empty and `whole` is False."""
+
+    def __init__(self, octets: bytes) -> None:
+        self.octets = octets
+        self.at = 0
+        self.whole = True
+
+    def take(self, count: int) -> bytes:
+        """The next octets, all of them or none."""
+        found = self.octets[self.at : self.at + count]
+        if len(found) < count:
+            self.whole = False
+            self.at = len(self.octets)
+            return b""
+        self.at += count
+        return found
+
+    def number(self, count: int) -> int:
+        """The next octets as a number; 0 past the end."""
+        return int.from_bytes(self.take(count), "big")
+
+    def vector(self, count: int) -> bytes:
+        """The next octets, as many as a number of `count` octets before them says."""
+        return self.take(self.number(count))
+
+    @property
+    def more(self) -> bool:
+        """Whether there are octets left."""
+        return self.at < len(self.octets)
+
+
+class ClientHello(NamedTuple):
+    """What a client offers; empty where it does not say."""
+
+    random: bytes
+    session_id: bytes
+    suites: int
+    server_name: str
+    protocols: tuple[str, ...]
+    version: int
+    ticket: bytes
+    resumes: bool
+
+
+class ServerHello(NamedTuple):
+    """What the server chose; `protocol` is empty where the choice is encrypted."""
+
+    random: bytes
+    session_id: bytes
+    suite: int
+    version: int
+    protocol: str
+    extended_master_secret: bool
+    encrypt_then_mac: bool
+    resumes: bool
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether it asks for another ClientHello."""
+        return self.random == RETRY_RANDOM
+
+
+def read_client_hello(body: bytes) -> ClientHello | None:
+    """A ClientHello's body, or the beginning of one; None without its random."""
+    fields = Fields(body)
+    version = fields.number(2)
+    random = fields.take(32)
+    if not random:
+        return None
+    session_id = fields.vector(1)
+    suites = len(fields.vector(2)) // 2
+    fields.vector(1)
+    found = _extensions(fields)
+    versions = Fields(found.get(SUPPORTED_VERSIONS, b"")[1:])
+    offered = [version]
+    while versions.more:
+        offered.append(versions.number(2))
+    known = [one for one in offered if one <= TLS_1_3]  # others are fillers (RFC 8701) or drafts
+    return ClientHello(
+        random,
+        session_id,
+        suites,
+        _server_name(found.get(SERVER_NAME, b"")),
+        read_protocols(found.get(ALPN, b"")),
+        max(known, default=version),
+        found.get(TICKET, b""),
+        bool(session_id or found.get(TICKET)) and PRE_SHARED_KEY not in found,
+    )
+
+
+def read_server_hello(body: bytes) -> ServerHello | None:
+    """A ServerHello's body, or the beginning of one; None without its cipher suite."""
+    fields = Fields(body)
+    version = fields.number(2)
+    random = fields.take(32)
+    session_id = fields.vector(1)
+    suite = fields.number(2)
+    if not fields.whole:
+        return None
+    fields.take(1)
+    found = _extensions(fields)
+    chosen = found.get(SUPPORTED_VERSIONS, b"")
+    if len(chosen) == 2:
+        version = int.from_bytes(chosen, "big")
+    elif suite >> 8 == TLS_1_3_SUITES:
+        version = TLS_1_3
+    return ServerHello(
+        random,
+        session_id,
+        suite,
+        version,
+        "".join(read_protocols(found.get(ALPN, b""))[:1]),
+        EXTENDED_MASTER_SECRET in found,
+        ENCRYPT_THEN_MAC in found,
+        PRE_SHARED_KEY in found,
+    )
+
+
+def read_encrypted_extensions(body: bytes) -> str:
+    """The protocol chosen in TLS 1.3; empty when none was."""
+    return "".join(read_protocols(_extensions(Fields(body)).get(ALPN, b""))[:1])
+
+
+def read_ticket(body: bytes) -> bytes:
+    """The ticket of a NewSessionTicket of TLS 1.2."""
+    fields = Fields(body)
+    fields.take(4)
+    return fields.vector(2)
+
+
+def read_protocols(extension: bytes) -> tuple[str, ...]:
+    """The protocol names of an ALPN extension."""
+    names = Fields(extension[2:])
+    found = []
+    while names.more:
+        name = names.vector(1)
+        if name:
+            found.append(_text(name))
+    return tuple(found)
+
+
+def _extensions(fields: Fields) -> dict[int, bytes]:
+    """Extensions by type; those before a cut where there is one."""
+    length = fields.number(2)
+    inner = Fields(fields.octets[fields.at : fields.at + length])
+    found: dict[int, bytes] = {}
+    while inner.more:
+        kind = inner.number(2)
+        value = inner.vector(2)
+        if inner.whole:
+            found[kind] = value
+    return found
+
+
+def _server_name(extension: bytes) -> str:
+    fields = Fields(extension)
+    fields.take(2)
+    while fields.more:
+        kind = fields.number(1)
+        name = fields.vector(2)
+        if kind == 0:
+            return _text(name)
+    return ""
+
+
+def _text(octets: bytes) -> str:
+    return octets[:MAX_NAME_OCTETS].decode("ascii", "backslashreplace")

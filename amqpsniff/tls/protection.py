@@ -1,0 +1,164 @@
+"""Records opened: the ciphers of TLS 1.0 to 1.3 over one direction's keys.
+
+`open` checks as it decrypts, so that a record that opens is right, in its place and of these keys.
+`peek` decrypts a part of a record without checking, for records of which octets are missing; only
+the ciphers that are a stream of octets can do that.
+
+Source: RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 6655, RFC 7905, RFC 7366.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
+
+from .derive import traffic_keys
+from .hello import TLS_1_3
+from .suites import Suite
+
+BLOCK = 16
+
+
+class Aead:
+    """GCM, CCM or ChaCha20 with Poly1305.
+
+    Attributes:
+        overhead: Octets by which a record's payload is longer than what it carries.
+        prefix: Octets of the payload before the ciphertext.
+        exact: Whether lengths of plaintext follow from those of ciphertext.
+    """
+
+    exact = True
+
+    def __init__(self, suite: Suite, version: int, key: bytes, iv: bytes) -> None:
+        self.kind = suite.kind
+        self.key = key
+        self.inner = version == TLS_1_3
+        self.prefix = 8 if not self.inner and suite.kind != "chacha20" else 0
+        self.tag = suite.tag_octets
+        self.overhead = self.prefix + self.tag + (1 if self.inner else 0)
+        self.salt = iv
+        self.mask = int.from_bytes(iv, "big")
+        self.decrypt = _aead(suite, key).decrypt
+
+    def open(self, sequence: int, header: bytes, payload: bytes) -> bytes | None:
+        """What the record with this number carries; None when it does not open."""
+        if self.prefix:
+            nonce = self.salt + payload[:8]
+            payload = payload[8:]
+        else:
+            nonce = (self.mask ^ sequence).to_bytes(12, "big")
+        if self.inner:
+            extra = header
+        else:
+            count = len(payload) - self.tag
+            if count < 0:
+                return None
+            extra = sequence.to_bytes(8, "big") + header[:3] + count.to_bytes(2, "big")
+        try:
+            return self.decrypt(nonce, payload, extra)  # type: ignore[no-any-return]
+        except InvalidTag:
+            return None
+
+    def peek(self, sequence: int, head: bytes, offset: int, octets: bytes) -> bytes | None:
+        """Octets from `offset` of the ciphertext on; `head` is what stands before it."""
+        if len(head) < self.prefix:
+            return None
+        nonce = self.salt + head if self.prefix else (self.mask ^ sequence).to_bytes(12, "big")
+        if self.kind == "chacha20":
+            block, skip = divmod(offset, 64)
+            start = (block + 1).to_bytes(4, "little")
+            cipher = Cipher(algorithms.ChaCha20(self.key, start + nonce), None)
+        else:
+            block, skip = divmod(offset, BLOCK)
+            if self.kind == "gcm":
+                start = nonce + (block + 2).to_bytes(4, "big")
+            else:
+                start = b"\x02" + nonce + (block + 1).to_bytes(3, "big")
+            cipher = Cipher(algorithms.AES(self.key), modes.CTR(start))
+        text: bytes = cipher.decryptor().update(bytes(skip) + octets)
+        return text[skip:]
+
+
+class Cbc:
+    """AES in CBC mode with a MAC, before or after encryption; attributes as in `Aead`.
+
+    One decryptor serves all records: each block needs only the one before it, which is the last
+    record's (TLS 1.0) or the IV that begins the record.
+    """
+
+    exact = False
+    inner = False
+
+    def __init__(
+        self, suite: Suite, keys: tuple[bytes, bytes, bytes], *, explicit: bool, mac_last: bool
+    ) -> None:
+        self.mac_key, key, iv = keys
+        self.digest = suite.mac
+        self.size = hmac.new(b"", b"", suite.mac).digest_size
+        self.prefix = BLOCK if explicit else 0
+        self.mac_last = mac_last
+        self.overhead = self.prefix + self.size + 1
+        self._update = Cipher(algorithms.AES(key), modes.CBC(iv)).decryptor().update
+        self._payload = b""
+        self._opened = b""
+
+    def open(self, sequence: int, header: bytes, payload: bytes) -> bytes | None:
+        """What the record with this number carries; None when it does not open."""
+        number = sequence.to_bytes(8, "big") + header[:3]
+        sealed = payload
+        if self.mac_last:
+            sealed = payload[: -self.size]
+            if not self._fits(number, sealed, payload[len(sealed) :]):
+                return None
+        if len(sealed) % BLOCK or len(sealed) < self.prefix + BLOCK:
+            return None
+        text = self._decrypted(sealed)
+        count = len(text) - text[-1] - 1
+        if self.mac_last:
+            return text[:count] if count >= 0 else None
+        count -= self.size
+        if count < 0 or not self._fits(number, text[:count], text[count : count + self.size]):
+            return None
+        return text[:count]
+
+    def _decrypted(self, sealed: bytes) -> bytes:
+        """The octets of a record, which are decrypted once however often they are tried."""
+        if sealed is not self._payload and sealed != self._payload:
+            self._payload = sealed
+            self._opened = self._update(sealed)[self.prefix :]
+        return self._opened
+
+    def _fits(self, number: bytes, text: bytes, mac: bytes) -> bool:
+        whole = number + len(text).to_bytes(2, "big") + text
+        return hmac.compare_digest(hmac.digest(self.mac_key, whole, self.digest), mac)
+
+    def peek(self, sequence: int, head: bytes, offset: int, octets: bytes) -> bytes | None:
+        """Nothing: a part of a record ends where its padding cannot be told."""
+        return None
+
+
+def _aead(suite: Suite, key: bytes) -> Any:
+    if suite.kind == "gcm":
+        return AESGCM(key)
+    if suite.kind == "ccm":
+        return AESCCM(key, suite.tag_octets)
+    return ChaCha20Poly1305(key)
+
+
+def of_traffic_secret(suite: Suite, secret: bytes) -> Aead:
+    """The protection that a traffic secret of TLS 1.3 gives."""
+    return Aead(suite, TLS_1_3, *traffic_keys(suite, secret))
+
+
+def of_keys(
+    suite: Suite, version: int, keys: tuple[bytes, bytes, bytes], *, mac_last: bool
+) -> Aead | Cbc:
+    """The protection of one direction before TLS 1.3; `mac_last`: encrypt then MAC."""
+    if suite.kind == "cbc":
+        return Cbc(suite, keys, explicit=version > 0x0301, mac_last=mac_last)
+    return Aead(suite, version, keys[1], keys[2])

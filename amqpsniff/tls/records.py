@@ -1,0 +1,208 @@
+"""One direction of a TLS conversation cut into records, also where octets of it are missing.
+
+A record's header says how long it is, so the place is kept by arithmetic while a hole lies inside
+records whose headers were captured; a record with a hole in it is handed on in pieces. When the
+place is lost, the next record is found by looking for something like a header and having the record
+behind it opened: only one that opens is believed.
+
+Source: RFC 8446 §5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+HEADER = 5
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23
+MAX_PAYLOAD = (1 << 14) + 2048
+"""The longest payload of a record: RFC 5246 §6.2.3."""
+
+CUTTING, SEARCHING, DEAF = 0, 1, 2
+"""At a known place; looking for the next record; listening no more."""
+
+
+class Direction:
+    """What one side sends; `conversation` is given the records.
+
+    Attributes:
+        offset: Octets given on so far: where the next ones stand in the stream that was encrypted.
+        protection: What opens its records; None while they are in clear.
+        sequence: Number of the next record under the present keys.
+        proven: Whether a record has opened with the present keys.
+        secret: The traffic secret of the present keys, in TLS 1.3.
+        later: Traffic secrets that come after it.
+        encrypted: Whether its records are encrypted.
+        messages: Octets of handshake messages that are not whole.
+    """
+
+    def __init__(self, conversation: Any, index: int) -> None:
+        self.conversation = conversation
+        self.index = index
+        self.mode = CUTTING
+        self.offset = 0
+        self.protection: Any = None
+        self.sequence = 0
+        self.proven = False
+        self.secret = b""
+        self.encrypted = False
+        self.later: list[bytes] = []
+        self.messages = bytearray()
+        self.records = 0
+        self._buffer = bytearray()
+        self._need = HEADER
+        self._pieces: list[tuple[int, bytes]] | None = None
+        self._filled = 0
+        self._lost = 0
+
+    @property
+    def held(self) -> int:
+        """Octets kept of a record that is not whole."""
+        return len(self._buffer)
+
+    def begins_with_record(self, octets: bytes) -> bool:
+        """Whether these octets may be the beginning of a record."""
+        return is_header(octets[:HEADER])
+
+    def silence(self) -> None:
+        """Listen no more."""
+        self.mode = DEAF
+        self._buffer.clear()
+        self._pieces = None
+
+    def data(self, octets: bytes, number: int, ts_ns: int) -> None:
+        """The next octets."""
+        if self.mode == CUTTING:
+            if self._pieces is not None:
+                octets = self._fill(octets, number, ts_ns)
+            if self._buffer:
+                self._buffer += octets
+                if len(self._buffer) < self._need:
+                    return
+                octets = bytes(self._buffer)
+                self._buffer.clear()
+            if octets:
+                self._cut(octets, number, ts_ns)
+        elif self.mode == SEARCHING:
+            self._buffer += octets
+            self._search(number, ts_ns)
+
+    def _cut(self, octets: bytes, number: int, ts_ns: int) -> None:
+        """Cut records off octets that begin with one."""
+        at, end = 0, len(octets)
+        while end - at >= HEADER:
+            if not is_header(octets[at : at + HEADER]):
+                self._confused(octets[at:], number, ts_ns)
+                return
+            length = HEADER + (octets[at + 3] << 8 | octets[at + 4])
+            self._need = length
+            if end - at < length:
+                break
+            self.records += 1
+            header, payload = octets[at : at + HEADER], octets[at + HEADER : at + length]
+            self.conversation.record(self, header, payload, number, ts_ns)
+            at += length
+            if self.mode != CUTTING:
+                return
+        else:
+            self._need = HEADER
+        self._buffer += octets[at:]
+
+    def _confused(self, octets: bytes, number: int, ts_ns: int) -> None:
+        """These octets are no record."""
+        if not self.records:
+            self.conversation.deny()
+        self._seek(0)
+        if self.mode == SEARCHING:
+            self._buffer += octets
+            self._search(number, ts_ns)
+
+    def gap(self, missing: int, number: int, ts_ns: int) -> None:
+        """The next `missing` octets are not in the capture."""
+        if self.mode == DEAF:
+            return
+        if self.mode == SEARCHING:
+            self._lost += len(self._buffer) + missing
+            self._buffer.clear()
+            return
+        if self._pieces is None and len(self._buffer) >= HEADER:
+            self._pieces = [(0, bytes(self._buffer))]
+            self._filled = len(self._buffer)
+            self._buffer.clear()
+        if self._pieces is not None:
+            step = min(missing, self._need - self._filled)
+            self._filled += step
+            missing -= step
+            self._end_pieces(number, ts_ns)
+        if missing and self.mode == CUTTING:
+            missing += len(self._buffer)
+            self._buffer.clear()
+            self._seek(missing)
+
+    def _fill(self, octets: bytes, number: int, ts_ns: int) -> bytes:
+        """Octets of a record with a hole; those behind it."""
+        assert self._pieces is not None
+        count = min(len(octets), self._need - self._filled)
+        self._pieces.append((self._filled, octets[:count]))
+        self._filled += count
+        self._end_pieces(number, ts_ns)
+        return octets[count:]
+
+    def _end_pieces(self, number: int, ts_ns: int) -> None:
+        """Hand on a record with a hole once its end is reached."""
+        if self._pieces is not None and self._filled >= self._need:
+            pieces, self._pieces = self._pieces, None
+            self.records += 1
+            self.conversation.broken(self, self._need, pieces, number, ts_ns)
+            self._need = HEADER
+
+    def _seek(self, lost: int) -> None:
+        """The place is lost, with so many octets that were not read."""
+        self._buffer.clear()
+        self._pieces = None
+        self._lost = lost
+        self.mode = SEARCHING
+        self.conversation.astray(self)
+
+    def _search(self, number: int, ts_ns: int) -> None:
+        """Look for a record that opens."""
+        kept = bytes(self._buffer)
+        at = 0
+        while (at := _find_header(kept, at)) >= 0:
+            if len(kept) - at < HEADER:
+                break
+            length = HEADER + (kept[at + 3] << 8 | kept[at + 4])
+            if len(kept) - at < length:
+                break
+            header, payload = kept[at : at + HEADER], kept[at + HEADER : at + length]
+            if self.conversation.resume(self, header, payload, self._lost + at, number, ts_ns):
+                self.mode = CUTTING
+                self._buffer.clear()
+                self._need = HEADER
+                self._cut(kept[at + length :], number, ts_ns)
+                return
+            if self.mode == DEAF:
+                return
+            at += 1
+        passed = len(kept) if at < 0 else at
+        self._lost += passed
+        del self._buffer[:passed]
+
+
+def is_header(octets: bytes) -> bool:
+    """Whether octets, five or fewer, may be a record's header."""
+    return (
+        CHANGE_CIPHER_SPEC <= octets[0] <= DATA
+        and (len(octets) < 2 or octets[1] == 3)
+        and (len(octets) < 3 or octets[2] <= 4)
+        and (len(octets) < 4 or octets[3] <= MAX_PAYLOAD >> 8)
+        and (len(octets) < HEADER or 0 < (octets[3] << 8 | octets[4]) <= MAX_PAYLOAD)
+    )
+
+
+def _find_header(octets: bytes, at: int) -> int:
+    """Where the next thing like a header of a data record begins, as far as it is there; or -1."""
+    while (at := octets.find(DATA, at)) >= 0:
+        if is_header(octets[at : at + HEADER]):
+            return at
+        at += 1
+    return -1

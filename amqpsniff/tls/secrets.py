@@ -1,0 +1,236 @@
+"""What opens TLS conversations: lines of key logs, sessions that were resumed, RSA private keys.
+
+Lines come from a file, which may grow while it is used, and from Decryption Secrets Blocks of
+captures. The file is looked at again only when a conversation asks for a secret that is not there.
+
+Source: https://datatracker.ietf.org/doc/html/rfc9850 (SSLKEYLOGFILE), and the older forms that
+Wireshark documents (`RSA Session-ID:…`, `PMS_CLIENT_RANDOM`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from amqpsniff.errors import UsageError
+
+MAX_SECRETS = 400_000
+"""Secrets kept, those of some 100,000 connections in 110 MB; beyond, the oldest are forgotten."""
+
+MAX_SESSIONS = 16_384
+"""Sessions remembered to be resumed: their ticket or id, and the master secret."""
+
+MAX_LINE_OCTETS = 4_096
+"""A line of a key log has some 200 octets; one longer than this is none."""
+
+BLOCK_OCTETS = 1 << 20
+
+KEY_LOG = 0x544C534B
+"""Type of a Decryption Secrets Block that holds lines of a key log."""
+
+MASTER, PREMASTER = b"CLIENT_RANDOM", b"PMS_CLIENT_RANDOM"
+HANDSHAKE = (b"CLIENT_HANDSHAKE_TRAFFIC_SECRET", b"SERVER_HANDSHAKE_TRAFFIC_SECRET")
+TRAFFIC = (b"CLIENT_TRAFFIC_SECRET_0", b"SERVER_TRAFFIC_SECRET_0")
+LABELS = {label: bytes((at,)) for at, label in enumerate((MASTER, PREMASTER, *HANDSHAKE, *TRAFFIC))}
+"""The labels that are used, each with the octet that stands for it here."""
+
+_SESSION = b"Session-ID:"
+_MASTER_KEY = b"Master-Key:"
+_SESSION_MARK = b"\xff"
+
+NEEDS = 'opening TLS needs the Python package cryptography: pip install "amqpsniff[tls]"'
+
+
+def can_decrypt() -> bool:
+    """Whether the package that decrypts is installed."""
+    try:
+        import cryptography  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class Secrets:
+    """Secrets by connection.
+
+    Raises UsageError for a file that cannot be read or is no key, and when keys are given and the
+    package that decrypts is not installed.
+
+    Args:
+        keylog: A key log; None for none.
+        keys: Files of RSA private keys, PEM or DER.
+        later: The key log may come later: that it is not there is no error.
+
+    Attributes:
+        revision: Grows with every secret that is learnt.
+        needs: What is missing to use the secrets there are; empty when nothing is.
+    """
+
+    def __init__(
+        self,
+        keylog: str | os.PathLike[str] | None = None,
+        keys: Iterable[str | os.PathLike[str]] = (),
+        *,
+        later: bool = False,
+    ) -> None:
+        keys = list(keys)
+        able = can_decrypt()
+        if (keylog or keys) and not able:
+            raise UsageError(NEEDS)
+        self.needs = "" if able else NEEDS
+        self.revision = 0
+        self._by_name: dict[bytes, bytes] = {}
+        self._sessions: dict[bytes, bytes] = {}
+        self._log = _GrowingFile(keylog, later=later) if keylog else None
+        self._keys = [_private_key(path) for path in keys]
+        self.refresh()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything that could open a conversation."""
+        return bool(self._by_name or self._keys or self._log)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there are private keys."""
+        return bool(self._keys)
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether there is a key log, in a file or a capture."""
+        return bool(self._by_name or self._log)
+
+    def add(self, kind: int, octets: bytes) -> None:
+        """Learn from a Decryption Secrets Block; other types than key logs are left alone."""
+        if kind == KEY_LOG:
+            self._learn(octets.split(b"\n"))
+
+    def refresh(self) -> bool:
+        """Read what the key log has gained; whether a secret was learnt."""
+        before = self.revision
+        if self._log is not None:
+            for lines in self._log.more():
+                self._learn(lines)
+        return self.revision != before
+
+    def find(self, label: bytes, client_random: bytes) -> bytes | None:
+        """The secret of a label for the connection with this random of the client's."""
+        return self._by_name.get(LABELS[label] + client_random)
+
+    def session(self, name: bytes) -> bytes | None:
+        """The master secret of a session by its id or ticket."""
+        return self._sessions.get(name) or self._by_name.get(_SESSION_MARK + name)
+
+    def remember(self, name: bytes, master: bytes) -> None:
+        """A session may be resumed under this id or ticket."""
+        if name:
+            self._sessions.pop(name, None)
+            self._sessions[name] = master
+            if len(self._sessions) > MAX_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+
+    def key_for(self, modulus: int | None) -> Any:
+        """The private key of a certificate; without one, the only key there is; None for none."""
+        for key in self._keys:
+            if modulus is not None and key.public_key().public_numbers().n == modulus:
+                return key
+        return self._keys[0] if modulus is None and len(self._keys) == 1 else None
+
+    def _learn(self, lines: Iterable[bytes]) -> None:
+        for line in lines:
+            words = line.split()
+            if len(words) != 3 or len(line) > MAX_LINE_OCTETS:
+                continue
+            try:
+                self._keep(*words)
+            except ValueError:
+                continue  # not hexadecimal: a line that is still being written, or none
+
+    def _keep(self, label: bytes, name: bytes, secret: bytes) -> None:
+        if label in LABELS:
+            found = LABELS[label] + bytes.fromhex(name.decode("ascii", "replace"))
+        elif label == b"RSA" and name.startswith(_SESSION) and secret.startswith(_MASTER_KEY):
+            found = _SESSION_MARK + bytes.fromhex(name[len(_SESSION) :].decode("ascii", "replace"))
+            secret = secret[len(_MASTER_KEY) :]
+        else:
+            return
+        value = bytes.fromhex(secret.decode("ascii", "replace"))
+        if self._by_name.get(found) == value:
+            return
+        self._by_name[found] = value
+        self.revision += 1
+        if len(self._by_name) > MAX_SECRETS:
+            del self._by_name[next(iter(self._by_name))]
+
+
+class _GrowingFile:
+    """The lines of a file that another program may be writing."""
+
+    def __init__(self, name: str | os.PathLike[str], *, later: bool) -> None:
+        self._path = Path(name)
+        self._seen: tuple[int, ...] | None = None
+        self._offset = 0
+        self._rest = b""
+        if not later:
+            try:
+                with self._path.open("rb"):
+                    pass
+            except OSError as error:
+                raise UsageError(f"{name}: key log cannot be read: {error.strerror}") from None
+
+    def more(self) -> Iterable[list[bytes]]:
+        """Whole lines since the last call, block by block; nothing when the file did not change."""
+        try:
+            found = self._path.stat()
+            state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+            if state == self._seen:
+                return
+            known = self._seen
+            self._seen = state
+            with self._path.open("rb") as file:
+                if stat.S_ISREG(found.st_mode):
+                    if known is None or known[:2] != state[:2] or found.st_size < self._offset:
+                        self._offset, self._rest = 0, b""
+                    file.seek(self._offset)
+                while block := file.read(BLOCK_OCTETS):
+                    self._offset += len(block)
+                    yield self._lines(block)
+                yield [self._rest]  # the last line may have no end
+        except OSError:
+            return
+
+    def _lines(self, block: bytes) -> list[bytes]:
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        if len(self._rest) > MAX_LINE_OCTETS:
+            self._rest = b""
+        return lines
+
+
+def _private_key(path: str | os.PathLike[str]) -> Any:
+    """An RSA private key of a file."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+    try:
+        octets = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: private key cannot be read: {error.strerror}") from None
+    load = serialization.load_der_private_key
+    if b"-----BEGIN" in octets:
+        load = serialization.load_pem_private_key
+    try:
+        key = load(octets, None)
+    except TypeError:
+        raise UsageError(
+            f'{path}: the private key has a password; write it without: "openssl pkey -in FILE"'
+        ) from None
+    except Exception:  # noqa: BLE001 (what a library says of a file that is no key)
+        raise UsageError(f"{path}: not a private key (PEM or DER)") from None
+    if not isinstance(key, RSAPrivateKey):
+        raise UsageError(
+            f"{path}: not an RSA key; only the RSA key exchange can be opened by a private key, "
+            "others need a key log (--tls-keylog)"
+        )
+    return key

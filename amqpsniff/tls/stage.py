@@ -1,0 +1,332 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""The TLS stage: events of reassembly in, events with TLS taken off out.
+
+A conversation is TLS when a side's first octets are a record and, where the other side was
+captured, its first octets are one too; until that is clear the events wait. A proxy's header may
+stand before. All other conversations pass as they are, and a batch in which there is no TLS is
+given back untouched.
+"""
+
+from array import array
+
+import cython
+
+from .conversation import CLEAR, TlsConversation
+from .records import is_header
+
+_OPEN = cython.declare(cython.int, 0)
+_DATA = cython.declare(cython.int, 1)
+_GAP = cython.declare(cython.int, 2)
+_CLOSE = cython.declare(cython.int, 3)
+
+# What is known of a half-stream.
+_NEW = cython.declare(cython.int, 0)
+_PLAIN = cython.declare(cython.int, 1)
+_TLS = cython.declare(cython.int, 2)
+
+MAX_UNDECIDED = 64
+"""Events that wait until it is clear whether a conversation is TLS; a ClientHello has three."""
+
+MAX_HELD_OCTETS = 1 << 26
+"""Octets of all conversations that are kept for want of keys or of the rest of a record."""
+
+
+class Rows:
+    """Events that are written, as the columns of a batch; `extra` holds octets."""
+
+    def __init__(self, extra):
+        self.extra = extra
+        self.columns = ([], [], [], [], [], [], [], [])
+        self.first = 0
+
+    def add(self, kind, half, source, start, length, offset, number, ts_ns):
+        """One event; the columns are those of `StreamBatch`."""
+        row = (kind, half, source, start, length, offset, number, ts_ns)
+        for column, value in zip(self.columns, row, strict=True):
+            column.append(value)
+
+    def put(self, direction, octets, offset, number, ts_ns):
+        """Octets of a direction of the conversation whose first half-stream is `first`."""
+        self.extra.append(octets)
+        half = self.first + direction
+        self.add(_DATA, half, len(self.extra) - 1, 0, len(octets), offset, number, ts_ns)
+
+    def miss(self, direction, missing, offset, number, ts_ns):
+        """Octets that the capture has not."""
+        self.add(_GAP, self.first + direction, -1, 0, missing, offset, number, ts_ns)
+
+    def arrays(self):
+        """The columns as arrays."""
+        return tuple(
+            array("i" if at < 3 else "q", column) for at, column in enumerate(self.columns)
+        )
+
+
+class Passage:
+    """A conversation that is TLS, or may be.
+
+    `undecided` are its events until that is clear, `heard` whether each side said something, `held`
+    how many octets are kept of it.
+    """
+
+    def __init__(self, conversation, secrets, sink):
+        self.conversation = conversation
+        self.tls = TlsConversation(secrets, sink)
+        self.undecided = []
+        self.heard = [False, False]
+        self.held = 0
+
+
+@cython.cclass
+class TlsStage:
+    """Batches of events in, batches of events out: `feed` for each, `finish` for the last.
+
+    Args:
+        secrets: What opens conversations.
+        header_octets: How long the header of a proxy is that octets begin with, 0 for none.
+    """
+
+    secrets: object
+    header_octets: object
+    states: object
+    passages: dict
+    rows: object
+    held: cython.longlong
+    waiting: dict
+
+    def __init__(self, secrets, header_octets):
+        self.secrets = secrets
+        self.header_octets = header_octets
+        self.states = array("b")
+        self.passages = {}
+        self.rows = Rows([])
+        self.held = 0
+        self.waiting = {}
+
+    def feed(self, batch):
+        """The events of a `StreamBatch` with TLS taken off."""
+        kinds: cython.const[cython.int][::1] = batch.kind
+        halves: cython.const[cython.int][::1] = batch.half
+        count: cython.Py_ssize_t = batch.count
+        row: cython.Py_ssize_t
+        half: cython.int
+        kind: cython.int
+        states: cython.char[::1] = self.states
+        if self.waiting:
+            return self._rewritten(batch, 0)
+        for row in range(count):
+            half = halves[row]
+            kind = kinds[row]
+            if kind == _OPEN:
+                if half >= len(states):
+                    self._grow(half | 1)
+                    states = self.states
+                states[half | 1] = _NEW
+                states[half & ~1] = _NEW
+            elif states[half] != _PLAIN:
+                if kind == _DATA and states[half] == _NEW and self._plain(batch, row):
+                    states[half] = _PLAIN
+                elif kind == _DATA or half >> 1 in self.passages:
+                    return self._rewritten(batch, row)
+        return batch
+
+    finish = feed
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _grow(self, half: cython.Py_ssize_t) -> cython.int:
+        """Have states for this half-stream."""
+        states = array("b", self.states)
+        states.extend([_NEW] * (2 * half + 64 - len(states)))
+        self.states = states
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _plain(self, batch: object, row: cython.Py_ssize_t) -> cython.bint:
+        """Whether a half-stream's first octets are neither a record's nor a proxy's header."""
+        if batch.half[row] >> 1 in self.passages:
+            return False
+        start = batch.start[row]
+        source = batch.source[row]
+        block: bytes = batch.octets if source < 0 else batch.extra[source]
+        first: cython.int = block[start]
+        if 20 <= first <= 23:
+            return not is_header(block[start : start + min(5, batch.length[row])])
+        return first not in b"\rP" or not self.header_octets(
+            block[start : start + batch.length[row]]
+        )
+
+    def _rewritten(self, batch, row):
+        """The events of a batch, those before `row` as they are."""
+        rows = self.rows = Rows(list(batch.extra))
+        columns = (
+            batch.kind,
+            batch.half,
+            batch.source,
+            batch.start,
+            batch.length,
+            batch.stream_offset,
+            batch.number,
+            batch.ts_ns,
+        )
+        for column, values in zip(rows.columns, columns, strict=True):
+            column.extend(values[:row])
+        if self.waiting:
+            self._look_again()
+        for event in zip(*(values[row : batch.count] for values in columns), strict=True):
+            self._event(batch, event)
+        return batch.with_events(rows.arrays(), rows.extra)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _event(self, batch: object, event: tuple) -> cython.int:
+        """One event."""
+        kind: cython.int = event[0]
+        half: cython.Py_ssize_t = event[1]
+        slot = half >> 1
+        states = self.states
+        if kind == _OPEN:
+            if half >= len(states):
+                self._grow(half | 1)
+                states = self.states
+            states[half | 1] = states[half & ~1] = _NEW
+            self.rows.add(*event)
+            return 0
+        passage = self.passages.get(slot)
+        if kind == _CLOSE:
+            if passage is not None:
+                self._end(passage, half & ~1)
+                del self.passages[slot]
+                self.waiting.pop(slot, None)
+            self.rows.add(*event)
+            return 0
+        if states[half] == _PLAIN:
+            self.rows.add(*event)
+            return 0
+        octets = None
+        if kind == _DATA:
+            start, length = event[3], event[4]
+            block = batch.octets if event[2] < 0 else batch.extra[event[2]]
+            octets = bytes(block[start : start + length])
+            if states[half] == _NEW:
+                event, octets = self._after_proxy(event, octets)
+                if not octets:
+                    return 0
+                if not is_header(octets[:5]):
+                    if passage is not None:
+                        self._contradict(passage, half, event, octets)
+                    else:
+                        states[half] = _PLAIN
+                        self.rows.add(*event)
+                    return 0
+        elif passage is None:
+            self.rows.add(*event)
+            return 0
+        if passage is None:
+            conversation = batch.conversations[slot]
+            passage = self.passages[slot] = Passage(conversation, self.secrets, self.rows)
+        states[half] = _TLS
+        self._pass(passage, event, octets)
+        return 0
+
+    def _after_proxy(self, event, octets):
+        """An event and its octets without the proxy's header they begin with."""
+        count = self.header_octets(octets)
+        if not 0 < count <= len(octets):
+            return event, octets
+        kind, half, source, start, length, offset, number, ts_ns = event
+        self.rows.add(kind, half, source, start, count, offset, number, ts_ns)
+        rest = (kind, half, source, start + count, length - count, offset + count, number, ts_ns)
+        return rest, octets[count:]
+
+    def _pass(self, passage, event, octets):
+        """An event of a conversation that is TLS, or may be."""
+        kind, half, _, _, length, offset, number, ts_ns = event
+        tls = passage.tls
+        way = tls.directions[half & 1]
+        first = half & ~1
+        self.rows.first = first
+        tls.sink = self.rows
+        if not passage.heard[half & 1]:
+            passage.heard[half & 1] = True
+            way.offset = offset
+        if passage.undecided is not None:
+            passage.undecided.append((event, octets))
+        if kind == _GAP:
+            way.gap(length, number, ts_ns)
+        else:
+            way.data(octets, number, ts_ns)
+        if tls.denied:
+            self._release(passage, first)
+        elif passage.undecided is not None:
+            self._decide(passage)
+        self._account(passage, first >> 1)
+
+    def _decide(self, passage):
+        """Whether it is clear by now that a conversation is TLS."""
+        tls = passage.tls
+        both = all(way.records for way in tls.directions)
+        if both or tls.state != CLEAR or len(passage.undecided) > MAX_UNDECIDED:
+            passage.undecided = None
+            passage.conversation.tls = tls
+
+    def _account(self, passage, slot):
+        """Count what is held; look for new secrets now and then where some are waited for."""
+        tls = passage.tls
+        self.held += tls.held - passage.held
+        passage.held = tls.held
+        if self.held > MAX_HELD_OCTETS:
+            tls.give_up("too many conversations wait for keys")
+            self.held -= passage.held
+            passage.held = 0
+        if tls.needs_keys:
+            self.waiting[slot] = passage
+        else:
+            self.waiting.pop(slot, None)
+
+    def _look_again(self):
+        """Open what waited for secrets that have come."""
+        self.secrets.refresh()
+        for slot, passage in list(self.waiting.items()):
+            self.rows.first = 2 * slot
+            passage.tls.sink = self.rows
+            passage.tls.look_again()
+            if not passage.tls.needs_keys:
+                del self.waiting[slot]
+
+    def _contradict(self, passage, half, event, octets):
+        """The other side of what looked like TLS begins with no record."""
+        if passage.undecided is None or not passage.conversation.syn_seen:
+            passage.conversation.tls = passage.tls  # its first octets were not captured
+            passage.undecided = None
+            self.states[half] = _TLS
+            passage.tls.directions[half & 1].silence()
+            return
+        passage.undecided.append((event, octets))
+        self._release(passage, half & ~1)
+
+    def _release(self, passage, first):
+        """It is not TLS: give the events as they came."""
+        events, passage.undecided = passage.undecided or [], None
+        self.held -= passage.held
+        self.passages.pop(first >> 1, None)
+        self.waiting.pop(first >> 1, None)
+        self.states[first] = self.states[first | 1] = _PLAIN
+        for event, octets in events:
+            kind, half, _, _, length, offset, number, ts_ns = event
+            if kind == _GAP:
+                self.rows.miss(half - first, length, offset, number, ts_ns)
+            else:
+                self.rows.first = first
+                self.rows.put(half - first, octets, offset, number, ts_ns)
+
+    def _end(self, passage, first):
+        """A conversation is over."""
+        self.secrets.refresh()
+        self.rows.first = first
+        passage.tls.sink = self.rows
+        passage.tls.look_again()
+        passage.tls.finish()
+        self.held -= passage.held
+        passage.conversation.tls = passage.tls

@@ -1,0 +1,170 @@
+"""What is told of a TLS conversation: its facts as a row, and what is wrong with it.
+
+Whether a conversation that does not open is AMQP cannot be seen; `suspicion` says what speaks for
+it: the protocol that was agreed on (ALPN), the usual port, or a port that was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from .conversation import TlsConversation
+from .hello import TLS_1_2
+from .opening import KEYS_MISFIT, OPENED
+from .suites import VERSIONS
+
+AMQPS_PORT = 5671
+"""The registered port of AMQP over TLS."""
+
+NAMES_SHOWN = 3
+"""Names of a certificate that are shown."""
+
+
+class Trouble(NamedTuple):
+    """Something wrong with a conversation: the finding's code, its detail, and the packet."""
+
+    code: str
+    detail: str
+    number: int | None = None
+    ts_ns: int | None = None
+
+
+def suspicion(tls: TlsConversation, port: int, ports: Collection[int]) -> str:
+    """Why a conversation may be AMQP, in words; empty when nothing speaks for it."""
+    hello = tls.handshake.client
+    offered = hello.protocols if hello is not None else ()
+    names = [name for name in (tls.handshake.protocol, *offered) if name.startswith("amqp")]
+    if names:
+        return f"AMQP by its ALPN, {names[0]}"
+    if tls.octets[0] or tls.octets[1]:
+        return ""
+    if port == AMQPS_PORT:
+        return f"perhaps AMQP: port {AMQPS_PORT} is the one of AMQP over TLS"
+    return f"perhaps AMQP: port {port}" if port in ports else ""
+
+
+def facts(tls: TlsConversation, conversation: Any) -> dict[str, Any]:
+    """What is known of a conversation; None where it is not."""
+    told = tls.handshake
+    client = tls.client or 0
+    packets, octets = conversation.packets, conversation.octets
+    ends = (conversation.a, conversation.b)
+    hello, certificate = told.client, told.certificate
+    offered = hello.protocols if hello is not None else ()
+    return {
+        "connection_id": conversation.connection_id,
+        "client": ends[client],
+        "server": ends[1 - client],
+        "first_packet_number": conversation.first_packet_number,
+        "last_packet_number": conversation.last_packet_number,
+        "start_ns": conversation.start_ns if conversation.start_ns > 0 else None,
+        "end_ns": conversation.end_ns if conversation.end_ns > 0 else None,
+        "version": version(tls) or None,
+        "cipher": told.suite.name if told.suite is not None else None,
+        "server_name": (hello.server_name if hello is not None else "") or None,
+        "protocols_offered": list(offered),
+        "protocol": told.protocol or None,
+        "resumed": told.resumed if told.server is not None else None,
+        "certificate": None if certificate is None else _certificate(certificate),
+        "client_certificate": (
+            None if told.client_certificate is None else _certificate(told.client_certificate)
+        ),
+        "alerts": [
+            {
+                "sender": "client" if alert.direction == client else "server",
+                "description": alert.description,
+                "packet_number": alert.number,
+            }
+            for alert in tls.alerts
+        ],
+        "client_packets": packets[client],
+        "server_packets": packets[1 - client],
+        "client_octets": octets[client],
+        "server_octets": octets[1 - client],
+        "ended": conversation.ended,
+        "opened": tls.state == OPENED,
+        "why": tls.why or None,
+    }
+
+
+def version(tls: TlsConversation) -> str:
+    """The version agreed on; empty while the server has not chosen."""
+    server = tls.handshake.server
+    if server is None:
+        return ""
+    return VERSIONS.get(server.version, f"version 0x{server.version:04x}")
+
+
+def _certificate(certificate: Any) -> dict[str, Any]:
+    return {
+        "names": list(certificate.names),
+        "issuer": certificate.issuer or None,
+        "expires": certificate.expires or None,
+    }
+
+
+def troubles(
+    tls: TlsConversation, conversation: Any, ports: Collection[int], is_amqp: bool
+) -> Iterator[Trouble]:
+    """What is wrong with a conversation that is AMQP, or may be."""
+    port = conversation.ports[1 - (tls.client or 0)]
+    why = suspicion(tls, port, ports)
+    if not (is_amqp or why):
+        return
+    yield from _alerts(tls)
+    server = tls.handshake.server
+    if tls.damaged is not None:
+        yield Trouble("tls-record-damaged", "", *tls.damaged)
+    if server is not None:
+        yield from _weaknesses(tls, conversation)
+    if tls.state == OPENED or tls.alerts:
+        return
+    if server is None and tls.handshake.client is not None:
+        if conversation.ended is not None and not any(conversation.gaps):
+            yield Trouble("tls-handshake-unanswered", f"{_shown(tls)}; {_ended(conversation)}")
+        return
+    code = "tls-keys-wrong" if tls.why == KEYS_MISFIT else "tls-unreadable"
+    detail = f"{tls.why}; {_shown(tls)}"
+    yield Trouble(code, detail if is_amqp else f"{why}; {detail}")
+
+
+def _ended(conversation: Any) -> str:
+    ends = {"fin": "the connection was closed", "rst": "the connection was reset"}
+    return ends.get(conversation.ended, "the connection ended")
+
+
+def _alerts(tls: TlsConversation) -> Iterator[Trouble]:
+    for alert in tls.alerts:
+        side = "client" if alert.direction == (tls.client or 0) else "server"
+        detail = f"the {side} sent {alert.description}; {_shown(tls)}"
+        yield Trouble("tls-alert", detail, alert.number, alert.ts_ns)
+
+
+def _weaknesses(tls: TlsConversation, conversation: Any) -> Iterator[Trouble]:
+    server, certificate = tls.handshake.server, tls.handshake.certificate
+    assert server is not None
+    if server.version < TLS_1_2:
+        yield Trouble("tls-outdated", f"{version(tls)}; {_shown(tls)}")
+    if certificate is not None and certificate.expires and conversation.start_ns > 0:
+        from datetime import datetime, timezone
+
+        day = datetime.fromtimestamp(conversation.start_ns // 1_000_000_000, timezone.utc).date()
+        if certificate.expires < day.isoformat():
+            names = ", ".join(certificate.names[:NAMES_SHOWN])
+            yield Trouble(
+                "tls-certificate-expired", f"the certificate of {names} ended {certificate.expires}"
+            )
+
+
+def _shown(tls: TlsConversation) -> str:
+    """Version, cipher and names in one line."""
+    told = tls.handshake
+    parts = [part for part in (version(tls), told.suite.name if told.suite else "") if part]
+    if told.client is not None and told.client.server_name:
+        parts.append(f"server name {told.client.server_name}")
+    if told.certificate is not None and told.certificate.names:
+        parts.append(f"certificate {', '.join(told.certificate.names[:NAMES_SHOWN])}")
+    if told.protocol:
+        parts.append(f"ALPN {told.protocol}")
+    return ", ".join(parts) or "no handshake was captured"

@@ -1,0 +1,48 @@
+"""TLS conversations for people: which there were, and whether they could be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from amqpsniff.pipeline import Totals
+
+    from .output import Output
+
+HOW = "keys come from --tls-keylog, a pcapng with secrets inside or --tls-key: see docs/tls.md"
+
+
+def rows(encrypted: Iterable[dict[str, Any]], top: int | None = None) -> list[dict[str, Any]]:
+    """TLS conversations, those that could not be read first."""
+    found = sorted(encrypted, key=lambda one: bool(one["opened"]))
+    return found[:top]
+
+
+def report(encrypted: list[dict[str, Any]], totals: Totals, top: int) -> dict[str, Any]:
+    """What a summary has of TLS."""
+    return {
+        "conversations": totals.encrypted,
+        "unreadable": totals.sealed,
+        "rows": rows(encrypted, top),
+    }
+
+
+def unread(totals: Totals) -> str:
+    """A sentence about what could not be read; empty when all could."""
+    if not totals.sealed:
+        return ""
+    from .render.text import plural
+
+    return f"{plural(totals.sealed, 'TLS conversation')} cannot be read; {HOW}"
+
+
+def table(encrypted: list[dict[str, Any]], totals: Totals, output: Output) -> Iterator[str]:
+    """The conversations that could not be read, as lines under a table of connections."""
+    from .render.encrypted import grid
+
+    sealed = [one for one in encrypted if not one["opened"]]
+    if sealed:
+        yield ""
+        yield output.paint("heading", unread(totals))
+        yield from grid(sealed).lines(output.room, output.paint)
