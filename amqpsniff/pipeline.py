@@ -20,7 +20,8 @@ from amqpsniff.decode.proxied import header_octets
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.session import Census, Journeys, Tracker
-from amqpsniff.spec import DIALECTS, READINGS
+from amqpsniff.session.state import OUTCOMES
+from amqpsniff.spec import DIALECTS, METHODS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import StreamBatch
 from amqpsniff.tls import Secrets, TlsStage
@@ -235,6 +236,18 @@ class Pipeline:
         frames.given = messages.given = True
         return taken
 
+    def take_open(self) -> Iterator[Taken]:
+        """Every batch of rows that is there; their rows change further as replies come.
+
+        Columns that change are `amqpsniff.tables.batches.SETTLED`; rows that may are `waiting`.
+        """
+        if self.decoder.rows:
+            self._hold()
+        while self._held:
+            taken = self._held.popleft()
+            self._held_rows -= _rows(taken)
+            yield taken
+
     def settled(self) -> Iterator[Taken]:
         """Every batch of rows that is ready."""
         while self.ready:
@@ -257,6 +270,20 @@ class Pipeline:
         `others`, those that reading the captures gave, can be causes of what is given.
         """
         return self.log.take(others)
+
+    def outcomes(self) -> dict[str, tuple[int, Any]]:
+        """Messages by outcome, as (how many, `Spread` of the times); for a pipeline with a census.
+
+        Outcomes that no message has are left out.
+        """
+        settler = self.tracker.settler
+        ended = zip(OUTCOMES, settler.endings(), settler.spreads or (), strict=True)
+        return {name: (number, spread) for name, number, spread in ended if number}
+
+    def replies(self) -> dict[str, Any]:
+        """A `Spread` of the times of replies by the request's method, with a census."""
+        spreads = self.tracker.pairing.spreads or {}
+        return {METHODS[at].name: spread for at, spread in spreads.items()}
 
     def _count(self, packets: PacketBatch) -> None:
         totals = self.totals

@@ -220,8 +220,6 @@ class Capture:
         `replies` the times of messages' outcomes and of replies: by name, (how many, `Spread`).
         """
         from amqpsniff.capture import CaptureSet
-        from amqpsniff.session.state import OUTCOMES
-        from amqpsniff.spec import METHODS
 
         pipeline = self._pipeline((), census=census)
         with CaptureSet(self.names) as packets:
@@ -231,10 +229,7 @@ class Capture:
                 yield self.totals.packets
             pipeline.finish()
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-        settler, pairing = pipeline.tracker.settler, pipeline.tracker.pairing
-        ended = zip(OUTCOMES, settler.endings(), settler.spreads or (), strict=True)
-        self.outcomes = {name: (number, spread) for name, number, spread in ended if number}
-        self.replies = {METHODS[at].name: one for at, one in (pairing.spreads or {}).items()}
+        self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
 
     def _pipeline(self, tables: Iterable[str], **more: Any) -> Pipeline:
         """A new pipeline for another reading of the input."""

@@ -13,7 +13,8 @@ import typer
 from amqpsniff import __version__
 
 COMMANDS = (
-    "inspect", "summary", "connections", "channels", "messages", "trace", "follow", "topology",
+    "live", "inspect", "summary", "connections", "channels", "messages", "trace", "follow",
+    "topology",
     "diagnose", "export", "sql", "bodies", "explain", "spec",
 )  # fmt: skip
 """Every command has the name of its module in this package and of the function in it, in the

@@ -54,18 +54,10 @@ OutputFile = Annotated[
 ]
 
 
-@dataclasses.dataclass
-class Input:
-    """What is read, and how it is decoded."""
+@dataclasses.dataclass(kw_only=True)
+class Decoding:
+    """How what is read is decoded."""
 
-    captures: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CAPTURE",
-            help="Capture files, directories, patterns, or - for standard input.",
-            show_default=False,
-        ),
-    ]
     port: Annotated[
         list[int] | None,
         typer.Option(
@@ -128,6 +120,20 @@ class Input:
         bool,
         typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=OUTPUT),
     ] = False
+
+
+@dataclasses.dataclass(kw_only=True)
+class Input(Decoding):
+    """What is read, and how it is decoded."""
+
+    captures: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURE",
+            help="Capture files, directories, patterns, or - for standard input.",
+            show_default=False,
+        ),
+    ]
 
 
 @dataclasses.dataclass

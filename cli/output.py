@@ -1,11 +1,11 @@
-"""Standard output: a terminal, where lines are cut and coloured, or a pipe, where they are not."""
+"""Output for people: a terminal, where lines are cut and coloured, or a pipe: neither."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .render.theme import STYLES, Paint
 
@@ -20,7 +20,7 @@ UNCUT = 100_000
 
 
 class Output:
-    """Where a command writes its text.
+    """Where a command writes its text: a file, standard output by default.
 
     Attributes:
         terminal: Whether a person watches.
@@ -28,8 +28,9 @@ class Output:
         paint: Puts colour on words, where colour is wanted.
     """
 
-    def __init__(self) -> None:
-        self.terminal = sys.stdout.isatty()
+    def __init__(self, file: IO[str] | None = None) -> None:
+        self._file = file or sys.stdout
+        self.terminal = self._file.isatty()
         self.width = shutil.get_terminal_size().columns if self.terminal else None
         self.paint = Paint(_colour(self.terminal))
 
@@ -47,8 +48,8 @@ class Output:
         """Write lines at once: the next ones may be long in coming."""
         text = "\n".join(lines)
         if text:
-            sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+            self._file.write(f"{text}\n")
+        self._file.flush()
 
     def show(self, *renderables: Any) -> None:
         """Write what rich lays out, without the blanks at the end of its lines."""

@@ -16,12 +16,14 @@ cdef class FrameRows:
     cdef public int capture_code
     cdef public Vocabularies vocabularies
     cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code, flags
-    cdef public Codes exchange, routing_key, queue, consumer_tag
+    cdef public Codes exchange, routing_key, queue, consumer_tag, waiting
     cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag
     cdef public Integers response_packet_number, response_ns
     cdef public Texts arguments, reply_text
     cpdef int reserve(self) except? -1
     cpdef int rewind(self) except? -1
+    cpdef int wait(self, long long row) except? -1
+    cpdef int settle(self, long long row) except? -1
     cdef int begin(self, int connection, int sender, long long number, long long ts_ns, long long offset, int channel, int frame_type, long long size) except? -1
     cdef int end_method(self, int method, ArgumentDecoder decoder, ValueReader reader) except? -1
 
@@ -31,6 +33,7 @@ cdef class MessageRows:
     cdef public Vocabularies vocabularies
     cdef public Codes capture, connection, sender, channel, method, reply_code
     cdef public Codes redelivered, mandatory, immediate, delivery_mode, priority, status, outcome
+    cdef public Codes waiting
     cdef public Codes exchange, routing_key, queue, consumer_tag, content_type, content_encoding
     cdef public Codes reply_to, expiration, type, user_id, app_id, cluster_id
     cdef public Integers packet_number, ts_ns, last_packet_number, delivery_tag
@@ -41,3 +44,5 @@ cdef class MessageRows:
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256
     cpdef int reserve(self) except? -1
     cpdef int rewind(self) except? -1
+    cpdef int wait(self, long long row) except? -1
+    cpdef int settle(self, long long row) except? -1

@@ -87,12 +87,13 @@ class FrameRows:
     `octets_expected` of arguments, are made room for.
 
     The methods that come with every message have their arguments as JSON only if `wanted`.
-    `pending` counts rows that may still change; none does once they were `given` out.
+    `pending` counts rows that may still change, which are `waiting`; none does once they were
+    `given` out.
     """
 
     CODES = (
         "capture connection sender channel frame_type method reply_code flags exchange routing_key "
-        "queue consumer_tag"
+        "queue consumer_tag waiting"
     ).split()
     INTEGERS = (
         "packet_number ts_ns stream_offset size delivery_tag response_packet_number response_ns"
@@ -135,6 +136,20 @@ class FrameRows:
         self.arguments.clear()
         self.reply_text.clear()
         self.rows = 0
+        return 0
+
+    def wait(self, row):
+        """A row may still change."""
+        self.pending += 1
+        if self.wanted and not self.given:
+            self.waiting.values[row] = 1
+        return 0
+
+    def settle(self, row):
+        """A row that might have changed does not any more."""
+        self.pending -= 1
+        if self.wanted and not self.given:
+            self.waiting.values[row] = 0
         return 0
 
     def begin(self, connection, sender, number, ts_ns, offset, channel, frame_type, size):
@@ -188,14 +203,14 @@ class MessageRows:
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
     properties and body size, and the number of frames that were there when it `ended_at`.
-    `pending` counts rows that may still change; none does once they were `given` out. `links` are
-    the columns of `amqpsniff.session.links`, None where nobody asked for them.
+    `pending` counts rows that may still change, which are `waiting`; none does once they were
+    `given` out. `links` are the columns of `amqpsniff.session.links`, None where nobody asked.
     """
 
     TEXTS = "headers correlation_id message_id reply_text body body_sha256".split()
     CODES = (
         "capture connection sender channel method reply_code redelivered mandatory immediate "
-        "delivery_mode priority status outcome"
+        "delivery_mode priority status outcome waiting"
     ).split() + Vocabularies.NAMES
     INTEGERS = (
         "packet_number ts_ns last_packet_number delivery_tag message_timestamp body_size "
@@ -238,4 +253,18 @@ class MessageRows:
         for name in self.TEXTS:
             getattr(self, name).clear()
         self.rows = 0
+        return 0
+
+    def wait(self, row):
+        """A row may still change."""
+        self.pending += 1
+        if self.wanted and not self.given:
+            self.waiting.values[row] = 1
+        return 0
+
+    def settle(self, row):
+        """A row that might have changed does not any more."""
+        self.pending -= 1
+        if self.wanted and not self.given:
+            self.waiting.values[row] = 0
         return 0

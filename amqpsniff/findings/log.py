@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
 
 from .catalogue import KINDS
 from .causes import find_causes
@@ -14,6 +16,9 @@ MAX_FINDINGS = 100_000
 
 MAX_PLACES = 10_000
 """Distinct findings of one code kept, so that a flood of one code leaves room for the others."""
+
+MAX_CAUSES = 1_000
+"""Latest findings among which the causes of news are looked for: it is done again and again."""
 
 
 class FindingLog:
@@ -27,6 +32,23 @@ class FindingLog:
         self._findings: dict[tuple[object, ...], Finding] = {}
         self._places: Counter[str] = Counter()
         self._unplaced: dict[str, Finding] = {}
+        self._news: dict[tuple[object, ...], Finding] | None = None
+
+    def watch(self) -> None:
+        """Remember from now on what `news` is to give."""
+        self._news = {}
+
+    def news(self) -> list[Finding]:
+        """Copies of the findings that are new or were found again since the last call.
+
+        Causes are those that are known now. Nothing is taken out of the log.
+        """
+        if not self._news:
+            return []
+        found = [replace(finding) for finding in self._news.values()]
+        self._news.clear()
+        find_causes(found, islice(reversed(self._findings.values()), MAX_CAUSES))
+        return found
 
     def add(self, finding: Finding) -> None:
         """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
@@ -34,6 +56,8 @@ class FindingLog:
         where = finding.connection_id or finding.capture
         key = (finding.code, where, finding.channel)
         known = self._findings.get(key)
+        if self._news is not None:
+            self._news[key] = known or finding
         if known is not None:
             _fold(finding, known)
         elif len(self._findings) < MAX_FINDINGS and self._places[finding.code] < MAX_PLACES:
@@ -42,6 +66,8 @@ class FindingLog:
             self._findings[key] = finding
             self._places[finding.code] += 1
         else:
+            if self._news is not None:
+                del self._news[key]
             self._add_unplaced(finding)
 
     def _add_unplaced(self, finding: Finding) -> None:

@@ -87,7 +87,7 @@ def drop_requests(lane: Lane, side: int, keep: str | None = None) -> None:
     kept = []
     for request in lane.requests:
         if request.side == side and METHODS[request.method].name != keep:
-            request.rows.pending -= 1
+            request.rows.settle(request.row)
         else:
             kept.append(request)
     lane.requests = kept

@@ -46,7 +46,7 @@ class Pairing:
         request: Request = Request(method, side, frames, row)
         request.subject = subject
         lane.requests.append(request)
-        frames.pending += 1
+        frames.wait(row)
         return 0
 
     def reply(self, lane, frames, row, method, side):
@@ -68,7 +68,7 @@ class Pairing:
                 spread = self.spreads[request.method] = Spread()
             spread.add(frames.ts_ns.values[row] - asked)
         rows: FrameRows = request.rows
-        rows.pending -= 1
+        rows.settle(request.row)
         if rows.wanted and not rows.given:
             rows.response_packet_number.values[request.row] = frames.packet_number.values[row]
             if request.ts_ns != _NULL and frames.ts_ns.values[row] != _NULL:

@@ -163,7 +163,7 @@ class Settler:
         """An entry's row does not change any more."""
         if entry.open_row:
             entry.open_row = False
-            entry.rows.pending -= 1
+            entry.rows.settle(entry.row)
         return 0
 
     def _close_row(self, entry, outcome):
@@ -190,7 +190,7 @@ class Settler:
         if entry.ended:
             return 0
         entry.open_row = True
-        rows.pending += 1
+        rows.wait(row)
         if entry.kind == _PUBLISH and entry.exchange is not None:
             _append(entry.channel.alike, (entry.exchange, entry.routing_key, entry.mark), entry)
         return 0

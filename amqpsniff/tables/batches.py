@@ -76,6 +76,11 @@ class _Words:
             self.places = array("i", [places[value] for value in values])
 
 
+SETTLED = frozenset(
+    ("outcome", "outcome_packet_number", "outcome_ns", "response_packet_number", "response_ns")
+)
+"""Columns of a row that change after it was made."""
+
 _METHOD_NAMES = [method.name for method in METHODS]
 _WORDS = {
     "sender": _Words(["client", "server"]),
@@ -90,6 +95,8 @@ _WORDS = {
 class _Columns:
     """Makes columns of one batch; each of the decoder's columns is taken once, when it is wanted.
 
+    Those of `SETTLED` are copied where the rows were not given: they may still change.
+
     `words` are the strings that the codes of a column stand for, by the column's name.
     """
 
@@ -97,6 +104,7 @@ class _Columns:
         self._source = rows.columns()
         links = getattr(rows, "links", None)
         self._rows = rows.rows
+        self._given = rows.given
         self._words = words
         self._vocabularies = rows.vocabularies.by_name()
         if links is not None:
@@ -146,7 +154,8 @@ class _Columns:
         taken = self._taken.get(source)
         if taken is None:
             of = bitmaps.of_integers if isinstance(column, Integers) else bitmaps.of_codes
-            storage = column.take()
+            kept = source in SETTLED and not self._given
+            storage = bytearray(column.storage) if kept else column.take()
             taken = self._taken[source] = (storage, *of(storage, self._rows))
         return taken
 
@@ -206,6 +215,22 @@ def message_batch(
 ) -> pa.RecordBatch:
     """The `messages` table's rows, or some columns of them; strings that repeat are encoded."""
     return _batch(schema, messages, connections, captures)
+
+
+def settled_columns(rows: FrameRows | MessageRows, schema: pa.Schema) -> dict[str, pa.Array]:
+    """The columns of a schema that changed after the batch was made, as they are now, by name."""
+    columns = _Columns(rows, _WORDS)
+    return {
+        field.name: columns.make(field.name, field.type)
+        for field in schema
+        if field.name in SETTLED
+    }
+
+
+def waiting_rows(rows: Any) -> pa.BooleanArray:
+    """Which rows may still change."""
+    bits = pa.py_buffer(bitmaps.of_truths(rows.waiting.storage, rows.rows))
+    return pa.Array.from_buffers(pa.bool_(), rows.rows, [None, bits], 0)
 
 
 def record_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:

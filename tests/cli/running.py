@@ -56,7 +56,8 @@ def run(*arguments: str | Path) -> Result:
     return Result(code, *texts)
 
 
-def _environment(**changes: str | None) -> dict[str, str]:
+def environment(**changes: str | None) -> dict[str, str]:
+    """The environment of a run: a plain terminal, without what this one has set."""
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
     environment["TERM"] = "xterm"
     for name, value in changes.items():
@@ -72,7 +73,7 @@ def process(*arguments: str | Path, octets: bytes | None = None, shell: str = ""
         command = ("bash", "-c", f'"$@" {shell}', "bash", *command)
     done = subprocess.run(
         command, input=octets, capture_output=True, cwd=SAMPLES, timeout=120,
-        env=_environment(), check=False,
+        env=environment(), check=False,
     )  # fmt: skip
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -84,7 +85,7 @@ def on_terminal(*arguments: str | Path, columns: int, no_color: str | None = "1"
     written = bytearray()
     with subprocess.Popen(
         (*PROGRAM, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
-        stderr=follower, cwd=SAMPLES, env=_environment(NO_COLOR=no_color),
+        stderr=follower, cwd=SAMPLES, env=environment(NO_COLOR=no_color),
     ) as running:  # fmt: skip
         os.close(follower)
         try:

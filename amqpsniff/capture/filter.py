@@ -1,0 +1,147 @@
+"""Programs that the kernel runs on every packet to choose those that are captured (classic BPF).
+
+A filter expression is compiled by libpcap, through scapy, once for interfaces whose packets begin
+with an Ethernet header and once for all others, of which only the IP packet is looked at. One
+program is put together from both: it leaves out what a loopback interface sends (the packet comes
+once more, as received), keeps the interfaces that are wanted, and goes on with the part that fits.
+
+Source: linux/Documentation/networking/filter.rst, linux/include/uapi/linux/filter.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from amqpsniff.capture.blocks import ETHERNET, RAW_IP
+from amqpsniff.errors import UsageError
+
+WHOLE_OCTETS = 262_144
+"""What a packet is cut to, the most that tcpdump and Wireshark read; a loopback packet may have
+65,550 octets, which is more than filters compiled by scapy let through."""
+
+MOST_INTERFACES = 200
+"""Interfaces that can be named: a program has at most 4,096 instructions."""
+
+_LOAD, _LOAD_HALF, _LOAD_OCTET = 0x20, 0x28, 0x30
+_HEADER_LENGTH = 0xB1
+_RETURN, _JUMP, _JUMP_EQUAL = 0x06, 0x05, 0x15
+_INDIRECT = (0x40, 0x48, 0x50)
+_DIRECT = (_LOAD, _LOAD_HALF, _LOAD_OCTET, _HEADER_LENGTH)
+
+_ANCILLARY = 0xFFFFF000
+_PACKET_TYPE, _INTERFACE, _HARDWARE = _ANCILLARY + 4, _ANCILLARY + 8, _ANCILLARY + 28
+_NETWORK = 0xFFF00000
+"""Offsets from here on are counted from the IP header, wherever it is."""
+
+_OUTGOING = 4
+_ARPHRD_ETHERNET, _ARPHRD_LOOPBACK = 1, 772
+
+
+class Instruction(NamedTuple):
+    """One instruction: operation, places to jump when true and when false, and a number."""
+
+    code: int
+    true: int
+    false: int
+    number: int
+
+
+def ports_expression(ports: Iterable[int]) -> str:
+    """The filter for conversations with one of these ports; null text for any.
+
+    Fragments of IP packets have no ports, so they are let through.
+    """
+    named = " or ".join(f"port {port}" for port in sorted(ports))
+    if not named:
+        return ""
+    return f"(tcp and ({named})) or (ip[6:2] & 0x1fff != 0) or (ip6 proto 44)"
+
+
+def program(expression: str, indices: Sequence[int] = ()) -> bytes:
+    """The whole program for the kernel; `indices` are interfaces that are wanted, none for all.
+
+    Raises UsageError for an expression that libpcap does not understand.
+    """
+    ethernet = _compiled(expression, ETHERNET)
+    other = [_from_network(one) for one in _compiled(expression, RAW_IP)]
+    chosen = [
+        Instruction(_LOAD, 0, 0, _HARDWARE),
+        Instruction(_JUMP_EQUAL, 2, 0, _ARPHRD_ETHERNET),
+        Instruction(_JUMP_EQUAL, 1, 0, _ARPHRD_LOOPBACK),
+        Instruction(_JUMP, 0, 0, len(ethernet)),
+        *ethernet,
+        *other,
+    ]
+    return b"".join(
+        struct.pack("=HBBI", *one) for one in [*_received(), *_wanted(indices), *chosen]
+    )
+
+
+def attach(socket_: object, instructions: bytes) -> None:
+    """Have the kernel run a program on every packet of a socket; raises OSError."""
+    import socket
+
+    buffer = ctypes.create_string_buffer(instructions)
+    header = struct.pack("HL", len(instructions) // 8, ctypes.addressof(buffer))
+    so_attach_filter = 26
+    socket_.setsockopt(socket.SOL_SOCKET, so_attach_filter, header)  # type: ignore[attr-defined]
+
+
+def _received() -> list[Instruction]:
+    """Leave out what a loopback interface sends."""
+    return [
+        Instruction(_LOAD, 0, 0, _PACKET_TYPE),
+        Instruction(_JUMP_EQUAL, 0, 3, _OUTGOING),
+        Instruction(_LOAD, 0, 0, _HARDWARE),
+        Instruction(_JUMP_EQUAL, 0, 1, _ARPHRD_LOOPBACK),
+        Instruction(_RETURN, 0, 0, 0),
+    ]
+
+
+def _wanted(indices: Sequence[int]) -> list[Instruction]:
+    """Leave out all interfaces but these; none wanted means all."""
+    if not indices:
+        return []
+    listed = list(indices)[:MOST_INTERFACES]
+    tests = [
+        Instruction(_JUMP_EQUAL, len(listed) - at, 0, index) for at, index in enumerate(listed)
+    ]
+    return [Instruction(_LOAD, 0, 0, _INTERFACE), *tests, Instruction(_RETURN, 0, 0, 0)]
+
+
+def _compiled(expression: str, link_type: int) -> list[Instruction]:
+    """What libpcap makes of an expression, with whole packets let through."""
+    if not expression.strip():
+        return [Instruction(_RETURN, 0, 0, WHOLE_OCTETS)]
+    from scapy.arch.common import compile_filter, free_filter
+    from scapy.error import Scapy_Exception
+
+    # libpcap calls RAW_IP 12 on Linux
+    try:
+        compiled = compile_filter(expression, linktype=12 if link_type == RAW_IP else link_type)
+    except ImportError:
+        raise UsageError(
+            "a capture filter needs libpcap; install it (Debian: libpcap0.8, Fedora: libpcap) or "
+            "leave out --filter and --port"
+        ) from None
+    except Scapy_Exception as error:
+        raise UsageError(f"--filter {expression!r} is no capture filter: {error}") from None
+    found = [
+        Instruction(one.code, one.jt, one.jf, one.k) for one in compiled.bf_insns[: compiled.bf_len]
+    ]
+    free_filter(compiled)
+    return [
+        one._replace(number=WHOLE_OCTETS) if one.code == _RETURN and one.number else one
+        for one in found
+    ]
+
+
+def _from_network(one: Instruction) -> Instruction:
+    """An instruction that reads from the IP header on."""
+    if one.code in _DIRECT or one.code in _INDIRECT:
+        if one.number < _NETWORK:
+            return one._replace(number=one.number + _NETWORK)
+    return one

@@ -1,0 +1,231 @@
+"""Live capture from network interfaces of this machine (Linux).
+
+One packet socket serves one interface, several or all: where it is more than one it is bound to
+none, and the kernel's filter keeps those that are wanted. So packets come in one order whatever
+interface they are seen on, and an interface that goes away and comes back is taken up again without
+any right. scapy opens the socket and has the filter compiled; packets are read from a `Ring`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from amqpsniff.capture import filter as filters
+from amqpsniff.capture.interface import InterfaceStatistics
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.ring import RING_OCTETS, Ring, index_of
+from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.findings import Finding
+
+ANY = "any"
+"""The name that means all interfaces, also those that come later."""
+
+LOOK_SECONDS = 0.5
+"""How often it is looked whether interfaces are still there."""
+
+_ALL_PROTOCOLS = 3
+
+
+def available() -> list[str]:
+    """Names of the interfaces there are."""
+    return [name for _, name in socket.if_nameindex()]
+
+
+class InterfaceCapture:
+    """Packets of interfaces, as they come.
+
+    Raises UsageError for an interface that is not there or a filter that is none, CaptureError when
+    this process may not capture.
+
+    Args:
+        names: Interfaces; `any` alone for all of them.
+        expression: A filter in the language of tcpdump; empty for none.
+        ring_octets: Size of the memory shared with the kernel.
+
+    Attributes:
+        capture: What the rows say they come from: the interfaces' names.
+        packets: Packets taken so far.
+        received, dropped: Packets that passed the filter, and those among them for which there was
+            no room, as the kernel counts them.
+        notes: What a person should know (an interface went away), to be taken from the list.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        expression: str = "",
+        ring_octets: int = RING_OCTETS,
+    ) -> None:
+        self.names = list(dict.fromkeys(names)) or [ANY]
+        self.all = self.names == [ANY]
+        if ANY in self.names and not self.all:
+            raise UsageError("`any` means all interfaces; leave out the others")
+        if len(self.names) > filters.MOST_INTERFACES:
+            raise UsageError(f"more than {filters.MOST_INTERFACES} interfaces; use `any`")
+        self.capture = ",".join(self.names)
+        self.received = self.dropped = 0
+        self.notes: list[str] = []
+        self.findings: list[Finding] = []
+        self.ended = False
+        self.live = True
+        self._expression = expression
+        self._known: dict[int, str] = {}
+        self._indices = self._look_up()
+        self._looked = time.monotonic()
+        self._scapy_socket = self._open()
+        self._socket: socket.socket = self._scapy_socket.ins
+        try:
+            self._aim()
+            self._ring = Ring(self.capture, self._socket, ring_octets)
+        except BaseException:
+            self._scapy_socket.close()
+            raise
+        self.statistics()  # what came before the filter was there does not count
+        self.received = self.dropped = 0
+
+    @property
+    def packets(self) -> int:
+        """Packets taken so far."""
+        return self._ring.packets
+
+    @property
+    def missing(self) -> list[str]:
+        """Interfaces that went away and have not come back."""
+        return [name for name, index in self._indices.items() if not index]
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when packets are there."""
+        return self._ring.fileno()
+
+    def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
+        """Batches of what is there, at most so many packets, and each packet's interface index."""
+        if self._ring.error() or time.monotonic() - self._looked > LOOK_SECONDS:
+            self._look()
+        return self._ring.take(most)
+
+    def name_of(self, index: int) -> str:
+        """The name of an interface by the kernel's index."""
+        name = self._known.get(index)
+        if name is None:
+            try:
+                name = socket.if_indextoname(index)
+            except OSError:
+                name = f"interface {index}"
+            self._known[index] = name
+        return name
+
+    def statistics(self) -> InterfaceStatistics:
+        """What the kernel counted since the beginning."""
+        received, dropped = (0, 0) if self.ended else self._ring.statistics()
+        self.received += received
+        self.dropped += dropped
+        return InterfaceStatistics(self.capture, self.received, None, self.dropped)
+
+    def finish(self) -> None:
+        """There will be no more: say what was lost."""
+        statistics = self.statistics()
+        if statistics.dropped_by_system:
+            number = self.packets or None
+            text = statistics.text()
+            self.findings.append(Finding("interface-dropped", text, self.capture, number))
+        self.ended = True
+
+    def close(self) -> None:
+        """Let go of socket and memory."""
+        self._ring.close()
+        self._scapy_socket.close()
+
+    def _look_up(self) -> dict[str, int]:
+        """Index of each interface by name."""
+        if self.all:
+            return {}
+        found = {name: index_of(name) for name in self.names}
+        for name, index in found.items():
+            if not index:
+                known = ", ".join([*available(), ANY])
+                raise UsageError(f"there is no interface `{name}`; there are {known}")
+        return found
+
+    def _open(self) -> Any:
+        """A packet socket made by scapy, bound to the first of the interfaces."""
+        if not sys.platform.startswith("linux"):
+            raise CaptureError(
+                "capturing from interfaces needs Linux; use `tcpdump -U -w - | amqpsniff live -`"
+            )
+        logging.getLogger("scapy").setLevel(logging.ERROR)
+        try:
+            from scapy.arch.linux import L2ListenSocket
+        except ImportError:
+            raise UsageError(
+                "capturing from interfaces needs scapy; run `pip install 'amqpsniff[live]'`, or "
+                "pipe: `tcpdump -U -w - | amqpsniff live -`"
+            ) from None
+        first = self.names[0] if not self.all else available()[0]
+        promiscuous = not self.all and len(self.names) == 1
+        try:
+            return L2ListenSocket(iface=first, nofilter=1, promisc=promiscuous)
+        except PermissionError:
+            raise CaptureError(_no_right(self.names)) from None
+        except OSError as error:
+            raise CaptureError(f"{first}: cannot capture: {error.strerror}") from None
+
+    def _aim(self) -> None:
+        """Capture what is wanted from now on."""
+        present = [index for index in self._indices.values() if index]
+        if not self.all and not present:
+            return
+        alone = self.names[0] if len(self.names) == 1 and not self.all else ""
+        instructions = filters.program(self._expression, [] if alone or self.all else present)
+        try:
+            filters.attach(self._socket, instructions)
+            _bind(self._socket, index_of(alone) if alone else 0)
+        except OSError as error:
+            what = error.strerror
+            raise CaptureError(f"{self.capture}: cannot capture: {what}") from None
+
+    def _look(self) -> None:
+        """Notice interfaces that went away or came back."""
+        self._looked = time.monotonic()
+        changed = False
+        for name, before in self._indices.items():
+            index = index_of(name)
+            if index == before:
+                continue
+            changed = True
+            self._indices[name] = index
+            if before:
+                self.notes.append(f"interface {name} went away; capturing goes on when it is back")
+            if index:
+                self.notes.append(f"interface {name} is back")
+        if changed:
+            self._aim()
+
+
+def _bind(socket_: socket.socket, index: int) -> None:
+    """Bind a packet socket to an interface, or to all for 0, which Python's `bind` cannot."""
+    address = struct.pack(
+        "=HHiHBB8x", socket.AF_PACKET, socket.htons(_ALL_PROTOCOLS), index, 0, 0, 0
+    )
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.bind(socket_.fileno(), address, len(address)):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _no_right(names: Sequence[str]) -> str:
+    """What is missing to capture, and how to get along."""
+    interface = names[0]
+    python = os.path.realpath(sys.executable)
+    return (
+        f"capturing on {','.join(names)} needs the capability CAP_NET_RAW; run it with sudo, give "
+        f"Python the capability (`sudo setcap cap_net_raw=ep {python}`), or pipe from a program "
+        f"that has it: `sudo tcpdump -i {interface} -U -w - | amqpsniff live -`"
+    )

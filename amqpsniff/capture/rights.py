@@ -1,0 +1,79 @@
+"""Rights given up once the socket is open: root is needed for that alone.
+
+The process becomes the user who called sudo, or another one, and keeps no capability. Where that
+would keep it from working (a user who cannot read this program, or write where a capture is to be
+written) it stays what it is, and says why.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from amqpsniff.errors import UsageError
+
+NOBODY = "nobody"
+ROOT = "root"
+
+
+def drop(user: str | None, writes_to: Iterable[Path] = ()) -> str | None:
+    """Become another user when this is root; gives why not, or None when it is done or not needed.
+
+    `user` is a name, None for who called sudo, else `nobody`. Directories that are to be written to
+    must be writable for the user. Raises UsageError for a user who is not there.
+    """
+    if os.geteuid() != 0 or user == ROOT:
+        return None
+    wanted = _entry(user)
+    if wanted is None or wanted.pw_uid == 0:
+        return "there is no other user to become"
+    obstacle = _obstacle(wanted, [Path(one) for one in writes_to])
+    if obstacle is not None:
+        if user is not None:
+            raise UsageError(f"--user {user}: {obstacle}")
+        return obstacle
+    os.setgroups(_groups(wanted))
+    os.setresgid(wanted.pw_gid, wanted.pw_gid, wanted.pw_gid)
+    os.setresuid(wanted.pw_uid, wanted.pw_uid, wanted.pw_uid)
+    return None
+
+
+def _entry(user: str | None) -> pwd.struct_passwd | None:
+    """The user to become."""
+    try:
+        if user is not None:
+            return pwd.getpwnam(user)
+        sudo = os.environ.get("SUDO_UID", "")
+        return pwd.getpwuid(int(sudo)) if sudo.isdigit() else pwd.getpwnam(NOBODY)
+    except KeyError:
+        if user is not None:
+            raise UsageError(f"--user {user}: there is no such user") from None
+        return None
+
+
+def _groups(entry: pwd.struct_passwd) -> list[int]:
+    return os.getgrouplist(entry.pw_name, entry.pw_gid)
+
+
+def _obstacle(entry: pwd.struct_passwd, folders: list[Path]) -> str | None:
+    """Why a user could not go on; None when nothing is in the way."""
+    readable = {Path(__file__).parent, Path(sys.prefix), Path(os.__file__).parent}
+    groups = os.getgroups()
+    os.setgroups(_groups(entry))
+    os.setegid(entry.pw_gid)
+    os.seteuid(entry.pw_uid)
+    try:
+        for path in sorted(readable):
+            if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
+                return f"{entry.pw_name} cannot read {path}"
+        for path in folders:
+            if not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+                return f"{entry.pw_name} cannot write to {path}"
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+    return None

@@ -1,0 +1,144 @@
+"""A ring of blocks in memory shared with the kernel, into which it writes what an interface sees.
+
+The kernel fills a block with packets, hands it over when it is full or `RETIRE_MS` old, and goes on
+with the next; when all wait to be read it counts what it drops. Reading is a look at a word of the
+block and one copy of it, so a sniffer that is busy for a second loses nothing while there is room.
+The socket is made by scapy and belongs to whoever gives it.
+
+Source: linux/Documentation/networking/packet_mmap.rst (TPACKET_V3).
+"""
+
+from __future__ import annotations
+
+import mmap
+import select
+import socket
+import struct
+import sys
+from array import array
+from collections.abc import Iterator
+
+from amqpsniff.capture.blocks import VLAN_OCTETS, block_octets, walk
+from amqpsniff.capture.packets import PacketBatch, PacketRows
+from amqpsniff.errors import CaptureError
+
+BLOCK_OCTETS = 1 << 20
+"""A block must hold the largest packet (524,280 octets with BIG TCP); larger ones than this only
+delay the first packet of each."""
+
+RING_OCTETS = 64 << 20
+"""Default size of the ring: half a second of RabbitMQ's traffic at 1 Gbit/s, or the 60,000 packets
+that a redrawn dashboard or a slow disk may leave waiting."""
+
+LEAST_BLOCKS = 4
+
+BLOCKS_AT_ONCE = 8
+"""Blocks read before there is time for something else, such as a key that was pressed."""
+
+RETIRE_MS = 40
+"""Age at which the kernel hands over a block that is not full: rows come this much later."""
+
+_SOL_PACKET = 263
+_RX_RING, _STATISTICS, _VERSION, _RESERVE = 5, 6, 10, 12
+_TPACKET_V3 = 2
+_FRAME_OCTETS = 1 << 11
+_USER = 1
+_LEAST_PACKET_OCTETS = 80
+
+
+class Ring:
+    """The packets of one packet socket, as batches."""
+
+    def __init__(self, capture: str, socket_: socket.socket, octets: int = RING_OCTETS) -> None:
+        if sys.byteorder != "little":
+            raise CaptureError(
+                f"{capture}: capturing needs a little-endian machine; "
+                "use `tcpdump -U -w - | amqpsniff live -`"
+            )
+        self.capture = capture
+        self.socket = socket_
+        self.packets = 0
+        self._blocks = max(LEAST_BLOCKS, octets // BLOCK_OCTETS)
+        self._next = 0
+        self._memory, self._view = self._share()
+        self._status = self._view.cast("I")
+        self._poll = select.poll()
+        self._poll.register(socket_, select.POLLIN | select.POLLERR)
+        self._ready = False
+
+    def _share(self) -> tuple[mmap.mmap, memoryview]:
+        size = self._blocks * BLOCK_OCTETS
+        frames = size // _FRAME_OCTETS
+        request = (BLOCK_OCTETS, self._blocks, _FRAME_OCTETS, frames, RETIRE_MS, 0, 0)
+        try:
+            self.socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V3)
+            self.socket.setsockopt(_SOL_PACKET, _RESERVE, VLAN_OCTETS)
+            self.socket.setsockopt(_SOL_PACKET, _RX_RING, struct.pack("7I", *request))
+            memory = mmap.mmap(self.socket.fileno(), size)
+        except OSError as error:
+            raise CaptureError(
+                f"{self.capture}: no ring of {size >> 20} MB for packets ({error.strerror}); give "
+                "a smaller --buffer"
+            ) from None
+        return memory, memoryview(memory)
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for `select`."""
+        return self.socket.fileno()
+
+    def take(self, most: int) -> Iterator[tuple[PacketBatch, array[int]]]:
+        """Batches of what is there, at most so many packets, and the interface of each packet.
+
+        At most `BLOCKS_AT_ONCE` blocks are read, however quickly more of them come.
+        """
+        left = BLOCKS_AT_ONCE
+        while most > 0 and left and self._status[(self._next * BLOCK_OCTETS + 8) // 4] & _USER:
+            left -= 1
+            taken = self._block(most)
+            if taken is not None:
+                most -= len(taken[0])
+                yield taken
+
+    def _block(self, most: int) -> tuple[PacketBatch, array[int]] | None:
+        """The packets of the next block, which goes back to the kernel."""
+        begin = self._next * BLOCK_OCTETS
+        there, used = block_octets(self._view, begin)
+        there = min(there, BLOCK_OCTETS // _LEAST_PACKET_OCTETS)
+        used = min(used, BLOCK_OCTETS)
+        rows = PacketRows(0)
+        while rows.capacity < there:
+            rows.grow()
+        interfaces = array("q", bytes(8 * max(there, 1)))
+        first = self.packets + 1
+        count = walk(self._view, begin, begin + used, first, most, rows, interfaces)
+        octets = bytes(self._view[begin : begin + used])
+        self._status[(begin + 8) // 4] = 0
+        self._next = (self._next + 1) % self._blocks
+        self.packets += count
+        if not count:
+            return None
+        return rows.batch(self.capture, octets, count), interfaces
+
+    def statistics(self) -> tuple[int, int]:
+        """(packets received, packets dropped for want of room) since the last call."""
+        octets = self.socket.getsockopt(_SOL_PACKET, _STATISTICS, 12)
+        received, dropped, _ = struct.unpack("3I", octets)
+        return received, dropped
+
+    def error(self) -> int:
+        """The socket's error since the last call, 0 for none: ENETDOWN when its interface went."""
+        return self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+
+    def close(self) -> None:
+        """Give the memory back; the socket is its owner's to close."""
+        self._status.release()
+        self._view.release()
+        self._memory.close()
+
+
+def index_of(name: str) -> int:
+    """The kernel's index of an interface; 0 when there is none of that name."""
+    try:
+        return socket.if_nametoindex(name)
+    except OSError:
+        return 0

@@ -1,0 +1,261 @@
+"""Packets out: pcapng files, one or a ring of them, written as the packets come.
+
+Every file is a whole section: header, the interfaces its packets are of, packets, and at its end
+what the kernel counted. A write that fails (a full disk) ends the writing, never the capture: the
+file is cut after its last whole block, and `trouble` says why.
+
+Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sections 4.1 to 4.6.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import time
+from array import array
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amqpsniff.capture.blocks import enhanced_packets
+from amqpsniff.capture.interface import (
+    IF_NAME,
+    IF_TSRESOL,
+    ISB_IFRECV,
+    ISB_OSDROP,
+    InterfaceStatistics,
+)
+from amqpsniff.capture.packets import PacketBatch
+
+NANOSECONDS = 9
+SNAP_OCTETS = 262_144
+PACKET_OVERHEAD_OCTETS = 36
+"""What an Enhanced Packet Block adds to a packet, at most."""
+
+_SECTION, _INTERFACE, _STATISTICS = 0x0A0D0D0A, 1, 5
+_OPT_APPLICATION = 4
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """When to begin the next file, and how many to keep; None for never and for all."""
+
+    octets: int | None = None
+    seconds: float | None = None
+    keep: int | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there will be more than one file."""
+        return self.octets is not None or self.seconds is not None
+
+
+class CaptureWriter:
+    """Writes packets to `path`, or to files named after it when they are rotated.
+
+    Raises OSError when the first file cannot be made.
+
+    Args:
+        path: `trace.pcapng`; rotated files are `trace_00001_20260131120000.pcapng` and so on.
+        name_of: The name of an interface by the number that comes with a packet.
+        application: What the files say they were written by.
+        rotation: When the next file begins.
+        statistics: What the kernel counted since the beginning; None where nobody counts.
+
+    Attributes:
+        trouble: Why nothing is written any more; None while it is.
+        packets, octets: Written so far.
+        files: Names of the files that are there, the oldest first.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        name_of: Callable[[int], str],
+        application: str,
+        rotation: Rotation | None = None,
+        statistics: Callable[[], InterfaceStatistics | None] = lambda: None,
+    ) -> None:
+        self.path = path
+        self.trouble: str | None = None
+        self.packets = self.octets = 0
+        self.files: deque[Path] = deque()
+        self._name_of = name_of
+        self._application = application
+        self._rotation = rotation or Rotation()
+        self._statistics = statistics
+        self._counted: tuple[int, int] = (0, 0)
+        self._number = 0
+        self._room = bytearray()
+        self._file: io.FileIO | None = None
+        self._begin()
+
+    def write(self, batch: PacketBatch, interfaces: Sequence[int]) -> None:
+        """Write the packets of a batch, with each one's interface."""
+        rows, first = batch, batch.begin
+        while len(rows) and self.trouble is None:
+            if self._due():
+                self._next()
+            fits = self._fits(rows)
+            part = rows.slice(rows.begin, rows.begin + fits)
+            at = rows.begin - first
+            self._write(part, interfaces[at : at + fits])
+            rows = rows.slice(part.end, rows.end)
+            if len(rows):
+                self._next()
+
+    def close(self) -> None:
+        """End the file."""
+        if self._file is not None and self.trouble is None:
+            self._put(self._counts())
+        self._shut()
+
+    def _shut(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _begin(self) -> None:
+        """Make the next file, with its section header."""
+        self._number += 1
+        path = self.path
+        if self._rotation.wanted:
+            moment = time.strftime("%Y%m%d%H%M%S")
+            path = path.with_name(f"{path.stem}_{self._number:05}_{moment}{path.suffix}")
+        self._file = io.FileIO(str(path), "w")
+        self.files.append(path)
+        self._size = self._written = 0
+        self._places: dict[tuple[int, int], int] = {}
+        self._began = time.monotonic()
+        self._put(_section(self._application))
+
+    def _due(self) -> bool:
+        """Whether the file is old enough."""
+        seconds = self._rotation.seconds
+        aged = seconds is not None and time.monotonic() - self._began >= seconds
+        return aged and self._written > 0
+
+    def _next(self) -> None:
+        """End the file and begin another; remove the oldest where few are kept."""
+        if self.trouble is not None:
+            return
+        self._put(self._counts())
+        self._shut()
+        try:
+            self._begin()
+            while self._rotation.keep is not None and len(self.files) > self._rotation.keep:
+                self.files.popleft().unlink(missing_ok=True)
+        except OSError as error:
+            self._fail(error)
+
+    def _fits(self, rows: PacketBatch) -> int:
+        """How many packets of these the file may still take, at least one into an empty file."""
+        most = self._rotation.octets
+        if most is None:
+            return len(rows)
+        size = self._size
+        for row in range(rows.begin, rows.end):
+            size += rows.captured[row] + PACKET_OVERHEAD_OCTETS
+            if size > most and (self._written or row > rows.begin):
+                return row - rows.begin
+        return len(rows)
+
+    def _write(self, rows: PacketBatch, interfaces: Sequence[int]) -> None:
+        if not len(rows):
+            return
+        places = array("q", bytes(8 * len(rows)))
+        links = rows.link_type
+        described = b""
+        last = -1, -1
+        place = 0
+        for at, index in enumerate(interfaces):
+            key = index, links[rows.begin + at]
+            if key != last:
+                last = key
+                known = self._places.get(key)
+                if known is None:
+                    described += _interface(self._name_of(index), key[1])
+                    known = self._places[key] = len(self._places)
+                place = known
+            places[at] = place
+        if described:
+            self._put(described)
+        room = sum(rows.captured[rows.begin : rows.end]) + PACKET_OVERHEAD_OCTETS * len(rows)
+        if len(self._room) < room:
+            self._room = bytearray(room)
+        used = enhanced_packets(rows, places, self._room)
+        if self._put(memoryview(self._room)[:used]):
+            self.packets += len(rows)
+            self._written += len(rows)
+
+    def _counts(self) -> bytes:
+        """What the kernel counted while this file was written, as blocks."""
+        now = self._statistics()
+        if now is None:
+            return b""
+        before = self._counted
+        self._counted = (now.received or 0, now.dropped_by_system or 0)
+        received, dropped = (a - b for a, b in zip(self._counted, before, strict=True))
+        described = b""
+        place = next((at for key, at in self._places.items() if self._is(key, now)), None)
+        if place is None:
+            described = _interface(now.interface, 1)
+            place = len(self._places)
+        return described + _statistics(place, received, dropped)
+
+    def _is(self, key: tuple[int, int], counted: InterfaceStatistics) -> bool:
+        return self._name_of(key[0]) == counted.interface
+
+    def _put(self, octets: bytes | memoryview) -> bool:
+        """Write whole blocks; False when they could not be written."""
+        if self.trouble is not None or self._file is None:
+            return False
+        rest = memoryview(octets)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._fail(error)
+            return False
+        self._size += len(octets)
+        self.octets += len(octets)
+        return True
+
+    def _fail(self, error: OSError) -> None:
+        """No more can be written: keep what is whole."""
+        self.trouble = f"{self.files[-1]}: {error.strerror or error}"
+        if self._file is not None:
+            os.ftruncate(self._file.fileno(), self._size)
+        self._shut()
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = len(body) + 12
+    return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def _section(application: str) -> bytes:
+    option = _option(_OPT_APPLICATION, application.encode())
+    header = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+    return _block(_SECTION, header + option + bytes(4))
+
+
+def _interface(name: str, link_type: int) -> bytes:
+    options = _option(IF_NAME, name.encode(errors="surrogateescape"))
+    options += _option(IF_TSRESOL, bytes([NANOSECONDS])) + bytes(4)
+    return _block(_INTERFACE, struct.pack("<HHI", link_type, 0, SNAP_OCTETS) + options)
+
+
+def _statistics(place: int, received: int, dropped: int) -> bytes:
+    now = time.time_ns()
+    counts = _option(ISB_IFRECV, struct.pack("<Q", received))
+    counts += _option(ISB_OSDROP, struct.pack("<Q", dropped))
+    return _block(
+        _STATISTICS, struct.pack("<III", place, now >> 32, now & 0xFFFFFFFF) + counts + bytes(4)
+    )

@@ -1,0 +1,1 @@
+"""Watching traffic as it happens: rows given once they are settled, figures, metrics."""

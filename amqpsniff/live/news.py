@@ -1,0 +1,66 @@
+"""Findings given while the traffic goes on: when they are new, and when they were found again.
+
+A row of the findings table stands for every time that a thing was found on a channel. It is given
+when it was found first, and again with its new count: not more often than every `AGAIN_SECONDS`,
+and at the end. The last row of a finding is the one that reading a file of the same packets gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from amqpsniff.findings import Finding
+
+AGAIN_SECONDS = 10
+"""A finding that comes with every message would otherwise be a row with every message."""
+
+MOST_REMEMBERED = 100_000
+"""Findings remembered as given, as many as the log keeps."""
+
+Key = tuple[object, ...]
+
+
+class News:
+    """Chooses the findings that are given now."""
+
+    def __init__(self) -> None:
+        self._given: dict[Key, tuple[int, Finding]] = {}
+        self._later: dict[Key, Finding] = {}
+
+    def add(self, findings: Iterable[Finding], now_ns: int) -> list[Finding]:
+        """Take what the log has new; gives what is to be said now."""
+        now: list[Finding] = []
+        for finding in findings:
+            key = _key(finding)
+            given = self._given.get(key)
+            if given is None:
+                self._give(key, finding, now_ns)
+                now.append(finding)
+            else:
+                self._later[key] = finding
+        for key in [key for key in self._later if self._due(key, now_ns)]:
+            finding = self._later.pop(key)
+            self._give(key, finding, now_ns)
+            now.append(finding)
+        return now
+
+    def rest(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Of all findings of the run, those that were not given as they are in the end."""
+        found = []
+        for finding in findings:
+            given = self._given.get(_key(finding))
+            if given is None or given[1] != finding:
+                found.append(finding)
+        return found
+
+    def _due(self, key: Key, now_ns: int) -> bool:
+        given = self._given.get(key)
+        return given is None or now_ns - given[0] >= AGAIN_SECONDS * 1_000_000_000
+
+    def _give(self, key: Key, finding: Finding, now_ns: int) -> None:
+        if len(self._given) < MOST_REMEMBERED or key in self._given:
+            self._given[key] = now_ns, finding
+
+
+def _key(finding: Finding) -> Key:
+    return finding.code, finding.connection_id or finding.capture, finding.channel

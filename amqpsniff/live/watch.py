@@ -1,0 +1,197 @@
+"""One live run: packets from a source through the pipeline, to a file, and into rows.
+
+`Watch` is stepped by whoever has the clock and the terminal; it waits for nothing itself. All that
+counts time here is the monotonic clock: packets carry the time of day, which may jump.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from amqpsniff.capture.interface import InterfaceStatistics
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.writer import CaptureWriter
+from amqpsniff.findings import Finding
+from amqpsniff.live.giving import Giver
+from amqpsniff.live.news import News
+from amqpsniff.pipeline import Options, Pipeline
+from amqpsniff.tables.batches import Maker
+
+SETTLE_SECONDS = 10.0
+"""Default time that a row waits for its reply or outcome. Most acknowledgements take milliseconds;
+of a consumer that was there before, it is not known whether it acknowledges at all."""
+
+ROWS_SECONDS = 0.1
+"""How often rows are made: each time costs some 0.2 ms, however few they are."""
+
+SETTLED_SECONDS = 0.25
+"""How often it is looked which rows are settled: some 0.1 ms for every batch that changed."""
+
+MOST_LATEST = 200
+"""Latest findings kept to be shown."""
+
+Batches = Iterator[tuple[str, Any]]
+
+
+class Source(Protocol):
+    """Where packets come from: `amqpsniff.capture.interfaces`, `.following`."""
+
+    capture: str
+    findings: list[Finding]
+    notes: list[str]
+    ended: bool
+
+    @property
+    def packets(self) -> int:
+        """Packets taken so far."""
+
+    def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
+        """Batches of what is there, and each packet's interface."""
+
+    def fileno(self) -> int | None:
+        """What to wait for; None where only looking again helps."""
+
+    def name_of(self, index: int, /) -> str:
+        """The name of an interface."""
+
+    def statistics(self) -> InterfaceStatistics | None:
+        """What the kernel counted; None where nobody counts."""
+
+    def finish(self) -> None:
+        """There will be no more."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class Watch:
+    """A live run.
+
+    Args:
+        source: Where the packets come from.
+        options: How they are decoded.
+        tables: Tables whose rows are given.
+        census: Counts every row on its way, as `Pipeline` has it; null for none.
+        judge: Whether rules look for findings even when their rows are not given.
+        writer: Where packets are written; null for nowhere.
+        packets: How many packets to take; null for any number.
+        settle_seconds: How long rows wait; null for as long as it takes.
+
+    Attributes:
+        lock: Held while anything changes that another thread may want to read.
+        found: All findings, once the run is finished; before, the latest ones.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        options: Options,
+        tables: Sequence[str] = (),
+        *,
+        census: Any = None,
+        judge: bool = False,
+        writer: CaptureWriter | None = None,
+        packets: int | None = None,
+        settle_seconds: float | None = SETTLE_SECONDS,
+    ) -> None:
+        self.source = source
+        self.writer = writer
+        self.lock = threading.Lock()
+        self.found: list[Finding] = []
+        made = set(tables)
+        if judge or "findings" in tables:
+            made |= {"findings", "messages"}  # some findings are made together with a message's row
+        self.pipeline = Pipeline(options, made, census=census)
+        self.pipeline.log.watch()
+        self.finished = False
+        self._left = packets
+        settle_ns = None if settle_seconds is None else int(settle_seconds * 1e9)
+        self._givers = [
+            Giver(table, settle_ns) for table in tables if table in ("frames", "messages")
+        ]
+        self._makers = [Maker(table, encoded=True) for table in tables]
+        self._news = News()
+        self._rows_at = self._settled_at = 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether no more packets are to come."""
+        return self.source.ended or self._left == 0
+
+    def step(self) -> int:
+        """Take the packets that are there; gives their number."""
+        count = 0
+        most = 1 << 62 if self._left is None else self._left
+        for batch, interfaces in self.source.take(most):
+            count += len(batch)
+            if self.writer is not None:
+                self.writer.write(batch, interfaces)
+            with self.lock:
+                self.pipeline.feed(batch)
+        if self._left is not None:
+            self._left -= count
+        return count
+
+    def rows(self) -> Batches:
+        """Rows that can be given by now, as (table, batch)."""
+        now = time.monotonic()
+        if now - self._rows_at < ROWS_SECONDS:
+            return
+        self._rows_at = now
+        now_ns = time.monotonic_ns()
+        for taken in self.pipeline.take_open():
+            yield from self._made(taken, now_ns)
+        if now - self._settled_at >= SETTLED_SECONDS:
+            self._settled_at = now
+            for giver in self._givers:
+                yield from ((giver.table, batch) for batch in giver.settled(now_ns))
+        yield from self._records()
+        news = self._news.add(self.pipeline.log.news(), now_ns)
+        self.found = (self.found + news)[-MOST_LATEST:]
+        if news:
+            yield from self._findings(news)
+
+    def finish(self) -> Batches:
+        """End the run; gives all rows that were not given."""
+        self.source.finish()
+        with self.lock:
+            self.pipeline.finish()
+        self.finished = True
+        now_ns = time.monotonic_ns()
+        for taken in self.pipeline.take_open():
+            yield from self._made(taken, now_ns)
+        for giver in self._givers:
+            yield from ((giver.table, batch) for batch in giver.settled(now_ns))
+            yield from ((giver.table, batch) for batch in giver.rest())
+        yield from self._records()
+        others = self.source.findings
+        self.found = [*others, *self.pipeline.findings(others)]
+        yield from self._findings(self._news.rest(self.found))
+
+    def close(self) -> None:
+        """Let go of the source and end the file."""
+        if self.writer is not None:
+            self.writer.close()
+        self.source.close()
+
+    def _made(self, taken: Any, now_ns: int) -> Batches:
+        frames, messages, *_ = taken
+        for giver in self._givers:
+            yield from ((giver.table, batch) for batch in giver.add(taken, now_ns))
+        tables = {giver.table for giver in self._givers}
+        frames.given = frames.given or "frames" not in tables
+        messages.given = messages.given or "messages" not in tables
+
+    def _records(self) -> Batches:
+        for table, rows in self.pipeline.records().items():
+            for maker in self._makers:
+                if maker.table == table and rows:
+                    yield table, maker.make(rows)
+
+    def _findings(self, findings: list[Finding]) -> Batches:
+        for maker in self._makers:
+            if maker.table == "findings" and findings:
+                yield maker.table, maker.make(findings)

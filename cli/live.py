@@ -1,0 +1,231 @@
+"""`amqpsniff live`: traffic as it happens."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from .measures import size, span
+from .options import OUTPUT, ROWS, Decoding, Rows, spread
+
+FORMATS = ("ndjson", "csv", "arrow")
+TABLES = ("messages", "frames", "connections", "channels", "findings")
+STANDARD_INPUT = "-"
+SETTLE = "10s"
+BUFFER = "64MiB"
+CAPTURING = "Capturing"
+"""Panel of the help."""
+
+
+@dataclasses.dataclass
+class Sources:
+    """Where the packets come from."""
+
+    captures: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CAPTURE]...",
+            help="Instead of interfaces: - for a capture on standard input, a file that grows, or "
+            "a directory or pattern of files that are written one after the other.",
+            show_default=False,
+        ),
+    ] = None
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--interface",
+            "-i",
+            metavar="IFACE",
+            help="Interface to capture on; may be repeated. Default: any, which is all of them.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+    filter_: Annotated[
+        str,
+        typer.Option(
+            "--filter",
+            "-f",
+            metavar="BPF",
+            help="Capture only what this filter lets through, as tcpdump has it: 'host 10.0.0.7 "
+            "and port 5672'. Default: what --port says, else everything.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = ""
+    buffer: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory for packets that wait to be read.",
+            rich_help_panel=CAPTURING,
+        ),
+    ] = BUFFER
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who to become when started as root; root to stay it. Default: who called sudo, "
+            "else nobody.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="End after this time: 30s, 5m, 1h.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--count",
+            "-c",
+            min=1,
+            metavar="N",
+            help="End after this many packets.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+
+
+@dataclasses.dataclass
+class Recording:
+    """Where the packets are kept."""
+
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write",
+            "-w",
+            metavar="FILE",
+            help="Write the packets to this file too, as pcapng.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+    rotate_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Begin another file when this one would become larger: 100MB, 2GB.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+    rotate_time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Begin another file after this time: 10m, 1h.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Keep this many files of a rotation, the latest.",
+            rich_help_panel=CAPTURING,
+            show_default=False,
+        ),
+    ] = None
+
+
+@spread
+def live(
+    sources: Sources,
+    recording: Recording,
+    decoding: Decoding,
+    rows: Rows,
+    table: Annotated[
+        str,
+        typer.Option(
+            "--table",
+            "-t",
+            metavar="T",
+            help=f"Table whose rows are given: {', '.join(TABLES)}.",
+            rich_help_panel=ROWS,
+        ),
+    ] = TABLES[0],
+    settle: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="How long a row waits for the reply or the outcome that belongs to it; 0 gives "
+            "rows at once, end lets them wait for as long as it takes.",
+            rich_help_panel=ROWS,
+        ),
+    ] = SETTLE,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST]:PORT",
+            help="Serve metrics for Prometheus (OpenMetrics) there; without a host on loopback "
+            "only.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Watch traffic as it happens: a dashboard on a terminal, rows when piped.
+
+    Packets come from network interfaces, from standard input, or from files that another program
+    still writes. Connections that were open before are joined. A row is given once, when its reply
+    or outcome is there. At the end (Ctrl-C) there is a summary.
+
+    Capturing needs the capability CAP_NET_RAW; a pipe from tcpdump, also over ssh, needs none.
+
+    Examples:
+
+        sudo amqpsniff live -i eth0 --port 5672
+        amqpsniff live -i lo -t messages --where "exchange = 'orders'" | jq .routing_key
+        amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
+        ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
+    """
+    form = format_ or FORMATS[0]
+    if form not in FORMATS:
+        raise UsageError(f"no format `{form}` here; there are {', '.join(FORMATS)}")
+    if form == "arrow" and sys.stdout.isatty():
+        raise UsageError("arrow is not for a terminal; pipe it into a program")
+    if table not in TABLES:
+        raise UsageError(f"no table `{table}`; there are {', '.join(TABLES)}")
+    from .watching import Live
+
+    run = Live(sources, recording, decoding, rows, settle_seconds=_settle(settle), metrics=metrics)
+    return run.write(table, form)
+
+
+def _settle(text: str) -> float | None:
+    return None if text == "end" else span(text, "settle")
+
+
+def buffer_octets(text: str) -> int:
+    """The size of the ring; raises UsageError for one that cannot be."""
+    octets = size(text, "buffer")
+    if not 4 << 20 <= octets <= 4 << 30:
+        raise UsageError(f"--buffer {text}: from 4MiB to 4GiB")
+    return octets

@@ -1,0 +1,78 @@
+"""The loop of a live run: waits for packets, keys and signals, until it is to end."""
+
+from __future__ import annotations
+
+import select
+import signal
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from amqpsniff.live.watch import Watch
+
+TICK_SECONDS = 0.05
+"""Longest time without a look at the clock and at files that grow."""
+
+LAST_SECONDS = 0.1
+"""How long packets are waited for that are on their way when the run is told to end."""
+
+MOST_LAST_SECONDS = 5
+"""How long what waits in the kernel is taken then, if packets never cease."""
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Steps:
+    """An iterator that takes what packets there are at each step, until the run is to end.
+
+    The first signal of `ENDING` ends it in good order, the second at once (KeyboardInterrupt).
+
+    Args:
+        watch: What is stepped.
+        seconds: How long; null for as long as packets come.
+        keys: A descriptor that is readable when a key was pressed; null for none.
+    """
+
+    def __init__(self, watch: Watch, seconds: float | None = None, keys: int | None = None) -> None:
+        self.watch = watch
+        self._keys = keys
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._stopped = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Steps:
+        for number in ENDING:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+                self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def __iter__(self) -> Iterator[int]:
+        poll = select.poll()
+        source = self.watch.source.fileno()
+        for descriptor in {source, self._keys} - {None}:
+            poll.register(descriptor, select.POLLIN)  # type: ignore[arg-type]
+        while not self._stopped and not self.watch.done:
+            left = TICK_SECONDS if self._end is None else self._end - time.monotonic()
+            if left <= 0:
+                break
+            poll.poll(1000 * min(left, TICK_SECONDS))
+            yield self.watch.step()
+        if source is not None and not self.watch.done:
+            time.sleep(LAST_SECONDS)
+            end = time.monotonic() + MOST_LAST_SECONDS
+            while (count := self.watch.step()) and time.monotonic() < end:
+                yield count
+
+    def stop(self) -> None:
+        """End after this step."""
+        self._stopped = True
+
+    def _on_signal(self, *_: object) -> None:
+        if self._stopped:
+            raise KeyboardInterrupt
+        self._stopped = True

@@ -1,0 +1,238 @@
+"""A live run as the options say: packets, rows or a dashboard, a file, metrics, a summary."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING, Any
+
+from amqpsniff import __version__
+from amqpsniff.errors import UsageError
+
+from .entry import FAILED, complain
+from .measures import size, span
+from .steps import Steps
+
+if TYPE_CHECKING:
+    from amqpsniff.capture.writer import CaptureWriter
+    from amqpsniff.live.watch import Source, Watch
+
+    from .live import Recording, Sources
+    from .options import Decoding, Rows
+
+TOP = 10
+"""Rows of a section of the summary."""
+
+
+class Live:
+    """One run of the command.
+
+    Raises UsageError for options that make no sense together, CaptureError when nothing can be
+    captured; both before anything is written.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        recording: Recording,
+        decoding: Decoding,
+        rows: Rows,
+        *,
+        settle_seconds: float | None,
+        metrics: str | None,
+    ) -> None:
+        self._sources = sources
+        self._recording = recording
+        self._decoding = decoding
+        self._rows = rows
+        self._settle = settle_seconds
+        self._metrics = metrics
+        self._seconds = None if sources.duration is None else span(sources.duration, "duration")
+        _check(sources, recording)
+
+    def write(self, table: str, form: str) -> int:
+        """Write the wanted rows of a table to standard output; the exit code."""
+        from amqpsniff.tables.export import write
+        from amqpsniff.tables.schema import schema_of
+
+        from .rows import standard_output
+        from .selection import Selection
+
+        selection = Selection(self._rows, table, self._started)
+        selection.check()
+        self._open((table,))
+        if not self._decoding.quiet:
+            complain(f"{self._verb()} {self.watch.source.capture}; Ctrl-C ends it")
+        sink = standard_output()
+        try:
+            write(self._batches(selection, sink), schema_of(table), form, sink)
+        finally:
+            self._close()
+        self._summarise(sys.stderr)
+        return self._exit_code()
+
+    def _started(self) -> int | None:
+        return self.watch.pipeline.totals.first_ns
+
+    def _open(self, tables: tuple[str, ...], *, judge: bool = False) -> None:
+        """Begin to capture."""
+        from amqpsniff.live.watch import Watch
+        from amqpsniff.pipeline import Options
+        from amqpsniff.session import Census
+
+        decoding = self._decoding
+        options = Options(
+            ports=frozenset(decoding.port or ()),
+            dialect=decoding.dialect,
+            table_dialect=decoding.table_dialect,
+            show_secrets=decoding.show_secrets,
+        )
+        source = self._source()
+        try:
+            writer = self._writer(source)
+        except BaseException:
+            source.close()
+            raise
+        self.census = Census(TOP)
+        self.watch: Watch = Watch(
+            source,
+            options,
+            tables,
+            census=self.census,
+            judge=judge,
+            writer=writer,
+            packets=self._sources.count,
+            settle_seconds=self._settle,
+        )
+
+    def _verb(self) -> str:
+        """What this run does with its source."""
+        return "following" if self._sources.captures else "capturing on"
+
+    def _close(self) -> None:
+        self.watch.close()
+
+    def _source(self) -> Source:
+        """Where the packets come from, opened; rights that were needed for it are given up."""
+        from .live import STANDARD_INPUT, buffer_octets
+
+        captures = self._sources.captures
+        if captures:
+            from amqpsniff.capture.following import FileCapture, PipeCapture
+
+            return PipeCapture() if captures == [STANDARD_INPUT] else FileCapture(captures)
+        from amqpsniff.capture.filter import ports_expression
+        from amqpsniff.capture.interfaces import InterfaceCapture
+        from amqpsniff.capture.rights import drop
+
+        expression = self._sources.filter_ or ports_expression(self._decoding.port or ())
+        octets = buffer_octets(self._sources.buffer)
+        source = InterfaceCapture(self._sources.interface or (), expression, octets)
+        written = self._recording.write
+        folders = [written.absolute().parent] if written is not None else []
+        try:
+            why = drop(self._sources.user, folders)
+        except BaseException:
+            source.close()
+            raise
+        if why is not None and not self._decoding.quiet:
+            complain(f"warning: stays root: {why}")
+        return source
+
+    def _writer(self, source: Source) -> CaptureWriter | None:
+        from amqpsniff.capture.writer import CaptureWriter, Rotation
+
+        recording = self._recording
+        if recording.write is None:
+            return None
+        rotation = Rotation(
+            None if recording.rotate_size is None else size(recording.rotate_size, "rotate-size"),
+            None if recording.rotate_time is None else span(recording.rotate_time, "rotate-time"),
+            recording.keep,
+        )
+        return CaptureWriter(
+            recording.write, source.name_of, f"amqpsniff {__version__}", rotation, source.statistics
+        )
+
+    def _batches(self, selection: Any, sink: IO[bytes]) -> Iterator[Any]:
+        """The wanted rows as they come; each batch is written out before the next one is made."""
+        with Steps(self.watch, self._seconds) as steps:
+            for _ in steps:
+                self._say_notes()
+                for _, batch in self.watch.rows():
+                    yield from _chosen(selection, batch, sink)
+                if selection.done:
+                    steps.stop()
+            for _, batch in self.watch.finish():
+                yield from _chosen(selection, batch, sink)
+
+    def _say_notes(self) -> None:
+        """Say on standard error what happened to the capture."""
+        notes, self.watch.source.notes = self.watch.source.notes, []
+        if not self._decoding.quiet:
+            for note in notes:
+                complain(f"warning: {note}")
+        trouble = self.watch.writer.trouble if self.watch.writer is not None else None
+        if trouble is not None and not self._told_trouble:
+            self._told_trouble = True
+            complain(f"error: packets are not written any more: {trouble}")
+
+    _told_trouble = False
+
+    def _summarise(self, file: IO[str]) -> None:
+        """Write the summary of the run."""
+        if self._decoding.quiet:
+            return
+        from .output import Output
+        from .render.summary import sections
+        from .summary import report
+
+        watch = self.watch
+        pipeline = watch.pipeline
+        capture = SimpleNamespace(
+            names=[watch.source.capture],
+            totals=pipeline.totals,
+            outcomes=pipeline.outcomes(),
+            replies=pipeline.replies(),
+        )
+        reading: Any = SimpleNamespace(capture=capture, findings=watch.found)
+        result = report(reading, self.census.facts(), TOP)
+        output = Output(file)
+        output.show(*sections(result, output.room))
+
+    def _exit_code(self) -> int:
+        writer = self.watch.writer
+        codes = {one.code for one in self.watch.source.findings}
+        failed = (writer is not None and writer.trouble) or "capture-unreadable" in codes
+        return FAILED if failed else 0
+
+
+def _chosen(selection: Any, batch: Any, sink: IO[bytes]) -> Iterator[Any]:
+    """The wanted rows of a batch; what is written is flushed before it is asked for more."""
+    kept = selection.of(batch)
+    if kept.num_rows:
+        yield kept
+        sink.flush()
+
+
+def _check(sources: Sources, recording: Recording) -> None:
+    """Raise UsageError for options that make no sense together."""
+    captures = sources.captures or []
+    if captures and (sources.interface or sources.filter_):
+        raise UsageError("--interface and --filter are for capturing; a capture has its packets")
+    if "-" in captures and len(captures) > 1:
+        raise UsageError("standard input is read alone; leave out the files")
+    if recording.write is None:
+        for name in ("rotate_size", "rotate_time", "keep"):
+            if getattr(recording, name) is not None:
+                raise UsageError(f"--{name.replace('_', '-')} is for --write FILE")
+    elif recording.keep is not None and not (recording.rotate_size or recording.rotate_time):
+        raise UsageError("--keep is for a rotation; give --rotate-size or --rotate-time too")
+    elif str(recording.write) == "-" or Path(recording.write).is_dir():
+        raise UsageError(f"--write {recording.write}: give the name of a file")
+    elif captures:
+        from .export import refuse_captures
+
+        refuse_captures(recording.write, captures)

@@ -1,0 +1,86 @@
+"""A RabbitMQ server of its own for tests that need a real one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+START_SECONDS = 60
+PROGRAMS = ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
+"""Debian's own script on the PATH becomes another user, in a session that cannot be ended."""
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Broker:
+    """A server on loopback, or in a network namespace; `port` is that of AMQP."""
+
+    def __init__(self, name: str, namespace: str | None = None) -> None:
+        self.port = free_port()
+        self._folder = Path(tempfile.mkdtemp(prefix="amqpsniff-broker-"))
+        self._folder.chmod(0o777)
+        self._namespace = namespace
+        self._environment = os.environ | {
+            "RABBITMQ_NODENAME": f"amqpsniff_{name}@localhost",
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(free_port()),
+            "RABBITMQ_MNESIA_BASE": str(self._folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(self._folder / "log"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self._folder / "plugins"),
+            "HOME": str(self._folder),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none",
+        }
+        (self._folder / "plugins").write_text("[].")
+        self.start()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        program = next((one for one in PROGRAMS if shutil.which(one)), None)
+        if program is None:
+            pytest.skip("RabbitMQ is not installed")
+        command = [program]
+        if self._namespace is not None:
+            command = ["ip", "netns", "exec", self._namespace, *command]
+        self._running: subprocess.Popen[Any] = subprocess.Popen(
+            command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        end = time.monotonic() + START_SECONDS
+        log = self._folder / "log"
+        while time.monotonic() < end:
+            texts = [one.read_text(errors="replace") for one in log.glob("*.log")]
+            if any("Server startup complete" in text for text in texts):
+                return
+            if self._running.poll() is not None:
+                break
+            time.sleep(0.1)
+        self.stop()
+        pytest.skip("RabbitMQ does not start on this machine")
+
+    def stop(self) -> None:
+        """Stop the server at once, as a crash would."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._running.pid, signal.SIGKILL)
+        self._running.wait()
+        for one in (self._folder / "log").glob("*.log"):
+            one.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Stop the server and remove what it wrote."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,93 @@
+"""What applications do with a broker, by the client libraries they use."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+MESSAGES = 60
+
+
+def with_pika(host: str, port: int, messages: int = MESSAGES) -> None:
+    """Confirmed publishes, acks one by one and many at once, a reject, and a queue redeclared."""
+    import pika
+
+    properties = {"connection_name": "orders-pika"}
+    parameters = pika.ConnectionParameters(host, port, client_properties=properties)
+    connection = pika.BlockingConnection(parameters)
+    channel = connection.channel()
+    channel.queue_declare("pika")
+    channel.queue_bind("pika", "amq.topic", "order.#")
+    channel.confirm_delivery()
+    for number in range(messages):
+        named = pika.BasicProperties(message_id=str(number), headers={"n": number})
+        channel.basic_publish("amq.topic", f"order.{number % 5}", bytes(number * 50), named)
+    for number, (method, _, _) in enumerate(channel.consume("pika", inactivity_timeout=5), 1):
+        assert method is not None
+        if number % 10 == 0:
+            channel.basic_ack(method.delivery_tag, multiple=True)
+        if number == messages - messages % 10:
+            break
+    channel.cancel()
+    with contextlib.suppress(pika.exceptions.ChannelClosedByBroker):
+        channel.queue_declare("pika", durable=True)
+    connection.close()
+
+
+def with_aio_pika(host: str, port: int, messages: int = MESSAGES) -> None:
+    """Mandatory confirmed publishes, one of them to nowhere, and a consumer with a prefetch."""
+    asyncio.run(_aio_pika(host, port, messages))
+
+
+async def _aio_pika(host: str, port: int, messages: int) -> None:
+    import aio_pika
+
+    connection = await aio_pika.connect(f"amqp://guest:guest@{host}:{port}/")
+    async with connection:
+        channel = await connection.channel()
+        await channel.set_qos(prefetch_count=20)
+        queue = await channel.declare_queue("aio", auto_delete=True)
+        exchange = channel.default_exchange
+        for number in range(messages):
+            await exchange.publish(aio_pika.Message(b"x" * number), routing_key="aio")
+        with contextlib.suppress(aio_pika.exceptions.DeliveryError):
+            await exchange.publish(aio_pika.Message(b"lost"), routing_key="nowhere")
+        left = messages
+        async with queue.iterator() as deliveries:
+            async for message in deliveries:
+                if left % 7:
+                    await message.ack()
+                else:
+                    await message.reject(requeue=False)
+                left -= 1
+                if not left:
+                    break
+
+
+def with_amqp(host: str, port: int, messages: int = MESSAGES) -> None:
+    """Publishes without confirms, a consumer without acks, and gets (py-amqp, under Celery)."""
+    import amqp
+
+    with amqp.Connection(f"{host}:{port}") as connection:
+        channel = connection.channel()
+        channel.queue_declare("py", auto_delete=False)
+        left = messages // 2
+        for number in range(messages):
+            channel.basic_publish(amqp.Message("y" * number), "", "py")
+        for _ in range(messages - left):
+            message = channel.basic_get("py")
+            channel.basic_ack(message.delivery_tag)
+
+        def taken(_: object) -> None:
+            nonlocal left
+            left -= 1
+
+        tag = channel.basic_consume("py", no_ack=True, callback=taken)
+        while left:
+            connection.drain_events(timeout=5)
+        channel.basic_cancel(tag)
+        channel.queue_delete("py")
+
+
+CLIENTS: tuple[Callable[[str, int], None], ...] = (with_pika, with_aio_pika, with_amqp)

@@ -1,0 +1,62 @@
+"""What tests of live captures need: the right to capture, a broker, a network of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.live.broker import Broker
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _right_to_capture() -> None:
+    pytest.importorskip("scapy", reason="scapy is not installed")
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except (AttributeError, OSError):
+        pytest.skip("capturing from interfaces needs Linux and CAP_NET_RAW")
+
+
+@pytest.fixture(scope="session")
+def worker(request: pytest.FixtureRequest) -> str:
+    """The name of this process among those that run tests."""
+    return f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}_{os.getpid()}"
+
+
+@pytest.fixture(scope="session")
+def broker(worker: str) -> Iterator[Broker]:
+    """A RabbitMQ on loopback."""
+    running = Broker(worker)
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def namespace(worker: str) -> Iterator[str]:
+    """A network namespace at the other end of a cable; it is 10.231.7.2, this side 10.231.7.1."""
+    if shutil.which("ip") is None or os.geteuid() != 0:
+        pytest.skip("a network namespace needs iproute2 and root")
+    name, cable = f"amqpsniff-{worker}", f"as{os.getpid() % 100000}"
+    commands = (
+        f"netns add {name}",
+        f"link add {cable} mtu 1500 type veth peer name far netns {name}",
+        f"addr add 10.231.7.1/24 dev {cable}",
+        f"link set {cable} up",
+        f"-n {name} addr add 10.231.7.2/24 dev far",
+        f"-n {name} link set far up",
+        f"-n {name} link set lo up",
+    )
+    try:
+        for command in commands:
+            done = subprocess.run(["ip", *command.split()], capture_output=True, check=False)
+            if done.returncode:
+                pytest.skip(f"ip {command}: {done.stderr.decode().strip()}")
+        yield name
+    finally:
+        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+        subprocess.run(["ip", "link", "del", cable], capture_output=True, check=False)

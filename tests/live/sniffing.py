@@ -1,0 +1,65 @@
+"""A sniffer that runs beside a test, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.cli.running import PROGRAM, environment
+
+
+class Sniffer:
+    """`amqpsniff live` with these arguments, which captures when the object is there.
+
+    Attributes:
+        err: What it wrote to standard error, once it is over.
+    """
+
+    def __init__(self, *arguments: str | Path, folder: Path, **more: Any) -> None:
+        self.out = folder / f"out-{time.monotonic_ns()}"
+        self.err = ""
+        self._file = self.out.open("wb")
+        self.running: subprocess.Popen[bytes] = subprocess.Popen(
+            (*PROGRAM, "live", *map(str, arguments)), stdout=more.pop("stdout", self._file),
+            stderr=subprocess.PIPE, cwd=folder, env=environment(), **more,
+        )  # fmt: skip
+        assert self.running.stderr is not None
+        for line in self.running.stderr:
+            self.err += line.decode()
+            if b"Ctrl-C ends it" in line:
+                return
+        raise AssertionError(f"it does not capture: {self.err}")
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """End it with a signal; its exit code."""
+        self.running.send_signal(number)
+        return self.finish()
+
+    def finish(self) -> int:
+        """Wait for its end; its exit code."""
+        _, err = self.running.communicate(timeout=60)
+        self.err += err.decode()
+        self._file.close()
+        return self.running.returncode
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows that it wrote so far."""
+        return rows_of(self.out.read_text())
+
+
+def rows_of(text: str) -> list[dict[str, Any]]:
+    """Rows of NDJSON."""
+    return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+
+
+def wait_for(condition: Any, seconds: float = 20) -> None:
+    """Wait until a condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never was so"
+        select.select([], [], [], 0.05)
