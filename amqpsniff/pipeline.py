@@ -20,7 +20,8 @@ from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.stream import StreamBatch
+from amqpsniff.tcp.shares import Share
+from amqpsniff.tcp.stream import NUMBER_BITS, NUMBER_MASK, StreamBatch
 
 ROWS_PER_BATCH = 32_768
 """Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, few enough
@@ -118,12 +119,13 @@ class Pipeline:
         *,
         census: Census | None = None,
         links: bool = False,
+        share: Share | None = None,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
         self.log = FindingLog()
         self.totals = Totals()
-        self.reassembler = Reassembler(ports=self.options.ports or None)
+        self.reassembler = Reassembler(ports=self.options.ports or None, share=share)
         self.decoder = Decoder(
             self.log,
             reading=self.options.table_dialect,
@@ -281,20 +283,22 @@ class Pipeline:
                 self.journeys.end(connection)
             if self.census is not None:
                 self.census.end(connection, connection.session)
-            self.tracker.end(connection, self.capture)
+            self.tracker.end(connection, connection.capture)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:
         """Add a finding about a connection as a whole."""
         conversation = connection.conversation
         start_ns = conversation.start_ns if conversation.start_ns > 0 else None
-        place = (self.capture, conversation.first_packet_number, start_ns, *connection.name())
+        place = (connection.capture, conversation.first_packet_number, start_ns, *connection.name())
         self.log.add(Finding(code, detail, *place))
 
     def _tcp_finding(
         self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
     ) -> Finding:
         where = (conversation.connection_id, conversation.a, conversation.b)
-        return Finding(code, detail, self.capture, number, ts_ns if ts_ns > 0 else None, *where)
+        capture = self.reassembler.captures[number >> NUMBER_BITS]
+        number &= NUMBER_MASK
+        return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *where)
 
 
 def _rows(taken: Taken) -> int:

@@ -39,6 +39,9 @@ from amqpsniff.decode.bystanders import Bystanders
 from amqpsniff.decode.foreign import name_protocol
 
 _NULL = cython.declare(cython.longlong, NULL)
+# packet numbers of tcp.stream: the place of the capture above so many bits
+_NUMBER_BITS = cython.declare(cython.int, 40)
+_NUMBER_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
 _START = cython.declare(cython.int, 0)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
@@ -169,8 +172,13 @@ class Decoder:
         return self.handler.take()
 
     def feed(self, batch, capture):
-        """Decode the events of one `StreamBatch` of a capture."""
+        """Decode the events of one `StreamBatch`; `capture` is the one of its packets.
+
+        Events that earlier packets made are of those packets' captures.
+        """
         self.handler.use_capture(capture)
+        captures: list = batch.captures
+        place: cython.longlong = captures.index(capture) if capture in captures else 0
         kinds: cython.const[cython.int][::1] = batch.kind
         slots: cython.const[cython.int][::1] = batch.half
         sources: cython.const[cython.int][::1] = batch.source
@@ -183,26 +191,29 @@ class Decoder:
         half: Half
         i: cython.Py_ssize_t
         kind: cython.int
+        number: cython.longlong
         for i in range(batch.count):
             kind = kinds[i]
+            number = numbers[i] & _NUMBER_MASK
+            if numbers[i] >> _NUMBER_BITS != place:
+                place = numbers[i] >> _NUMBER_BITS
+                self.handler.use_capture(captures[place])
             if kind == _OPEN:
                 self.open(slots[i] >> 1, batch.conversations[slots[i] >> 1])
                 continue
             if kind == _CLOSE:
-                self.close(slots[i] >> 1, numbers[i], times[i])
+                self.close(slots[i] >> 1, number, times[i])
                 continue
             half = self.halves[slots[i]]
             if half.mode == _FOREIGN or half.mode == _SILENT:
                 half.offset += lengths[i]
             elif kind == _GAP:
-                self.framer.gap(half, lengths[i], numbers[i], times[i])
+                self.framer.gap(half, lengths[i], number, times[i])
             elif sources[i] < 0:
-                self.framer.data(
-                    half, block, starts[i], starts[i] + lengths[i], numbers[i], times[i]
-                )
+                self.framer.data(half, block, starts[i], starts[i] + lengths[i], number, times[i])
             else:
                 self.framer.octets(
-                    half, batch.extra[sources[i]], starts[i], lengths[i], numbers[i], times[i]
+                    half, batch.extra[sources[i]], starts[i], lengths[i], number, times[i]
                 )
         block.read_from(b"")
 
@@ -212,6 +223,7 @@ class Decoder:
         """A conversation begins on a slot."""
         connection: Connection = Connection(conversation)
         connection.dialect = self.dialect
+        connection.capture = self._capture()
         if connection.began:
             connection.role_proved = True
             connection.client_direction = 0
@@ -268,7 +280,9 @@ class Decoder:
         else:
             self.foreign += 1
             if connection.conversation.ports[1] in self.handler.ports:
-                self.bystanders.ended(connection.conversation, first.first_octets, self._capture())
+                self.bystanders.ended(
+                    connection.conversation, first.first_octets, connection.capture
+                )
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
         self._keep(first)
