@@ -55,8 +55,8 @@ class StreamBatch:
     index into `extra`. For `GAP` `length` is the number of octets missing and `start` is 0; for
     `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the octet after the SYN, or from the
     first captured octet where the SYN was not captured. `number` and `ts_ns` are those of the
-    packet that made the event known; above the `NUMBER_BITS` of a number is the place of its capture
-    in `captures`.
+    packet that made the event known; above the `NUMBER_BITS` of a number is the place of its
+    capture in `captures`.
     """
 
     __slots__ = (
