@@ -23,7 +23,8 @@ from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import DIALECTS, METHODS, READINGS
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.stream import StreamBatch
+from amqpsniff.tcp.shares import Share
+from amqpsniff.tcp.stream import NUMBER_BITS, NUMBER_MASK, StreamBatch
 from amqpsniff.tls import Secrets, TlsStage
 
 ROWS_PER_BATCH = 32_768
@@ -146,12 +147,13 @@ class Pipeline:
         *,
         census: Census | None = None,
         links: bool = False,
+        share: Share | None = None,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
         self.log = FindingLog()
         self.totals = Totals()
-        self.reassembler = Reassembler(ports=self.options.ports or None)
+        self.reassembler = Reassembler(ports=self.options.ports or None, share=share)
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
         )
@@ -338,7 +340,9 @@ class Pipeline:
             totals.sealed += not conversation.tls.opened
             if len(self.encrypted) < MOST_ENCRYPTED:
                 row = conversation.tls.facts(conversation)
-                self.encrypted.append({"capture": self.capture, **row})
+                for alert in row["alerts"]:
+                    alert["packet_number"] &= NUMBER_MASK
+                self.encrypted.append({"capture": connection.capture, **row})
         for connection in ended:
             conversation = connection.conversation
             totals.connections += 1
@@ -356,20 +360,22 @@ class Pipeline:
                 self.journeys.end(connection)
             if self.census is not None:
                 self.census.end(connection, connection.session)
-            self.tracker.end(connection, self.capture)
+            self.tracker.end(connection, connection.capture)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:
         """Add a finding about a connection as a whole."""
         conversation = connection.conversation
         start_ns = conversation.start_ns if conversation.start_ns > 0 else None
-        place = (self.capture, conversation.first_packet_number, start_ns, *connection.name())
+        place = (connection.capture, conversation.first_packet_number, start_ns, *connection.name())
         self.log.add(Finding(code, detail, *place))
 
     def _tcp_finding(
         self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
     ) -> Finding:
         where = (conversation.connection_id, conversation.a, conversation.b)
-        return Finding(code, detail, self.capture, number, ts_ns if ts_ns > 0 else None, *where)
+        capture = self.reassembler.captures[number >> NUMBER_BITS]
+        number &= NUMBER_MASK
+        return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *where)
 
 
 def _rows(taken: Taken) -> int:

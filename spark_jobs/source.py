@@ -1,15 +1,18 @@
 """The Spark data source `amqp`: captures as the tables that the command line serves.
 
-Every capture file is one partition; a task runs the whole engine over its file and hands Arrow
-batches to Spark, so that octets never pass between the JVM and Python. Rows of a file are the rows
-that the engine gives for that file alone: connections that go on in another file are not joined.
+The driver surveys the files and makes a plan (`amqpsniff.archive`); each task of it is a partition,
+which runs the whole engine over its files for its conversations and hands Arrow batches to Spark.
+Octets of packets never pass between the JVM and Python. Rows are those of one engine that reads all
+files in the order of time.
 
-What it does not do: split a file, pack small files, push filters down, read from object stores.
+Findings may be about several connections, so that table is one partition; `amqpsniff batch` makes
+it with many.
+
+What it does not do: push filters down; choose columns with `.schema(…)`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,25 +20,41 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.capture import expand
+from amqpsniff.archive.errors import error_rows, error_table
+from amqpsniff.archive.errors import schema as error_schema
+from amqpsniff.archive.listing import Listed, list_captures
+from amqpsniff.archive.merging import merge_findings
+from amqpsniff.archive.output import Note
+from amqpsniff.archive.places import opener_for
+from amqpsniff.archive.plan import Task, make_plan
+from amqpsniff.archive.store import survey_files
+from amqpsniff.archive.survey import Surveyed
+from amqpsniff.archive.task import TaskRun
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.tables.schema import schema_of
+
+from .options import SourceOptions, parse, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+    from .streaming import AmqpStreamReader
+
+ERRORS = "errors"
 
 
 class AmqpDataSource(DataSource):
     """`spark.read.format("amqp")`: one table of captures, named by path, folder, pattern or list.
 
-    Options: `table` (default `messages`); `port`, comma-separated; `bodies`, `bodySha256`,
-    `showSecrets` (`true`, `false`); `mode` for files that are not captures: `PERMISSIVE` (default:
-    a row in the table `findings`, nothing in others), `DROPMALFORMED`, `FAILFAST`.
-    `.schema("method string, body_size long")` chooses columns and saves making the others.
-    Paths are those of the workers' file system. Raises UsageError for an option that makes no
-    sense and CaptureError for a path that is not there.
+    Options: `table` (default `messages`; also `errors`: what could not be read); `port`,
+    comma-separated; `dialect`, `tableDialect`; `bodies`, `bodySha256`, `showSecrets` (`true`,
+    `false`); `from`, `to`: files without a packet in that time are left out; `mode` for files that
+    cannot be read whole: `PERMISSIVE` (default: what could be read, and rows in `errors` and
+    `findings`), `DROPMALFORMED` (nothing of them), `FAILFAST`; `storageOptions`, a JSON object for
+    fsspec; `surveys`, a folder that keeps what is known of files; `taskOctets`, `maxReads` for the
+    plan; for streams `closeAfter`, in seconds. `.schema("method string, body_size long")` chooses
+    columns and saves making the others. Paths are those of the workers' file system. Raises
+    UsageError for an option that makes no sense and CaptureError for a path that is not there.
     """
 
     @classmethod
@@ -43,67 +62,114 @@ class AmqpDataSource(DataSource):
         return "amqp"
 
     def schema(self) -> StructType:
-        return from_arrow_schema(schema_of(_table(self.options)))
+        return from_arrow_schema(arrow_schema(table_of(self.options)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return AmqpReader(self.options, schema)
 
+    def streamReader(self, schema: StructType) -> AmqpStreamReader:  # noqa: N802
+        from .streaming import AmqpStreamReader
 
-class Capture(InputPartition):
-    """One capture file, the work of one task."""
+        return AmqpStreamReader(self.options, schema)
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+
+class Share(InputPartition):
+    """The work of one Spark task: tasks of a plan, all of them for `findings`; rows that are ready
+    for `errors`.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task] = (),
+        files: Sequence[Surveyed] = (),
+        rows: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        super().__init__(None)
+        self.tasks = list(tasks)
+        self.files = list(files)
+        self.rows = list(rows)
+
+
+class Reading:
+    """What batch and stream readers have in common: files to partitions, partitions to rows."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self.options: SourceOptions = parse(options)
+        self.table = self.options.table
+        self.columns = list(schema.names)
+        _check_columns(self.table, schema)
+
+    def shares(self, listed: Sequence[Listed]) -> list[Share]:
+        """Partitions that read these files."""
+        files = survey_files(listed, self.options.storage, self.options.surveys)
+        bad = error_rows(files)
+        if bad and self.options.mode == "FAILFAST":
+            raise CaptureError(bad[0]["detail"])
+        if self.options.mode == "DROPMALFORMED":
+            dropped = {row["path"] for row in bad}
+            files = [one for one in files if one.path not in dropped]
+        files = [one for one in files if self.options.has_time(one)]
+        if self.table == ERRORS:
+            return [Share(rows=error_rows(files))]
+        planning = {"task_octets": self.options.task_octets, "max_reads": self.options.max_reads}
+        plan = make_plan(files, **planning)
+        if self.table == "findings":
+            for one in plan.files:
+                one.marks = one.mark_octets = one.marks[:0]
+            return [Share(plan.tasks, plan.files)]
+        return [Share([task]) for task in plan.tasks] or [Share()]
+
+    def rows(self, share: Share) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        if self.table == ERRORS:
+            yield from error_table(share.rows).select(self.columns).to_batches()
+        elif self.table == "findings":
+            yield self._findings(share)
+        else:
+            for task in share.tasks:
+                for _, batch in self._run(task, [self.table]).batches():
+                    yield batch.select(self.columns)
+
+    def _run(self, task: Task, tables: list[str]) -> TaskRun:
+        opener = opener_for([one.path for one in task.sources], self.options.storage)
+        columns = {self.table: self.columns}
+        return TaskRun(task, self.options.decoding, tables, columns=columns, opener=opener)
+
+    def _findings(self, share: Share) -> pa.RecordBatch:
+        from amqpsniff.tables.batches import finding_batch
+
+        notes = []
+        for task in share.tasks:
+            run = self._run(task, ["findings"])
+            for _ in run.batches():
+                pass
+            notes.append(Note.of("", run))
+        return finding_batch(merge_findings(notes, share.files)).select(self.columns)
 
 
 class AmqpReader(DataSourceReader):
-    """Plans one partition a capture and reads it with the engine."""
+    """Reads all captures that there are."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self.table = _table(options)
-        self.columns = list(schema.names)
-        self.paths = _paths(options)
-        self.mode = options.get("mode", MODES[0]).upper()
-        self.decoding = _decoding(options)
-        _check_columns(self.table, schema)
-        if self.mode not in MODES:
-            raise UsageError(f"no mode `{self.mode}`; there are {', '.join(MODES)}")
+        self.reading = Reading(options, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [Capture(path) for path in expand(self.paths)]
+        options = self.reading.options
+        return self.reading.shares(list_captures(options.paths, options.storage))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        path = partition.value
-        try:
-            yield from self._batches(path)
-        except CaptureError as error:
-            if self.mode == "FAILFAST":
-                raise
-            if self.mode == "PERMISSIVE" and self.table == "findings":
-                yield self._unreadable(path, str(error))
-
-    def _batches(self, path: str) -> Iterator[pa.RecordBatch]:
-        import amqpsniff
-
-        capture = amqpsniff.open(path, **self.decoding)
-        for batch in capture.batches(self.table, columns=self.columns):
-            yield batch.select(self.columns)
-
-    def _unreadable(self, path: str, detail: str) -> pa.RecordBatch:
-        from amqpsniff.findings import Finding
-        from amqpsniff.tables.batches import finding_batch
-
-        return finding_batch([Finding("capture-unreadable", detail, path)]).select(self.columns)
+        assert isinstance(partition, Share)
+        yield from self.reading.rows(partition)
 
 
-def _table(options: Mapping[str, str]) -> str:
-    return options.get("table", "messages")
+def arrow_schema(table: str) -> pa.Schema:
+    """The schema of a table, or of `errors`."""
+    return error_schema() if table == ERRORS else schema_of(table)
 
 
 def _check_columns(table: str, schema: StructType) -> None:
     """Whether a schema that was asked for names columns of the table, with their types."""
-    known = from_arrow_schema(schema_of(table))
+    known = from_arrow_schema(arrow_schema(table))
     types = {field.name: field.dataType for field in known}
     for field in schema:
         if field.name not in types:
@@ -113,34 +179,3 @@ def _check_columns(table: str, schema: StructType) -> None:
                 f"column `{field.name}` is {types[field.name].simpleString()}, "
                 f"not {field.dataType.simpleString()}"
             )
-
-
-def _paths(options: Mapping[str, str]) -> list[str]:
-    """The paths given to `load`: one, or a JSON list of several."""
-    if "path" in options:
-        return [options["path"]]
-    paths: list[str] = json.loads(options.get("paths", "[]"))
-    if not paths:
-        raise UsageError('no captures named; give paths to `load("…")`')
-    return paths
-
-
-def _decoding(options: Mapping[str, str]) -> dict[str, Any]:
-    """What the engine is told, from the options."""
-    try:
-        ports = frozenset(int(port) for port in options.get("port", "").split(",") if port.strip())
-    except ValueError:
-        raise UsageError(f"option port: `{options['port']}` is no list of numbers") from None
-    return {
-        "ports": ports,
-        "bodies": _flag(options, "bodies"),
-        "body_sha256": _flag(options, "bodySha256"),
-        "show_secrets": _flag(options, "showSecrets"),
-    }
-
-
-def _flag(options: Mapping[str, str], name: str) -> bool:
-    text = options.get(name, "false").lower()
-    if text not in ("true", "false"):
-        raise UsageError(f"option {name}: `{text}` is neither true nor false")
-    return text == "true"

@@ -10,7 +10,8 @@ import io
 import os
 import select
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import IO
 
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
 from amqpsniff.capture.formats import (
@@ -38,11 +39,16 @@ BLOCK_OCTETS = 1 << 20
 
 STANDARD_INPUT = "-"
 
+Opener = Callable[[str], IO[bytes]]
+"""Opens a file by its name, raising OSError."""
+
 _READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
 
 
 class CaptureFile:
     """An iterator over the batches of packets in one capture; `name` is a path or `-`.
+
+    `opener` opens files that are not on this machine: given the name, a file to `read` and `seek`.
 
     `capture` is the name shown in rows, `format` is `pcap` or `pcapng`, `compression` `gzip`,
     `zstd` or null. `findings`, `secrets`, `link_types` and `comments` grow while it is read and are
@@ -50,12 +56,18 @@ class CaptureFile:
     opened and NotACapture when its content is no capture.
     """
 
-    def __init__(self, name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTETS) -> None:
+    def __init__(
+        self,
+        name: str | os.PathLike[str],
+        *,
+        block_octets: int = BLOCK_OCTETS,
+        opener: Opener | None = None,
+    ) -> None:
         self.capture = os.fspath(name)
         self.block_octets = block_octets
         self.compression: str | None = None
         self._troubles: list[tuple[str, str]] = []
-        self._source = _Source(self.capture)
+        self._source = _Source(self.capture, opener)
         try:
             self._reader, self._blocks = self._recognised()
             self._direct = self._source.regular and self.compression is None
@@ -225,12 +237,13 @@ def _behind(head: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 class _Source:
     """The octets of a file or of standard input, with the position they are read from."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, opener: Opener | None = None) -> None:
         self._name = name
+        self._opener = opener
         self.position = 0
         self.regular = False
         self._closed = False
-        self._file: io.FileIO | None
+        self._file: io.FileIO | IO[bytes] | None
         if name == STANDARD_INPUT:
             if os.isatty(0):
                 raise CaptureError(
@@ -240,8 +253,12 @@ class _Source:
             self._file = io.FileIO(0, closefd=False)
             return
         try:
-            self._file = io.FileIO(name)
-            self.regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+            if opener is not None:
+                self._file = opener(name)
+                self.regular = True
+                return
+            file = self._file = io.FileIO(name)
+            self.regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         except OSError as error:
             raise CaptureError(f"{shown(name)}: cannot be opened: {_reason(error)}") from None
 
@@ -250,7 +267,7 @@ class _Source:
         if self._closed:
             return b""
         if self._file is None:
-            self._file = io.FileIO(self._name)
+            self._file = self._opener(self._name) if self._opener else io.FileIO(self._name)
             self._file.seek(self.position)
         block = self._file.read(octets)
         while block is None:  # a descriptor that does not block by itself

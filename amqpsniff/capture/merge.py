@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-from amqpsniff.capture.file import BLOCK_OCTETS, CaptureFile
+from amqpsniff.capture.file import BLOCK_OCTETS, CaptureFile, Opener
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.runs import run_end
 from amqpsniff.errors import CaptureError
@@ -39,9 +39,17 @@ class CaptureSet:
 
     `findings`, `secrets`, `link_types` and `comments` are those of all captures so far. A capture
     that cannot be read is a finding `capture-unreadable`; raises CaptureError when none can.
+    `opener` is that of `CaptureFile`.
     """
 
-    def __init__(self, names: list[str], *, block_octets: int = BLOCK_OCTETS) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        *,
+        block_octets: int = BLOCK_OCTETS,
+        opener: Opener | None = None,
+    ) -> None:
+        self._opener = opener
         self._block_octets = block_octets
         self._findings: list[Finding] = []
         self._secrets: list[tuple[int, bytes]] = []
@@ -52,7 +60,7 @@ class CaptureSet:
         self._waiting: list[_Lane] = []
         if len(names) == 1:
             lane = _Lane(names[0], 0)
-            lane.file = CaptureFile(names[0], block_octets=block_octets)
+            lane.file = CaptureFile(names[0], block_octets=block_octets, opener=opener)
             self._waiting.append(lane)
         else:
             self._line_up(names)
@@ -113,7 +121,7 @@ class CaptureSet:
         for index, name in enumerate(names):
             lane = _Lane(name, index)
             try:
-                time = lane.glance(time)
+                time = lane.glance(time, self._opener)
             except CaptureError as error:
                 first_error = first_error or error
                 self._unreadable(name, error)
@@ -155,7 +163,9 @@ class CaptureSet:
         """Open a lane's capture; whether it has packets."""
         if lane.file is None:
             try:
-                lane.file = CaptureFile(lane.name, block_octets=LEAST_BLOCK_OCTETS)
+                lane.file = CaptureFile(
+                    lane.name, block_octets=LEAST_BLOCK_OCTETS, opener=self._opener
+                )
             except CaptureError as error:
                 self._unreadable(lane.name, error)
                 return False
@@ -213,12 +223,12 @@ class _Lane:
             return self.time < other.time
         return self.index < other.index
 
-    def glance(self, before: int) -> int:
+    def glance(self, before: int, opener: Opener | None = None) -> int:
         """Find the time of the first packet that has one, else `before`, in the first batch.
 
         A stream that cannot be opened again stays open, with that batch.
         """
-        file = CaptureFile(self.name, block_octets=GLANCE_OCTETS)
+        file = CaptureFile(self.name, block_octets=GLANCE_OCTETS, opener=opener)
         self.time = before
         batch = next(file, None)
         if batch is not None:

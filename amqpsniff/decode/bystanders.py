@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from amqpsniff.findings import Finding, FindingLog
@@ -29,14 +28,14 @@ class Bystanders:
             self._say("connection-silent", detail, conversation, capture)
 
     def encrypted(
-        self, conversation: Any, troubles: Iterable[Any], client: int, capture: str | None
+        self, conversation: Any, trouble: tuple[Any, ...], client: int, capture: str | None
     ) -> None:
-        """A TLS conversation is over, whose direction `client` is the client's.
+        """Something is wrong with a TLS conversation, whose direction `client` is the client's.
 
-        `troubles` are code, detail, packet number and time (None: those of its beginning).
+        `trouble` is code, detail, packet number and time (None: those of its beginning).
         """
-        for code, detail, number, ts_ns in troubles:
-            self._say(code, detail, conversation, capture, client, number, ts_ns)
+        code, detail, number, ts_ns = trouble
+        self._say(code, detail, conversation, capture, client, number, ts_ns)
 
     def _say(
         self,

@@ -122,6 +122,7 @@ class ContentAssembler:
             half.opened_since.add(channel)
         content.method = decoder.method
         content.class_id = decoder.class_id
+        content.capture = self.writer.capture
         content.number = number
         content.ts_ns = ts_ns
         content.last_number = number

@@ -39,6 +39,9 @@ from amqpsniff.decode.bystanders import Bystanders
 from amqpsniff.decode.foreign import name_protocol
 
 _NULL = cython.declare(cython.longlong, NULL)
+# packet numbers of tcp.stream: the place of the capture above so many bits
+_NUMBER_BITS = cython.declare(cython.int, 40)
+_NUMBER_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
 _START = cython.declare(cython.int, 0)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
@@ -82,6 +85,7 @@ class Decoder:
     bystanders: object
     log: object
     dialect: cython.int
+    places: list
 
     def __init__(
         self,
@@ -106,6 +110,7 @@ class Decoder:
         self.encrypted = []
         self.foreign = 0
         self.bystanders = Bystanders(log)
+        self.places = []
 
     @property
     def rows(self):
@@ -173,8 +178,14 @@ class Decoder:
         return self.handler.take()
 
     def feed(self, batch, capture):
-        """Decode the events of one `StreamBatch` of a capture."""
+        """Decode the events of one `StreamBatch`; `capture` is the one of its packets.
+
+        Events that earlier packets made are of those packets' captures.
+        """
         self.handler.use_capture(capture)
+        captures: list = batch.captures
+        self.places = captures
+        place: cython.longlong = captures.index(capture) if capture in captures else 0
         kinds: cython.const[cython.int][::1] = batch.kind
         slots: cython.const[cython.int][::1] = batch.half
         sources: cython.const[cython.int][::1] = batch.source
@@ -187,26 +198,29 @@ class Decoder:
         half: Half
         i: cython.Py_ssize_t
         kind: cython.int
+        number: cython.longlong
         for i in range(batch.count):
             kind = kinds[i]
+            number = numbers[i] & _NUMBER_MASK
+            if numbers[i] >> _NUMBER_BITS != place:
+                place = numbers[i] >> _NUMBER_BITS
+                self.handler.use_capture(captures[place])
             if kind == _OPEN:
                 self.open(slots[i] >> 1, batch.conversations[slots[i] >> 1])
                 continue
             if kind == _CLOSE:
-                self.close(slots[i] >> 1, numbers[i], times[i])
+                self.close(slots[i] >> 1, number, times[i])
                 continue
             half = self.halves[slots[i]]
             if half.mode == _FOREIGN or half.mode == _SILENT:
                 half.offset += lengths[i]
             elif kind == _GAP:
-                self.framer.gap(half, lengths[i], numbers[i], times[i])
+                self.framer.gap(half, lengths[i], number, times[i])
             elif sources[i] < 0:
-                self.framer.data(
-                    half, block, starts[i], starts[i] + lengths[i], numbers[i], times[i]
-                )
+                self.framer.data(half, block, starts[i], starts[i] + lengths[i], number, times[i])
             else:
                 self.framer.octets(
-                    half, batch.extra[sources[i]], starts[i], lengths[i], numbers[i], times[i]
+                    half, batch.extra[sources[i]], starts[i], lengths[i], number, times[i]
                 )
         block.read_from(b"")
 
@@ -216,6 +230,7 @@ class Decoder:
         """A conversation begins on a slot."""
         connection: Connection = Connection(conversation)
         connection.dialect = self.dialect
+        connection.capture = self._capture()
         if connection.began:
             connection.role_proved = True
             connection.client_direction = 0
@@ -275,7 +290,7 @@ class Decoder:
         if conversation.tls is not None:
             self._end_tls(connection)
         elif not connection.is_amqp and conversation.ports[1] in self.handler.ports:
-            self.bystanders.ended(conversation, self._capture())
+            self.bystanders.ended(conversation, connection.capture)
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
         self._keep(first)
@@ -286,8 +301,15 @@ class Decoder:
         """A TLS conversation is over, whether it could be read or not."""
         conversation = connection.conversation
         tls = conversation.tls
-        troubles = tls.troubles(conversation, self.handler.ports, connection.is_amqp)
-        self.bystanders.encrypted(conversation, troubles, tls.client or 0, self._capture())
+        for code, detail, number, ts_ns in tls.troubles(
+            conversation, self.handler.ports, connection.is_amqp
+        ):
+            capture = connection.capture
+            if number is not None and number >> _NUMBER_BITS < len(self.places):
+                capture = self.places[number >> _NUMBER_BITS]
+                number &= _NUMBER_MASK
+            trouble = (code, detail, number, ts_ns)
+            self.bystanders.encrypted(conversation, trouble, tls.client or 0, capture)
         self.encrypted.append(connection)
 
     @cython.cfunc

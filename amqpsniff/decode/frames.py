@@ -114,6 +114,8 @@ class FrameHandler:
             self.captures.append(name)
         self.frames.capture_code = len(self.captures) - 1
         self.contents.writer.capture_code = len(self.captures) - 1
+        self.contents.writer.captures = self.captures
+        self.contents.writer.capture = self.captures[len(self.captures) - 1]
 
     def refresh(self, connection):
         """Make sure that the connection has a code in the rows being made."""

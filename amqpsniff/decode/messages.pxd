@@ -12,6 +12,9 @@ cdef class MessageWriter:
     cdef public PropertyDecoder properties
     cdef public object report
     cdef public int capture_code
+    cdef public list captures
+    cdef public object capture
+    cdef int _capture_of(self, Content content) except? -2
     cdef int[::1] flags_of
     cdef int write(self, Half half, Content content, int status, long long frames) except? -1
     cdef int _write_names(self, Content content, long long row) except? -1

@@ -64,6 +64,8 @@ class MessageWriter:
         self.properties = properties
         self.flags_of = plan.flag_masks
         self.capture_code = 0
+        self.captures = []
+        self.capture = None
 
     def use(self, messages):
         """Write into these rows from now on."""
@@ -83,7 +85,9 @@ class MessageWriter:
             captured = 0
         elif content.body_size != _NULL and captured > content.body_size:
             captured = content.body_size
-        out.capture.values[row] = self.capture_code
+        out.capture.values[row] = (
+            self.capture_code if content.capture is self.capture else self._capture_of(content)
+        )
         out.connection.values[row] = half.connection.row_code
         out.sender.values[row] = (
             -1 if half.connection.client_direction < 0
@@ -116,6 +120,14 @@ class MessageWriter:
         self._write_body(content, status, row)
         out.rows += 1
         return 0
+
+    def _capture_of(self, content):
+        """The code of the capture in which a content began, which is not the present one."""
+        if content.capture is None:
+            return self.capture_code
+        if content.capture not in self.captures:
+            self.captures.append(content.capture)
+        return self.captures.index(content.capture)
 
     def _write_names(self, content, row):
         """Write what the method names; its codes are those of its frame if that is in the batch."""

@@ -2,7 +2,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Connection:
-    cdef public object conversation, session, volume, login, asked
+    cdef public object conversation, session, volume, login, asked, capture
     cdef public bint is_amqp, began, role_proved, past_login
     cdef public int client_direction, dialect, row_serial, row_code
     cdef public long long frame_max
@@ -11,7 +11,7 @@ cdef class Connection:
 cdef class Content:
     cdef public int state, channel, method, class_id
     cdef public Octets store
-    cdef public object hash, chunks, safe_text
+    cdef public object hash, chunks, safe_text, capture
     cdef public bint lossy
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags

@@ -40,7 +40,8 @@ class Connection:
     """One conversation as the decoder sees it; `began`: its first octets are in the capture.
 
     `login` is the payload of connection.start-ok, secret and all: only `user` looks at it. `asked`
-    are the four octets after `AMQP` in the client's protocol header, null without one. `session`
+    are the four octets after `AMQP` in the client's protocol header, null without one. `capture` is
+    the one that it begins in, null where octets came without one. `session`
     and `volume` belong to whoever follows or counts the connection.
     """
 
@@ -57,6 +58,7 @@ class Connection:
         self.past_login = False
         self.dialect = 0
         self.frame_max = -1
+        self.capture = None
         self.row_serial = -1
         self.row_code = -1
 
@@ -153,6 +155,7 @@ class Content:
 
     def __init__(self):
         self.store = None
+        self.capture = None
         self.forget()
 
     def forget(self):

@@ -96,46 +96,68 @@ def _arrow(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]
 
 
 def _parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:
-    from pyarrow import parquet
-
-    writer: Any = None
-    rising = [field.name for field in schema if field.name in _RISING and _counts(field.type)]
-    for group in _row_groups(batches):
-        if writer is None:
-            writer = parquet.ParquetWriter(
-                sink,
-                group.schema,
-                compression="snappy",
-                store_schema=False,
-                use_dictionary=[name for name in schema.names if name not in rising],
-                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-                write_statistics=[name for name in schema.names if name in _RANGED],
-                write_batch_size=ROW_GROUP_ROWS,
-            )
-        writer.write_table(group, row_group_size=len(group))
-    if writer is None:
-        writer = parquet.ParquetWriter(sink, schema, store_schema=False)
+    writer = ParquetRows(sink, schema)
+    for batch in batches:
+        writer.add(batch)
     writer.close()
+
+
+class ParquetRows:
+    """A Parquet file that is given batches of rows, encoded or not: `add` them, then `close`."""
+
+    def __init__(self, sink: Any, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._schema = schema
+        self._writer: Any = None
+        self._held: list[pa.RecordBatch] = []
+        self._rows = self._octets = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows; they are written when there are enough for a row group."""
+        self._held.append(batch)
+        self._rows += batch.num_rows
+        self._octets += batch.get_total_buffer_size()
+        if self._rows >= ROW_GROUP_ROWS or self._octets >= ROW_GROUP_OCTETS:
+            self._write_group()
+
+    def close(self) -> None:
+        """Write what is left; the sink stays open."""
+        if self._rows:
+            self._write_group()
+        if self._writer is None:
+            from pyarrow import parquet
+
+            self._writer = parquet.ParquetWriter(self._sink, self._schema, store_schema=False)
+        self._writer.close()
+
+    def _write_group(self) -> None:
+        """Write what is held as a row group, with one dictionary for a column."""
+        group = pa.Table.from_batches(self._held).unify_dictionaries()
+        self._held = []
+        self._rows = self._octets = 0
+        if self._writer is None:
+            self._writer = self._open(group.schema)
+        self._writer.write_table(group, row_group_size=len(group))
+
+    def _open(self, schema: pa.Schema) -> Any:
+        from pyarrow import parquet
+
+        names = self._schema.names
+        rising = [one.name for one in self._schema if one.name in _RISING and _counts(one.type)]
+        return parquet.ParquetWriter(
+            self._sink,
+            schema,
+            compression="snappy",
+            store_schema=False,
+            use_dictionary=[name for name in names if name not in rising],
+            column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+            write_statistics=[name for name in names if name in _RANGED],
+            write_batch_size=ROW_GROUP_ROWS,
+        )
 
 
 def _counts(kind: pa.DataType) -> bool:
     return bool(kind == pa.int64() or pa.types.is_timestamp(kind))
-
-
-def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches gathered to row groups, each with one dictionary for a column."""
-    held: list[pa.RecordBatch] = []
-    rows = octets = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        octets += batch.get_total_buffer_size()
-        if rows >= ROW_GROUP_ROWS or octets >= ROW_GROUP_OCTETS:
-            yield pa.Table.from_batches(held).unify_dictionaries()
-            held = []
-            rows = octets = 0
-    if rows:
-        yield pa.Table.from_batches(held).unify_dictionaries()
 
 
 _WRITERS: Final[dict[str, Callable[..., None]]] = {

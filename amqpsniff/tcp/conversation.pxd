@@ -15,3 +15,4 @@ cdef class Conversation:
     cdef int take_ends(self, long long[::1] rows, long long at, bint turned) except? -1
     cdef str _name(self)
     cdef HalfStream last_half(self)
+    cdef long long last_number(self) except? -2

@@ -9,6 +9,7 @@ from ipaddress import IPv6Address
 
 import cython
 
+from .limits import NUMBER_BITS
 from .shut import Shut
 
 if cython.compiled:
@@ -19,6 +20,7 @@ else:
     from .windows import shut_window
 
 CONNECTION_ID_OCTETS = 8
+NUMBER_MASK = cython.declare(cython.longlong, (1 << NUMBER_BITS) - 1)
 
 
 class Conversation:
@@ -149,10 +151,14 @@ class Conversation:
         """The direction of the last packet."""
         return self.first if self.first.activity >= self.second.activity else self.second
 
+    def last_number(self):
+        """Number of the last packet, with the place of its capture."""
+        return self.last_half().last_number
+
     @property
     def last_packet_number(self) -> int:
         """Packet number of the last packet, either direction."""
-        return self.last_half().last_number
+        return self.last_number() & NUMBER_MASK
 
     @property
     def end_ns(self) -> int:

@@ -55,10 +55,10 @@ class EventWriter:
         self.count = row + 1
         return 0
 
-    def take(self, octets, conversations):
+    def take(self, octets, conversations, captures=()):
         """The events written since `reserve`, as a batch; the writer is empty afterwards."""
         columns, count, extra, findings = self.columns, self.count, self.extra, self.findings
         self.reserve(0)
         for column in columns:
             del column[count:]
-        return StreamBatch(octets, extra, tuple(columns), list(conversations), findings)
+        return StreamBatch(octets, extra, tuple(columns), list(conversations), findings, captures)

@@ -14,6 +14,7 @@ from array import array
 import cython
 
 from .holding import HoldingPool
+from .limits import NUMBER_BITS
 from .stream import TcpFinding
 
 if cython.compiled:
@@ -54,6 +55,8 @@ ANOTHER = cython.declare(cython.int, 1)
 NONE = cython.declare(cython.int, 2)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+
+NUMBER_MASK = cython.declare(cython.longlong, (1 << NUMBER_BITS) - 1)
 
 # Octets of a key: source and destination address, IP version and ports.
 KEY_OCTETS = cython.declare(cython.longlong, 40)
@@ -125,7 +128,7 @@ class Follower:
             HalfStream(self.writer, self.history, self.pool, slot * 2 + 1),
         )
         conversation.take_ends(rows, at, answer)
-        conversation.first_packet_number = number
+        conversation.first_packet_number = number & NUMBER_MASK
         conversation.start_ns = ts_ns
         if answer:
             conversation.key, conversation.back_key = self._back_key(rows, at), _key(rows, at)
@@ -149,7 +152,7 @@ class Follower:
             self.limit_reported = True
             detail = f"more than {self.most} conversations are open"
             self._report("tcp-conversation-limit", quiet, number, ts_ns, detail, 1)
-        self._close(quiet, quiet.last_packet_number, quiet.end_ns, 0)
+        self._close(quiet, quiet.last_number(), quiet.end_ns, 0)
         return 0
 
     def _close(self, conversation, number, ts_ns, over):
@@ -165,7 +168,7 @@ class Follower:
         """End every open conversation, in the order in which they were opened."""
         conversation: Conversation
         for conversation in self.table.all_open():
-            self._close(conversation, conversation.last_packet_number, conversation.end_ns, 0)
+            self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
         self.deadlines.clear()
         return 0
 
@@ -324,11 +327,9 @@ class Follower:
                 continue
             conversation = self.table.conversations[half.index >> 1]
             if half.linger_ns <= ts_ns:
-                self._close(conversation, conversation.last_packet_number, conversation.end_ns, 1)
+                self._close(conversation, conversation.last_number(), conversation.end_ns, 1)
                 continue
             other = self.table.halves[half.index ^ 1]
             self._settle(half, other, ts_ns)
-            self._end(
-                conversation, half, other, conversation.last_packet_number, conversation.end_ns
-            )
+            self._end(conversation, half, other, conversation.last_number(), conversation.end_ns)
         return 0

@@ -94,6 +94,10 @@ class HeaderParser:
         """The rows written by the last `parse`, row after row of `FIELDS` integers."""
         return self.rows
 
+    def skip(self, octets: cython.longlong) -> None:
+        """So many octets of packets were captured that are not parsed."""
+        self.seen += octets
+
     def octets_seen(self) -> int:
         """Octets of packets captured so far."""
         return self.seen

@@ -22,6 +22,7 @@ import cython
 
 from .fragments import Fragments
 from .headers import HeaderParser
+from .limits import NUMBER_BITS as _NUMBER_BITS
 from .limits import Limits
 from .stream import StreamBatch
 
@@ -31,17 +32,21 @@ if cython.compiled:
     from cython.cimports.amqpsniff.tcp.follow import Follower  # type: ignore
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+    from cython.cimports.amqpsniff.tcp.shares import Share, mark_of  # type: ignore
 else:
     from .deadlines import Deadlines
     from .events import EventWriter
     from .follow import Follower
     from .half_stream import HalfStream
     from .history import History
+    from .shares import Share, mark_of
 
 DATA = cython.declare(cython.int, 1)
 SPECIAL = cython.declare(cython.int, 256 | 7)  # no window, SYN, FIN, RST
 ACK = cython.declare(cython.int, 16)
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+
+NUMBER_BITS = cython.declare(cython.int, _NUMBER_BITS)
 
 # Packets whose headers are read at once: their rows (112 octets each) stay in the second-level
 # cache.
@@ -65,7 +70,9 @@ class Reassembler:
     """Batches of packets in, batches of TCP events out: `feed` for each, `finish` after the last.
 
     `ports`: only conversations that have one of them are followed; null for all. `limits`: other
-    bounds than the usual ones. Nothing a packet contains raises.
+    bounds than the usual ones. `share`: only its conversations are followed; what they give is what
+    they give among all others, since the time of every packet counts. Nothing a packet contains
+    raises.
     """
 
     parser: object
@@ -74,12 +81,21 @@ class Reassembler:
     writer: EventWriter
     history: History
     halves: list
+    names: list
+    places: dict
+    place: cython.longlong
+    share: object
     cache: cython.longlong[::1]
     ahead_limit: cython.longlong
     packets: cython.longlong
     segments: cython.longlong
 
-    def __init__(self, ports: frozenset[int] | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        ports: frozenset[int] | None = None,
+        limits: Limits | None = None,
+        share: Share | None = None,
+    ) -> None:
         limits = limits or Limits()
         self.fragments = Fragments(limits)
         self.parser = HeaderParser(ports, self.fragments)
@@ -89,7 +105,16 @@ class Reassembler:
         self.halves = self.follower.table.halves
         self.cache = array("q", [-1]) * (CELLS * CELL)
         self.ahead_limit = limits.impossible_ahead_octets
+        self.names = []
+        self.places = {}
+        self.place = 0
+        self.share = share
         self.packets = self.segments = 0
+
+    @property
+    def captures(self) -> list[str]:
+        """Names of the captures fed, by their place in packet numbers."""
+        return self.names
 
     @property
     def counters(self) -> dict[str, int]:
@@ -117,6 +142,7 @@ class Reassembler:
         end: cython.longlong = batch.end
         chunk: cython.longlong
         count: cython.longlong
+        self._use(batch.capture)
         self.follower.table.begin_batch()
         self.writer.reserve(end - begin + SPARE_EVENTS)
         self.history.begin_batch(batch.octets, self.parser.octets_seen())
@@ -125,13 +151,28 @@ class Reassembler:
             self._segments(batch, count)
         self.history.end_batch(self.parser.octets_seen())
         self.packets += end - begin
-        return self.writer.take(batch.octets, self.follower.table.conversations)
+        return self.writer.take(batch.octets, self.follower.table.conversations, self.names)
+
+    def skip(self, octets: cython.longlong) -> None:
+        """Packets with so many captured octets come here that are not fed."""
+        self.parser.skip(octets)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _use(self, capture: object) -> cython.int:
+        """Packets from here on are of this capture."""
+        if not self.names or self.names[self.place] != capture:
+            if capture not in self.places:
+                self.places[capture] = len(self.names)
+                self.names.append(capture)
+            self.place = self.places[capture]
+        return 0
 
     def finish(self) -> StreamBatch:
         """No more packets: every open conversation is given up and closed."""
         self.follower.table.begin_batch()
         self.follower.close_all()
-        return self.writer.take(b"", self.follower.table.conversations)
+        return self.writer.take(b"", self.follower.table.conversations, self.names)
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -155,14 +196,22 @@ class Reassembler:
         cell: cython.longlong
         slot: cython.longlong
         cache: cython.longlong[::1] = self.cache
+        high: cython.longlong = self.place << NUMBER_BITS
+        others: cython.longlong = 0
+        share: Share = self.share
         for row in range(count):
             at = row * FIELDS
-            number = numbers[rows[at]]
+            number = numbers[rows[at]] | high
             ts_ns = times[rows[at]]
             self.history.seen = rows[at + 13]
             self.follower.serial += 1
             if ts_ns >= deadlines.next_ns:
                 self.follower.expire(ts_ns)
+            if share is not None and not share.takes(
+                mark_of(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
+            ):
+                others += 1
+                continue
             low = (rows[at + 2] & MASK) * 0x1E3779B1 + (rows[at + 4] & MASK) * 0x05EBCA77
             cell = ((low + (rows[at + 5] & MASK) * 0x42B2AE3D) >> 20) & (CELLS - 1)
             slot = cell * CELL
@@ -205,7 +254,7 @@ class Reassembler:
                             self._deliver(half, rows[at + 10], length, number, ts_ns)
                         continue
             self.follower.unusual(octets, index, rows, at, number, ts_ns)
-        self.segments += count
+        self.segments += count - others
         return 0
 
     @cython.cfunc

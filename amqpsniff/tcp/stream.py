@@ -18,6 +18,8 @@ from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from .limits import NUMBER_BITS
+
 if TYPE_CHECKING:
     from .conversation import Conversation
 
@@ -26,11 +28,16 @@ DATA = 1
 GAP = 2
 CLOSE = 3
 
+NUMBER_MASK = (1 << NUMBER_BITS) - 1
+
 KIND_NAMES = ("open", "data", "gap", "close")
 
 
 class TcpFinding(NamedTuple):
-    """One thing wrong with a conversation's segments; `code` is a row of `amqpsniff.findings`."""
+    """One thing wrong with a conversation's segments; `code` is a row of `amqpsniff.findings`.
+
+    `packet_number` is as in `StreamBatch`.
+    """
 
     code: str
     conversation: Conversation
@@ -48,7 +55,8 @@ class StreamBatch:
     index into `extra`. For `GAP` `length` is the number of octets missing and `start` is 0; for
     `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the octet after the SYN, or from the
     first captured octet where the SYN was not captured. `number` and `ts_ns` are those of the
-    packet that made the event known.
+    packet that made the event known; above the `NUMBER_BITS` of a number is the place of its
+    capture in `captures`.
     """
 
     __slots__ = (
@@ -65,6 +73,7 @@ class StreamBatch:
         "ts_ns",
         "conversations",
         "findings",
+        "captures",
     )
 
     def __init__(
@@ -74,6 +83,7 @@ class StreamBatch:
         columns: tuple[array[int], ...],
         conversations: list[Conversation | None],
         findings: list[TcpFinding],
+        captures: list[str],
     ) -> None:
         self.octets = octets
         self.extra = extra
@@ -82,13 +92,15 @@ class StreamBatch:
         self.count = len(self.kind)
         self.conversations = conversations
         self.findings = findings
+        self.captures = captures
 
     def __len__(self) -> int:
         return self.count
 
     def with_events(self, columns: tuple[array[int], ...], extra: list[bytes]) -> StreamBatch:
         """Other events of the same conversations, over the same octets and those of `extra`."""
-        return StreamBatch(self.octets, extra, columns, self.conversations, self.findings)
+        rest = (self.conversations, self.findings, self.captures)
+        return StreamBatch(self.octets, extra, columns, *rest)
 
     def payload(self, row: int) -> bytes:
         """The octets of a `DATA` row (a copy; for people and tests, not for the decoder)."""
@@ -116,6 +128,6 @@ class StreamBatch:
                 conversation,
                 half & 1,
                 self.stream_offset[row],
-                self.number[row],
+                self.number[row] & NUMBER_MASK,
                 payload,
             )

@@ -8,7 +8,7 @@ next one or carry the next one (RFC 9293 §3.8.6.1).
 
 import cython
 
-from .limits import NO_TIME
+from .limits import NO_TIME, NUMBER_BITS
 from .shut import Shut
 
 if cython.compiled:
@@ -17,6 +17,7 @@ else:
     from .half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+NUMBER_MASK = cython.declare(cython.longlong, (1 << NUMBER_BITS) - 1)
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 
@@ -27,7 +28,7 @@ def heed(half: HalfStream, other: HalfStream, seq, length, closed, number, ts_ns
     if closed and not half.shut:
         half.shut = True
         half.probed = False
-        half.shut_number = number
+        half.shut_number = number & NUMBER_MASK
         half.shut_ns = ts_ns
     elif half.shut and not closed:
         if half.probed:

@@ -1,0 +1,269 @@
+"""The tables of an archive in a folder, made like a build: what is there and still right is kept.
+
+    OUT/_manifest.json                        what counts, written last, in one step
+    OUT/messages/capture_date=2026-01-31/*.parquet, and so for every table
+    OUT/_work/surveys, OUT/_work/tasks        what need not be done again
+
+A task's files are named by a hash of what it reads and how. A run that was killed goes on where it
+was; new files change the tasks of connections that go on in them and no others. What no task of the
+present plan has written is deleted once the manifest no longer names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from io import BytesIO
+from typing import Any, Protocol
+
+from amqpsniff import __version__
+from amqpsniff.errors import UsageError
+from amqpsniff.pipeline import Options
+from amqpsniff.tables.schema import TABLES
+
+from .errors import error_rows, error_table
+from .listing import MANIFEST, Listed, list_captures
+from .merging import merge_findings
+from .output import NO_DATE, NOTES, Note, Order, _by_day, carry_out
+from .places import Folder, StorageOptions
+from .plan import MAX_READS, TASK_OCTETS, Plan, make_plan
+from .store import FORM, known_surveys, survey_all, survey_name, survey_orders
+from .survey import Surveyed
+
+
+class Runner(Protocol):
+    """Whoever calls a function for each of some items, in any order and anywhere."""
+
+    def __call__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Results in the order of the items."""
+        ...
+
+
+def run_here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """A `Runner` for this process."""
+    return [function(item) for item in items]
+
+
+@dataclass
+class Summary:
+    """What a run came to.
+
+    Attributes:
+        files, bad_files: Files named, and those among them that could not be read as a whole.
+        octets: Captured octets in them, `read_octets` what the tasks read, packets passed over
+            included.
+        packets, connections: What the tasks followed.
+        tasks, done_before: Tasks of the plan, and how many of them an earlier run had done.
+        rows: Rows by table.
+        findings: Findings by severity.
+    """
+
+    files: int = 0
+    bad_files: int = 0
+    octets: int = 0
+    read_octets: int = 0
+    packets: int = 0
+    connections: int = 0
+    tasks: int = 0
+    done_before: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    findings: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Step:
+    """How far a run is: `stage` is `files`, `tasks` or `tables`; `octets` are those done of all."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    octets: int = 0
+    total_octets: int = 0
+    rows: int = 0
+    findings: int = 0
+
+
+class Batch:
+    """The tables of some captures in a folder.
+
+    Args:
+        inputs: Paths, folders, patterns and URIs of captures.
+        output: The folder, or a URI of one.
+        options: How captures are decoded.
+        tables: Names of the tables to write; `errors` is always written.
+        storage: What fsspec is told, where it is used.
+
+    Raises UsageError for a table that is not there, CaptureError for a name that is not there.
+    """
+
+    def __init__(
+        self,
+        inputs: Iterable[str],
+        output: str,
+        options: Options | None = None,
+        tables: Iterable[str] = tuple(TABLES),
+        *,
+        storage: StorageOptions | None = None,
+        task_octets: int = TASK_OCTETS,
+        max_reads: int = MAX_READS,
+    ) -> None:
+        self.inputs = list(inputs)
+        self.options = options or Options()
+        self.tables = tuple(dict.fromkeys(tables))
+        self.storage = dict(storage or {})
+        for table in self.tables:
+            if table not in TABLES:
+                raise UsageError(f"no table `{table}`; the tables are {', '.join(TABLES)}")
+        self.folder = Folder(output, self.storage)
+        self._planning = {"task_octets": task_octets, "max_reads": max_reads}
+        self.plan = Plan()
+        self.notes: list[Note] = []
+
+    def run(
+        self, runner: Runner = run_here, notice: Callable[[Step], None] = lambda step: None
+    ) -> Summary:
+        """Bring the folder up to date."""
+        listed = list_captures(self.inputs, self.storage)
+        files = self._surveys(listed, runner, notice)
+        self.plan = make_plan(files, **self._planning)
+        salt = self._salt()
+        orders = [
+            Order(task, task.key(salt), self.options, self.tables, self.folder.name, self.storage)
+            for task in self.plan.tasks
+        ]
+        before = self._notes({order.key for order in orders})
+        todo = [order for order in orders if order.key not in before]
+        step = Step("tasks", len(before), len(orders))
+        step.total_octets = sum(order.task.octets for order in orders)
+        step.octets = step.total_octets - sum(order.task.octets for order in todo)
+        notice(step)
+        done = runner(carry_out, todo)
+        self.notes = [*before.values(), *done]
+        notice(Step("tables"))
+        return self._commit(len(before))
+
+    def finished(self) -> list[str]:
+        """Keys of the tasks that are done by now, of this run and earlier ones."""
+        names = self.folder.names(NOTES)
+        return [name.rpartition("/")[2].removesuffix(".json") for name in names]
+
+    def _salt(self) -> str:
+        """What a task's rows depend on beside its files."""
+        options = asdict(self.options) | {"ports": sorted(self.options.ports)}
+        return json.dumps([FORM, __version__, options, sorted(self.tables)])
+
+    def _surveys(
+        self, listed: Sequence[Listed], runner: Runner, notice: Callable[[Step], None]
+    ) -> list[Surveyed]:
+        files, missing = known_surveys(self.folder, listed)
+        notice(Step("files", len(files), len(listed)))
+        orders = survey_orders(missing, self.folder)
+        for found in runner(survey_all, orders):
+            files += found
+        return files
+
+    def _notes(self, keys: set[str]) -> dict[str, Note]:
+        """Notes of tasks of the plan that were done before."""
+        notes = {}
+        for name in self.folder.names(NOTES):
+            key = name.rpartition("/")[2].removesuffix(".json")
+            if key not in keys or name != f"{NOTES}/{key}.json":
+                continue
+            octets = self.folder.read(name)
+            try:
+                notes[key] = Note.from_octets(octets or b"")
+            except (ValueError, KeyError, TypeError):
+                continue
+        return notes
+
+    def _commit(self, done_before: int) -> Summary:
+        """Write what is about the whole, then the manifest, then delete what it does not name."""
+        findings = merge_findings(self.notes, self.plan.files)
+        lost = [one for note in self.notes for one in note.lost]
+        errors = error_rows(self.plan.files, lost)
+        files = {table: [] for table in [*self.tables, "errors"]}
+        rows = dict.fromkeys(files, 0)
+        for note in self.notes:
+            for table, names in note.files.items():
+                files[table] += names
+            for table, count in note.rows.items():
+                rows[table] += count
+        if "findings" in self.tables:
+            files["findings"] = self._write_findings(findings)
+            rows["findings"] = len(findings)
+        files["errors"] = [self._write("errors", error_table(errors))]
+        rows["errors"] = len(errors)
+        manifest = {
+            "form": FORM,
+            "version": __version__,
+            "inputs": self.inputs,
+            "tables": {table: sorted(names) for table, names in files.items()},
+            "rows": rows,
+            "captures": [_told(one) for one in self.plan.files],
+        }
+        self.folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
+        self._tidy({name for names in files.values() for name in names})
+        severities: dict[str, int] = {}
+        for one in findings:
+            severities[one.kind.severity] = severities.get(one.kind.severity, 0) + 1
+        return Summary(
+            files=len(self.plan.files),
+            bad_files=len({row["path"] for row in errors}),
+            octets=self.plan.octets,
+            read_octets=self.plan.read_octets,
+            packets=sum(one.packets for one in self.plan.files),
+            connections=sum(note.connections for note in self.notes),
+            tasks=len(self.plan.tasks),
+            done_before=done_before,
+            rows=rows,
+            findings=severities,
+        )
+
+    def _write_findings(self, findings: list[Any]) -> list[str]:
+        from amqpsniff.tables.batches import finding_batch
+
+        batch = finding_batch(findings)
+        names = []
+        for day, rows in _by_day(batch, "ts_ns"):
+            names.append(self._write(f"findings/capture_date={day}", rows))
+        return names or [self._write(f"findings/capture_date={NO_DATE}", batch)]
+
+    def _write(self, folder: str, rows: Any) -> str:
+        """Write a Parquet file named by its content; its name."""
+        import pyarrow as pa
+
+        from amqpsniff.tables.export import ParquetRows
+
+        buffer = BytesIO()
+        writer = ParquetRows(buffer, rows.schema)
+        for batch in [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches():
+            writer.add(batch)
+        writer.close()
+        octets = buffer.getvalue()
+        name = f"{folder}/{hashlib.blake2b(octets, digest_size=10).hexdigest()}.parquet"
+        self.folder.write(name, octets)
+        return name
+
+    def _tidy(self, kept: set[str]) -> None:
+        """Delete what an earlier state of the archive has left."""
+        kept |= {note.place for note in self.notes}
+        kept |= {survey_name(one) for one in self.plan.files}
+        for top in [*TABLES, "errors", "_work"]:
+            for name in self.folder.names(top):
+                if name not in kept:
+                    self.folder.delete(name)
+
+
+def _told(one: Surveyed) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "size": one.size,
+        "modified_ns": one.modified_ns,
+        "packets": one.packets,
+        "octets": one.octets,
+        "first_ns": one.first_ns,
+        "last_ns": one.last_ns,
+        "error": one.error,
+    }

@@ -1,0 +1,72 @@
+"""The table `errors`: what of an archive's files could not be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from amqpsniff.findings import Finding
+
+    from .survey import Surveyed
+
+KINDS: Final = ("capture-unreadable", "capture-damaged", "capture-truncated")
+"""Codes of findings that are rows of the table, and their `kind` there."""
+
+_OFFSET = re.compile(r"at offset (\d+)")
+
+
+def schema() -> Any:
+    """The schema: path, offset of the trouble in the file (or in what it unpacks to) and octets
+    passed over because of it, both null where they are not known; kind and detail.
+    """
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("path", pa.string()),
+            ("offset", pa.int64()),
+            ("kind", pa.string()),
+            ("detail", pa.string()),
+            ("skipped_octets", pa.int64()),
+        ]
+    )
+
+
+def error_rows(files: Iterable[Surveyed], lost: Iterable[Finding] = ()) -> list[dict[str, Any]]:
+    """A row for each trouble of a file; `lost` are those that were met after the survey."""
+    rows = []
+    for file in files:
+        rows += [_row(one, file.size) for one in file.findings if one.code in KINDS]
+    seen = {(row["path"], row["kind"]) for row in rows}
+    for one in lost:
+        row = _row(one, None)
+        if (row["path"], row["kind"]) not in seen:
+            seen.add((row["path"], row["kind"]))
+            rows.append(row)
+    return rows
+
+
+def error_table(rows: list[dict[str, Any]]) -> Any:
+    """The rows as an Arrow table."""
+    import pyarrow as pa
+
+    made = schema()
+    columns = [pa.array([row[field.name] for row in rows], field.type) for field in made]
+    return pa.Table.from_arrays(columns, schema=made)
+
+
+def _row(finding: Finding, size: int | None) -> dict[str, Any]:
+    at = _OFFSET.search(finding.detail)
+    offset = int(at[1]) if at else (0 if finding.code == "capture-unreadable" else None)
+    skipped = None
+    if size is not None and offset is not None and "unpacked" not in finding.detail:
+        skipped = max(0, size - offset)
+    return {
+        "path": finding.capture,
+        "offset": offset,
+        "kind": finding.code,
+        "detail": finding.detail,
+        "skipped_octets": skipped,
+    }

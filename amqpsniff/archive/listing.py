@@ -1,0 +1,118 @@
+"""What a caller names, as files of an archive: paths, folders, patterns and URIs.
+
+Unlike for a single reader, every file in a folder is a capture until it was looked at: what is
+none is a row of the table `errors`, not a silence. Files whose names begin with `.` or `_` are left
+out, as Spark leaves them out, and so are folders that a batch has written.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from amqpsniff.errors import CaptureError
+
+from .places import StorageOptions, file_system, is_remote
+
+MANIFEST = "_manifest.json"
+"""The file in a folder that a batch has written which says what counts."""
+
+
+class Listed(NamedTuple):
+    """A file, and what changes when its content does; null where the file system does not say."""
+
+    path: str
+    size: int | None
+    modified_ns: int | None
+
+
+def list_captures(
+    inputs: Iterable[str | os.PathLike[str]], options: StorageOptions | None = None
+) -> list[Listed]:
+    """The files that names mean, each once, by name.
+
+    Raises CaptureError for a name that is not there, a pattern that matches nothing, and when there
+    is nothing in the end.
+    """
+    given = [os.fspath(one) for one in inputs]
+    found: dict[str, Listed] = {}
+    for name in given:
+        for one in _remote(name, options) if is_remote(name) else _local(name):
+            found.setdefault(one.path, one)
+    if not found:
+        raise CaptureError(f"{', '.join(given) or 'no input'}: no file found")
+    return [found[path] for path in sorted(found)]
+
+
+def _local(name: str) -> Iterator[Listed]:
+    if Path(name).is_dir():
+        yield from _below(name)
+    elif os.path.lexists(name):
+        yield _stated(name)
+    elif glob.has_magic(name):
+        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+        if not matches:
+            raise CaptureError(f"{name}: no file matches this pattern")
+        for match in matches:
+            if Path(match).is_dir():
+                yield from _below(match)
+            else:
+                yield _stated(match)
+    else:
+        raise CaptureError(f"{name}: no such file or directory")
+
+
+def _below(folder: str) -> Iterator[Listed]:
+    for inside, folders, files in os.walk(folder):
+        if MANIFEST in files:
+            folders.clear()
+            continue
+        folders[:] = sorted(one for one in folders if not _is_hidden(one))
+        for name in sorted(files):
+            if not _is_hidden(name):
+                yield _stated(str(Path(inside) / name))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_"))
+
+
+def _stated(path: str) -> Listed:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return Listed(path, None, None)
+    return Listed(path, status.st_size, status.st_mtime_ns)
+
+
+def _remote(name: str, options: StorageOptions | None) -> Iterator[Listed]:
+    from fnmatch import fnmatch
+
+    from pyarrow import fs
+
+    head = name
+    if glob.has_magic(name):
+        head = name[: min(name.find(one) for one in "*?[" if one in name)].rpartition("/")[0]
+    system, path = file_system(head, options)
+    prefix = head[: len(head) - len(path)] if head.endswith(path) else f"{head.split('://')[0]}://"
+    info = system.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
+        raise CaptureError(f"{name}: no such file or directory")
+    if info.type == fs.FileType.File:
+        found = [info]
+    else:
+        found = system.get_file_info(fs.FileSelector(path, recursive=True))
+    count = 0
+    for one in found:
+        whole = prefix + one.path
+        parts = one.path[len(path) :].split("/") if one.path != path else []
+        if one.type != fs.FileType.File or any(map(_is_hidden, parts)):
+            continue
+        if head == name or fnmatch(whole, name):
+            count += 1
+            yield Listed(whole, one.size, one.mtime_ns)
+    if head != name and not count:
+        raise CaptureError(f"{name}: no file matches this pattern")

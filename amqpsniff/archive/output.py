@@ -1,0 +1,182 @@
+"""What one task leaves: Parquet files by capture date, and a note that says so.
+
+The note is written last, so a task that was killed has left nothing that counts. Files are named by
+the task's key: a task that runs twice writes the same files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from amqpsniff.findings import Finding
+from amqpsniff.pipeline import Options
+
+from .places import Folder, opener_for
+from .plan import Task
+from .survey import Opener
+from .task import TaskRun
+
+DAY_NS = 86_400_000_000_000
+
+NO_DATE = "__HIVE_DEFAULT_PARTITION__"
+"""The date of rows without a time, in the spelling that readers take for null."""
+
+MOST_DAYS = 366
+"""Days of one task that have files of their own, each of which is held open; the clock of a capture
+may say anything. Rows of further days stand with those that have no date."""
+
+NOTES = "_work/tasks"
+
+TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "channels": "start_ns"}
+"""The column of each table that says which day a row is of."""
+
+
+@dataclass
+class Order:
+    """A task with all that is needed to do it in another process."""
+
+    task: Task
+    key: str
+    options: Options
+    tables: tuple[str, ...]
+    output: str
+    storage: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def opener(self) -> Opener | None:
+        """What opens the captures."""
+        return opener_for([one.path for one in self.task.sources], self.storage)
+
+
+@dataclass
+class Note:
+    """What a task left: files and rows by table, findings of its connections, files it lost."""
+
+    key: str
+    files: dict[str, list[str]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    octets: int = 0
+    read_octets: int = 0
+    packets: int = 0
+    connections: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    found: list[Finding] = field(default_factory=list)
+    lost: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, key: str, run: TaskRun) -> Note:
+        """What a run that is over came to, without its files and rows."""
+        return cls(
+            key,
+            octets=run.task.octets,
+            read_octets=run.task.read_octets,
+            packets=run.totals.packets,
+            connections=run.totals.connections,
+            counters={name: run.totals.counters.get(name, 0) for name in ("segments", "cut")},
+            found=run.found,
+            lost=run.lost,
+        )
+
+    @property
+    def place(self) -> str:
+        """The name of its file."""
+        return f"{NOTES}/{self.key}.json"
+
+    def to_octets(self) -> bytes:
+        """Itself as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_octets(cls, octets: bytes) -> Note:
+        """The opposite of `to_octets`; raises ValueError when they are none."""
+        facts = json.loads(octets)
+        for name in ("found", "lost"):
+            facts[name] = [Finding(**one) for one in facts[name]]
+        return cls(**facts)
+
+
+def carry_out(order: Order) -> Note:
+    """Do a task and write what it gives; the note that was left there too."""
+    folder = Folder(order.output, order.storage)
+    tables = [table for table in order.tables if table != "findings"]
+    run = TaskRun(order.task, order.options, order.tables, encoded=True, opener=order.opener)
+    rows = dict.fromkeys(tables, 0)
+    with contextlib.ExitStack() as stack:
+        days = _Days(folder, order.key, stack)
+        for table, batch in run.batches():
+            days.add(table, batch)
+            rows[table] += batch.num_rows
+        files = days.close()
+    note = Note.of(order.key, run)
+    note.rows, note.files = rows, files
+    if not note.lost:  # a file that comes back is read again
+        folder.write(note.place, note.to_octets())
+    else:
+        folder.write(note.place.replace(NOTES, f"{NOTES}/lost"), note.to_octets())
+    return note
+
+
+class _Days:
+    """Open Parquet files by table and day."""
+
+    def __init__(self, folder: Folder, key: str, stack: contextlib.ExitStack) -> None:
+        self._folder = folder
+        self._key = key
+        self._stack = stack
+        self._writers: dict[str, Any] = {}
+
+    def add(self, table: str, batch: Any) -> None:
+        """Write rows to the files of their days."""
+        for day, rows in _by_day(batch, TIMES[table]):
+            self._writer(table, day, rows.schema).add(rows)
+
+    def close(self) -> dict[str, list[str]]:
+        """Finish all files; their names by table."""
+        names: dict[str, list[str]] = {}
+        for name, writer in self._writers.items():
+            writer.close()
+            names.setdefault(name.partition("/")[0], []).append(name)
+        return names
+
+    def _writer(self, table: str, day: str, schema: Any) -> Any:
+        from amqpsniff.tables.export import ParquetRows
+
+        name = f"{table}/capture_date={day}/{self._key}.parquet"
+        if name not in self._writers and len(self._writers) >= MOST_DAYS * len(TIMES):
+            name = f"{table}/capture_date={NO_DATE}/{self._key}.parquet"
+        if name not in self._writers:
+            sink = self._stack.enter_context(self._folder.create(name))
+            self._writers[name] = ParquetRows(sink, schema)
+        return self._writers[name]
+
+
+def _by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:
+    """The rows of a batch by the date of their time."""
+    import pyarrow.compute as pc
+
+    times = batch.column(column)
+    ends = pc.min_max(times)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    if least is None:
+        return [(NO_DATE, batch)]
+    if not times.null_count and least // DAY_NS == most // DAY_NS:
+        return [(_date(least // DAY_NS), batch)]
+    days = [None if time is None else time // DAY_NS for time in times.to_pylist()]
+    parts = []
+    for day in dict.fromkeys(days):
+        rows = [at for at, one in enumerate(days) if one == day]
+        parts.append((NO_DATE if day is None else _date(day), batch.take(rows)))
+    return parts
+
+
+def _date(day: int) -> str:
+    from datetime import date, timedelta
+
+    try:
+        return str(date(1970, 1, 1) + timedelta(days=day))
+    except OverflowError:
+        return NO_DATE

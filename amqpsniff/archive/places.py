@@ -1,0 +1,132 @@
+"""Where an archive is: folders and files on this machine or on any file system Arrow or fsspec know.
+
+A name with `://` in it is a URI; it goes to Arrow's file systems (s3, gs, hdfs, abfs …), or to
+fsspec where storage options are given or Arrow does not know it. Any other name is a path here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from amqpsniff.errors import UsageError
+
+StorageOptions = Mapping[str, Any]
+"""What fsspec is told to open a file system: keys, endpoints."""
+
+
+def is_remote(name: str) -> bool:
+    """Whether a name is a URI and not a path on this machine."""
+    return "://" in name
+
+
+def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, str]:
+    """The Arrow file system of a name, and the path in it.
+
+    Raises UsageError for a URI that nothing here can open.
+    """
+    from pyarrow import fs
+
+    if not is_remote(name):
+        return fs.LocalFileSystem(), str(Path(name).absolute())
+    if not options:
+        with contextlib.suppress(ValueError, OSError, NotImplementedError):
+            found: tuple[Any, str] = fs.FileSystem.from_uri(name)
+            return found
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        scheme = name.partition("://")[0]
+        raise UsageError(
+            f"{name}: this Arrow cannot open {scheme}:// by itself; install fsspec and its "
+            f'package for it ("pip install fsspec")'
+        ) from None
+    try:
+        system, path = url_to_fs(name, **(options or {}))
+    except (ImportError, ValueError) as error:
+        raise UsageError(f"{name}: {error}") from None
+    return fs.PyFileSystem(fs.FSSpecHandler(system)), path
+
+
+class Opener:
+    """Opens captures by name for reading; may be sent to another process."""
+
+    def __init__(self, options: StorageOptions | None = None) -> None:
+        self.options = dict(options or {})
+
+    def __call__(self, name: str) -> IO[bytes]:
+        if not is_remote(name):
+            return io.FileIO(name)  # type: ignore[return-value]
+        system, path = file_system(name, self.options)
+        opened: IO[bytes] = system.open_input_file(path)
+        return opened
+
+
+def opener_for(names: list[str], options: StorageOptions | None = None) -> Opener | None:
+    """An opener where one of the names needs it, None where all are on this machine."""
+    return Opener(options) if any(map(is_remote, names)) else None
+
+
+class Folder:
+    """A folder to write to; names in it are relative, with `/` between their parts."""
+
+    def __init__(self, name: str, options: StorageOptions | None = None) -> None:
+        self.name = name
+        self.options = dict(options or {})
+        self._system, self._base = file_system(name, self.options)
+        self._local = not is_remote(name)
+
+    def read(self, name: str) -> bytes | None:
+        """A file's octets; None when it is not there."""
+        try:
+            with self._system.open_input_stream(self._path(name)) as file:
+                octets: bytes = file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return octets
+
+    def write(self, name: str, octets: bytes) -> None:
+        """Put a file there in one step: it has its old content, or the new one."""
+        with self.create(name) as file:
+            file.write(octets)
+
+    @contextlib.contextmanager
+    def create(self, name: str) -> Iterator[Any]:
+        """A file to write that is there under its name only when all was written."""
+        path = self._path(name)
+        self._system.create_dir(path.rpartition("/")[0], recursive=True)
+        if not self._local:  # an object is there once it is whole
+            with self._system.open_output_stream(path) as file:
+                yield file
+            return
+        folder, _, last = path.rpartition("/")
+        part = f"{folder}/.{last}.{uuid.uuid4().hex[:8]}.part"
+        try:
+            with self._system.open_output_stream(part) as file:
+                yield file
+            Path(part).replace(path)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
+
+    def names(self, folder: str = "") -> list[str]:
+        """Names of all files below a folder, relative to this one; none when it is not there."""
+        from pyarrow import fs
+
+        selector = fs.FileSelector(self._path(folder), recursive=True, allow_not_found=True)
+        found = self._system.get_file_info(selector)
+        skip = len(self._base.rstrip("/")) + 1
+        return sorted(one.path[skip:] for one in found if one.type == fs.FileType.File)
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        with contextlib.suppress(FileNotFoundError):
+            self._system.delete_file(self._path(name))
+
+    def _path(self, name: str) -> str:
+        base = self._base.rstrip("/")
+        return f"{base}/{name}" if name else base

@@ -1,0 +1,109 @@
+"""Surveys that are kept, so that a file is looked at once in its life."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from amqpsniff import __version__
+
+from .listing import Listed
+from .places import Folder, StorageOptions, opener_for
+from .survey import Surveyed, survey
+
+SURVEYS = "_work/surveys"
+
+SURVEY_OCTETS = 512 << 20
+"""Octets of files that are surveyed in one go, about: a fifth of a second."""
+
+FORM = 1
+"""Number of the layout; one that is written otherwise is made anew."""
+
+
+@dataclass
+class SurveyOrder:
+    """Files to be surveyed in one go, anywhere; kept in the folder `output` unless it is empty."""
+
+    files: list[Listed]
+    output: str
+    storage: Mapping[str, Any]
+
+
+def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
+    """Orders for all of these files."""
+    groups: list[list[Listed]] = []
+    held = SURVEY_OCTETS
+    for one in listed:
+        if held >= SURVEY_OCTETS:
+            groups.append([])
+            held = 0
+        groups[-1].append(one)
+        held += one.size or 0
+    return [SurveyOrder(group, folder.name, folder.options) for group in groups]
+
+
+def survey_all(order: SurveyOrder) -> list[Surveyed]:
+    """Survey the files of an order, and keep what was found."""
+    folder = Folder(order.output, order.storage) if order.output else None
+    found = []
+    for one in order.files:
+        made = survey(*one, opener=opener_for([one.path], order.storage))
+        found.append(made)
+        if made.error is None and folder is not None:
+            folder.write(survey_name(made), _to_octets(made.to_table()))
+    return found
+
+
+def known_surveys(folder: Folder, listed: Sequence[Listed]) -> tuple[list[Surveyed], list[Listed]]:
+    """The surveys of files that are kept, and the files that have none."""
+    there = set(folder.names(SURVEYS))
+    known: list[Surveyed] = []
+    missing: list[Listed] = []
+    for one in listed:
+        found = _read(folder, one) if survey_name(one) in there else None
+        if found is None:
+            missing.append(one)
+        else:
+            known.append(found)
+    return known, missing
+
+
+def survey_files(
+    listed: Sequence[Listed], storage: StorageOptions | None = None, kept: str = ""
+) -> list[Surveyed]:
+    """Surveys of files, made in this process unless they are in the folder `kept`."""
+    if not kept:
+        return survey_all(SurveyOrder(list(listed), "", storage or {}))
+    folder = Folder(kept, storage)
+    known, missing = known_surveys(folder, listed)
+    for order in survey_orders(missing, folder):
+        known += survey_all(order)
+    return known
+
+
+def survey_name(one: Listed | Surveyed) -> str:
+    """The name of a file's survey in its folder."""
+    facts = json.dumps([FORM, __version__, one.path, one.size, one.modified_ns])
+    return f"{SURVEYS}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.parquet"
+
+
+def _read(folder: Folder, one: Listed) -> Surveyed | None:
+    from pyarrow import ArrowException, parquet
+
+    octets = folder.read(survey_name(one))
+    try:
+        return Surveyed.from_table(parquet.read_table(BytesIO(octets or b"")))
+    except (ArrowException, OSError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _to_octets(table: Any) -> bytes:
+    from pyarrow import parquet
+
+    buffer = BytesIO()
+    parquet.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

@@ -1,0 +1,118 @@
+"""What is in one capture file, without following a conversation: the facts that a plan is made of.
+
+A survey reads every packet's headers once. It is the same for every choice of options, so it is
+kept beside the tables of an archive and made again only when the file has changed.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from amqpsniff.capture import CaptureFile
+from amqpsniff.capture.file import Opener
+from amqpsniff.errors import CaptureError
+from amqpsniff.findings import Finding
+from amqpsniff.tcp.shares import Survey
+
+
+@dataclass
+class Surveyed:
+    """One file, as it was found.
+
+    Attributes:
+        path: Its name.
+        size, modified_ns: Its length in octets and the time of its last change; None where the file
+            system does not say.
+        error: Why it could not be read at all; None when it could.
+        packets, segments: Packets, and TCP segments among them.
+        octets: Captured octets of its packets.
+        first_ns: Time of the first packet that has one; None when none has.
+        least_ns, last_ns: The earliest and the latest time.
+        findings: What is wrong with the file.
+        marks, mark_octets: Its conversations by mark (`amqpsniff.tcp.shares`), and the captured
+            octets of each one's packets.
+    """
+
+    path: str
+    size: int | None = None
+    modified_ns: int | None = None
+    error: str | None = None
+    packets: int = 0
+    segments: int = 0
+    octets: int = 0
+    first_ns: int | None = None
+    least_ns: int | None = None
+    last_ns: int | None = None
+    findings: list[Finding] = field(default_factory=list)
+    marks: array[int] = field(default_factory=lambda: array("q"))
+    mark_octets: array[int] = field(default_factory=lambda: array("q"))
+
+    @property
+    def identity(self) -> tuple[str, int | None, int | None]:
+        """What changes when the file does."""
+        return self.path, self.size, self.modified_ns
+
+    def to_table(self) -> Any:
+        """Itself as an Arrow table: a row for each conversation, the rest as its metadata."""
+        import pyarrow as pa
+
+        facts = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("findings", "marks", "mark_octets")
+        }
+        facts["findings"] = [asdict(one) for one in self.findings]
+        columns = [_integers(one) for one in (self.marks, self.mark_octets)]
+        table = pa.Table.from_arrays(columns, names=["mark", "octets"])
+        return table.replace_schema_metadata({"survey": json.dumps(facts)})
+
+    @classmethod
+    def from_table(cls, table: Any) -> Surveyed:
+        """The opposite of `to_table`."""
+        facts = json.loads(table.schema.metadata[b"survey"])
+        facts["findings"] = [Finding(**one) for one in facts["findings"]]
+        columns = [_array(table.column(name)) for name in ("mark", "octets")]
+        return cls(**facts, marks=columns[0], mark_octets=columns[1])
+
+
+def survey(
+    path: str,
+    size: int | None = None,
+    modified_ns: int | None = None,
+    opener: Opener | None = None,
+) -> Surveyed:
+    """Read the headers of a file's packets; a file that cannot be read is told, not raised."""
+    found = Surveyed(path, size, modified_ns)
+    counts = Survey()
+    try:
+        with CaptureFile(path, opener=opener) as packets:
+            for batch in packets:
+                counts.feed(batch)
+            found.findings = packets.findings
+    except CaptureError as error:
+        found.error = str(error)
+        found.findings = [Finding("capture-unreadable", found.error, path)]
+        return found
+    found.packets, found.segments = counts.packet_count, counts.segment_count
+    found.octets = counts.octets
+    found.first_ns, found.least_ns, found.last_ns = counts.times
+    found.marks, _, found.mark_octets = counts.conversations()
+    return found
+
+
+def _integers(values: array[int]) -> Any:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+def _array(column: Any) -> array[int]:
+    values = array("q")
+    for chunk in column.chunks:
+        octets = chunk.buffers()[1]
+        begin = chunk.offset * 8
+        values.frombytes(bytes(octets)[begin : begin + len(chunk) * 8])
+    return values

@@ -1,0 +1,103 @@
+"""One task of a plan: the engine over its files, for its conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from amqpsniff.capture import CaptureSet
+from amqpsniff.errors import CaptureError
+from amqpsniff.findings import Finding
+from amqpsniff.pipeline import Options, Pipeline, Totals
+from amqpsniff.tcp.shares import Share
+
+from .plan import Task
+from .survey import Opener
+
+RECORDS_PER_BATCH = 4_096
+"""Rows of `connections` and `channels` after which they are given out: some 10 MB."""
+
+ROWS = ("frames", "messages")
+
+
+class TaskRun:
+    """Reads a task: `batches` gives rows, what is known of the whole is here afterwards.
+
+    Attributes:
+        totals: Counts of what was read.
+        found: Findings of the task's connections, without their causes.
+        lost: Findings of files that could not be read any more, though they could be surveyed.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        options: Options | None = None,
+        tables: Sequence[str] = ("frames", "messages"),
+        *,
+        columns: Mapping[str, Sequence[str]] | None = None,
+        encoded: bool = False,
+        opener: Opener | None = None,
+    ) -> None:
+        from amqpsniff.tables.batches import Maker
+
+        self.task = task
+        self.options = options or Options()
+        self.tables = tuple(tables)
+        self.totals = Totals()
+        self.found: list[Finding] = []
+        self.lost: list[Finding] = []
+        self._opener = opener
+        self._makers = [
+            Maker(table, encoded=encoded, columns=(columns or {}).get(table))
+            for table in tables
+            if table != "findings"
+        ]
+
+    def batches(self) -> Iterator[tuple[str, Any]]:
+        """Record batches of the tables, as (table, batch), but for findings: see `found`."""
+        wanted = set(self.tables)
+        if "findings" in wanted:
+            wanted.add("messages")  # some findings are made together with a message's row
+        pipeline = Pipeline(self.options, wanted, share=_share(self.task))
+        self.totals = pipeline.totals
+        names = [source.path for source in self.task.sources]
+        try:
+            packets = CaptureSet(names, opener=self._opener)
+        except CaptureError as error:
+            self.lost = [Finding("capture-unreadable", str(error), names[0])]
+            return
+        skipped = {source.path: source.skipped_octets for source in self.task.sources}
+        with packets:
+            for batch in packets:
+                pipeline.reassembler.skip(skipped.pop(batch.capture, 0))
+                pipeline.feed(batch)
+                if pipeline.tracker.rows >= RECORDS_PER_BATCH:
+                    yield from self._records(pipeline)
+                if pipeline.ready:
+                    yield from self._rows(pipeline.settled())
+            pipeline.finish()
+            yield from self._rows(pipeline.rest())
+            yield from self._records(pipeline)
+            self.lost = [one for one in packets.findings if one.code == "capture-unreadable"]
+        self.found = pipeline.findings()
+
+    def _rows(self, taken: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+        for rows in taken:
+            for maker in self._makers:
+                if maker.table in ROWS:
+                    batch = maker.make(rows)
+                    if batch.num_rows:
+                        yield maker.table, batch
+
+    def _records(self, pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
+        records = pipeline.records()
+        for maker in self._makers:
+            if records.get(maker.table):
+                yield maker.table, maker.make(records[maker.table])
+
+
+def _share(task: Task) -> Share | None:
+    if task.marks is None:
+        return None
+    return Share(but=task.marks) if task.inverted else Share(only=task.marks)

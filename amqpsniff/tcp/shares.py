@@ -1,0 +1,209 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Which conversations are whose, when several readers share the work on one capture.
+
+A conversation is known by its mark: a hash of its two endpoints in no order, the same on every
+machine. Endpoints that are used again have the mark they had before, so that whoever reads one use
+of them reads all. Two conversations that happen to have one mark are read by one reader: a
+collision costs nothing else.
+"""
+
+from array import array
+
+import cython
+
+from .fragments import Fragments
+from .headers import HeaderParser
+from .limits import NO_TIME, Limits
+
+_NO_TIME = cython.declare(cython.longlong, NO_TIME)
+
+MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
+_FIRST = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_SECOND = cython.declare(cython.ulonglong, 0xC2B2AE3D27D4EB4F)
+_THIRD = cython.declare(cython.ulonglong, 0x165667B19E3779F9)
+
+# Columns of a segment's row (named in `amqpsniff.tcp.headers`).
+FIELDS = cython.declare(cython.longlong, 14)
+
+# Packets whose headers are read at once.
+CHUNK = cython.declare(cython.longlong, 1024)
+
+# Marks whose answer is remembered, so that nearly every packet is spared a look into a set or a
+# dict: 256 KiB.
+CELLS = cython.declare(cython.longlong, 16_384)
+
+# Numbers kept of each conversation: packets, octets of packets.
+COUNTS = cython.declare(cython.longlong, 2)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(0, check=True)
+def _end(high: cython.ulonglong, low: cython.ulonglong, port: cython.ulonglong) -> cython.ulonglong:
+    """A hash of one endpoint."""
+    h: cython.ulonglong = ((high ^ _THIRD) * _FIRST) & MASK64
+    h = ((h ^ (h >> 32) ^ low) * _SECOND) & MASK64
+    h = ((h ^ (h >> 29) ^ port) * _FIRST) & MASK64
+    return h ^ (h >> 32)
+
+
+def mark_of(a_high, a_low, b_high, b_low, ports):
+    """The mark of a segment's conversation, from its row: at least 0, below 2^63."""
+    one: cython.ulonglong = _end(a_high & MASK64, a_low & MASK64, (ports >> 16) & 0xFFFF)
+    other: cython.ulonglong = _end(b_high & MASK64, b_low & MASK64, ports & 0xFFFF)
+    h: cython.ulonglong = ((one + other) * _THIRD) & MASK64
+    return (h ^ (h >> 31)) & MASK63
+
+
+class Share:
+    """The conversations of one reader: those with the marks of `only`, or all `but` some."""
+
+    def __init__(self, only=None, but=None):
+        if (only is None) == (but is None):
+            raise ValueError("a share has either the marks of its own or those of others")
+        self.marks = frozenset(but if only is None else only)
+        self.inverted = only is None
+        self.known = array("q", [-1]) * CELLS
+        self.answers = bytearray(CELLS)
+
+    def takes(self, mark):
+        """Whether a conversation is one of the share's."""
+        cell: cython.longlong = mark & (CELLS - 1)
+        if self.known[cell] != mark:
+            self.known[cell] = mark
+            self.answers[cell] = (mark in self.marks) != self.inverted
+        return self.answers[cell] != 0
+
+
+@cython.cclass
+class Survey:
+    """Counts conversations without following them: `feed` for each batch of packets.
+
+    `packet_count`, `segment_count` and `octets` (captured, of all packets) are what was fed.
+    """
+
+    parser: object
+    extra: list
+    places: dict
+    known: cython.longlong[::1]
+    cells: cython.longlong[::1]
+    counts: object
+    table: cython.longlong[::1]
+    packets: cython.longlong
+    segments: cython.longlong
+    first: cython.longlong
+    least: cython.longlong
+    last: cython.longlong
+
+    def __init__(self) -> None:
+        self.parser = HeaderParser(None, Fragments(Limits()))
+        self.extra = []
+        self.places = {}
+        self.known = array("q", [-1]) * CELLS
+        self.cells = array("q", [0]) * CELLS
+        self.counts = array("q", [0]) * (64 * COUNTS)
+        self.table = self.counts
+        self.packets = self.segments = 0
+        self.first = self.least = self.last = _NO_TIME
+
+    def feed(self, batch: object) -> None:
+        """Count the packets of a `PacketBatch`."""
+        begin: cython.longlong = batch.begin
+        end: cython.longlong = batch.end
+        chunk: cython.longlong
+        self._time(batch.ts_ns, begin, end)
+        self.packets += end - begin
+        for chunk in range(begin, end, CHUNK):
+            self.extra.clear()
+            self._count(
+                self.parser.segments,
+                self.parser.parse(batch, chunk, min(chunk + CHUNK, end), self.extra),
+                batch.captured,
+            )
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _time(
+        self, times: cython.longlong[::1], begin: cython.longlong, end: cython.longlong
+    ) -> cython.int:
+        row: cython.longlong
+        ts_ns: cython.longlong
+        for row in range(begin, end):
+            ts_ns = times[row]
+            if ts_ns == _NO_TIME:
+                continue
+            if self.first == _NO_TIME:
+                self.first = self.least = self.last = ts_ns
+            elif ts_ns > self.last:
+                self.last = ts_ns
+            elif ts_ns < self.least:
+                self.least = ts_ns
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _count(
+        self, segments: object, count: cython.longlong, captured: cython.longlong[::1]
+    ) -> cython.int:
+        rows: cython.longlong[::1]
+        row: cython.longlong
+        at: cython.longlong
+        mark: cython.longlong
+        cell: cython.longlong
+        place: cython.longlong
+        if count == 0:
+            return 0
+        rows = segments()
+        self.segments += count
+        for row in range(count):
+            at = row * FIELDS
+            mark = mark_of(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
+            cell = mark & (CELLS - 1)
+            if self.known[cell] != mark:
+                self.known[cell] = mark
+                self.cells[cell] = self._place(mark)
+            place = self.cells[cell]
+            self.table[place] += 1
+            self.table[place + 1] += captured[rows[at]]
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _place(self, mark: cython.longlong) -> cython.longlong:
+        """Where the counts of a mark are."""
+        place = self.places.get(mark)
+        if place is None:
+            place = len(self.places) * COUNTS
+            self.places[mark] = place
+            if place >= len(self.counts):
+                self.table = self.counts = self.counts + array("q", [0]) * len(self.counts)
+        return place
+
+    @property
+    def octets(self) -> int:
+        """Octets of packets captured."""
+        return self.parser.octets_seen()
+
+    @property
+    def packet_count(self) -> int:
+        """Packets fed."""
+        return self.packets
+
+    @property
+    def segment_count(self) -> int:
+        """TCP segments among them."""
+        return self.segments
+
+    @property
+    def times(self) -> tuple[int | None, int | None, int | None]:
+        """First, earliest and latest time; null where no packet has one."""
+        if self.first == _NO_TIME:
+            return None, None, None
+        return self.first, self.least, self.last
+
+    def conversations(self) -> tuple[array, array, array]:
+        """Marks, packets and octets of packets, as arrays of 64-bit integers of one length."""
+        marks = array("q", self.places)
+        counts = self.counts[: len(marks) * COUNTS]
+        return marks, counts[0::2], counts[1::2]

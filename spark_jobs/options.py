@@ -1,0 +1,162 @@
+"""Options of the data source, from the texts that Spark hands over to what they mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
+from amqpsniff.archive.survey import Surveyed
+from amqpsniff.errors import UsageError
+from amqpsniff.pipeline import Options
+
+MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+
+CLOSE_AFTER_SECONDS = 10.0
+"""A file that nobody has written to for so long is taken for closed: tcpdump and dumpcap write at
+least whenever their buffer is full, and a rotation begins another one."""
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What a reader is told.
+
+    Attributes:
+        table: The table, or `errors`.
+        paths: Captures, folders, patterns, URIs.
+        decoding: How captures are decoded.
+        mode: What becomes of files that cannot be read whole, one of `MODES`.
+        from_ns, to_ns: Files without a packet in this time are left out; null for no bound.
+        storage: What fsspec is told.
+        surveys: A folder where surveys are kept and looked for; empty for none.
+        task_octets, max_reads: As for `amqpsniff.archive.make_plan`.
+        close_after_ns: For streams: how long a file must have been left alone.
+    """
+
+    table: str
+    paths: tuple[str, ...]
+    decoding: Options
+    mode: str = MODES[0]
+    from_ns: int | None = None
+    to_ns: int | None = None
+    storage: dict[str, Any] = field(default_factory=dict)
+    surveys: str = ""
+    task_octets: int = TASK_OCTETS
+    max_reads: int = MAX_READS
+    close_after_ns: int = int(CLOSE_AFTER_SECONDS * 1e9)
+
+    def has_time(self, file: Surveyed) -> bool:
+        """Whether a file may hold packets of the wanted time."""
+        if file.least_ns is None or file.last_ns is None:
+            return True
+        after = self.from_ns is None or file.last_ns >= self.from_ns
+        return after and (self.to_ns is None or file.least_ns < self.to_ns)
+
+
+def parse(options: Mapping[str, str]) -> SourceOptions:
+    """Read the options; raises UsageError for one that makes no sense."""
+    mode = options.get("mode", MODES[0]).upper()
+    if mode not in MODES:
+        raise UsageError(f"no mode `{mode}`; there are {', '.join(MODES)}")
+    return SourceOptions(
+        table=table_of(options),
+        paths=_paths(options),
+        decoding=_decoding(options),
+        mode=mode,
+        from_ns=_time(options, "from"),
+        to_ns=_time(options, "to"),
+        storage=_storage(options),
+        surveys=options.get("surveys", ""),
+        task_octets=_number(options, "taskOctets", TASK_OCTETS),
+        max_reads=_number(options, "maxReads", MAX_READS),
+        close_after_ns=int(_seconds(options, "closeAfter", CLOSE_AFTER_SECONDS) * 1e9),
+    )
+
+
+def table_of(options: Mapping[str, str]) -> str:
+    """The table that is asked for."""
+    return options.get("table", "messages")
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths given to `load`: one, or a JSON list of several."""
+    if "path" in options:
+        return (options["path"],)
+    paths: list[str] = json.loads(options.get("paths", "[]"))
+    if not paths:
+        raise UsageError('no captures named; give paths to `load("…")`')
+    return tuple(paths)
+
+
+def _decoding(options: Mapping[str, str]) -> Options:
+    try:
+        ports = frozenset(int(port) for port in options.get("port", "").split(",") if port.strip())
+    except ValueError:
+        raise UsageError(f"option port: `{options['port']}` is no list of numbers") from None
+    return Options(
+        ports=ports,
+        dialect=options.get("dialect") or None,
+        table_dialect=options.get("tableDialect") or "rabbitmq",
+        bodies=_flag(options, "bodies"),
+        body_sha256=_flag(options, "bodySha256"),
+        show_secrets=_flag(options, "showSecrets"),
+    )
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"option {name}: `{text}` is neither true nor false")
+    return text == "true"
+
+
+def _number(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name, str(default))
+    if not text.isdigit() or not int(text):
+        raise UsageError(f"option {name}: `{text}` is no number above 0")
+    return int(text)
+
+
+def _seconds(options: Mapping[str, str], name: str, default: float) -> float:
+    text = options.get(name, str(default))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise UsageError(f"option {name}: `{text}` is no number of seconds")
+    return seconds
+
+
+def _time(options: Mapping[str, str], name: str) -> int | None:
+    """A time as RFC 3339 text (UTC where it names no zone) or seconds since 1970, in ns."""
+    text = options.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        return int(float(text) * 1e9)
+    except ValueError:
+        pass
+    try:
+        time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise UsageError(
+            f"option {name}: `{text}` is no time; give 2026-01-31T12:00:00Z or seconds since 1970"
+        ) from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=timezone.utc)
+    return int(time.timestamp() * 1e6) * 1000
+
+
+def _storage(options: Mapping[str, str]) -> dict[str, Any]:
+    text = options.get("storageOptions", "") or "{}"
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise UsageError("option storageOptions: it is no JSON object")
+    return given
