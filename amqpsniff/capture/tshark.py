@@ -42,6 +42,9 @@ KEPT_OCTETS = 8192
 
 READ_OCTETS = 1 << 16
 
+CUT_SHORT = b"cut short in the middle of a packet"
+"""What tshark says of a capture that ends inside a packet, after the last whole one."""
+
 INSTALL = 'install it ("apt install tshark", "brew install wireshark", or from wireshark.org)'
 
 _NO_SETTINGS = str(Path(__file__).with_name("no-tshark-settings"))
@@ -115,6 +118,8 @@ class Run:
         options: What it is asked, from `arguments`.
         silence_s: Seconds without a word and without work after which it is given up.
         stdin: A file that it reads as standard input.
+
+    `cut_short`: the capture ends inside a packet; all before it was read, so that is no failure.
     """
 
     def __init__(
@@ -128,6 +133,7 @@ class Run:
         self.tshark = tshark
         self.silence_s = silence_s
         self.ended = False
+        self.cut_short = False
         self._said = b""
         self._process = _start([tshark.path, *options], stdin)
         assert self._process.stdout is not None
@@ -191,7 +197,8 @@ class Run:
             self.close()
             raise TsharkError("tshark closed its output, did not end and was stopped") from None
         self.close()
-        if code:
+        self.cut_short = CUT_SHORT in self._said
+        if code and not self.cut_short:
             raise TsharkError(f"{_outcome(code)}: {self._reason()}")
 
     def _reason(self) -> str:
