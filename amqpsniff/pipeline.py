@@ -118,6 +118,7 @@ class Pipeline:
         *,
         census: Census | None = None,
         links: bool = False,
+        claims: bool = False,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
@@ -133,6 +134,7 @@ class Pipeline:
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
             tables=wanted,
+            claims=claims,
         )
         self.tracker = Tracker(tables=wanted, log=self.log if "findings" in wanted else None)
         self.census = census

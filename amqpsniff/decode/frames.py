@@ -15,6 +15,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.claims import Claim
 from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS
 
@@ -101,6 +102,15 @@ class FrameHandler:
         self.peers = []
         self.captures = []
         self.method_names = {}
+        self.claims = None
+
+    def claim(self, half, kind, offset, channel, size, payload, method, exact):
+        """Say what the octets at `offset` are, to who asked for claims; see `claims`."""
+        serial = half.connection.conversation.serial
+        self.claims.append(
+            Claim(serial, half.direction, kind, offset, channel, size, payload, method, exact)
+        )
+        return 0
 
     def use_capture(self, name):
         """Rows from now on are of this capture."""
@@ -186,6 +196,9 @@ class FrameHandler:
         """
         if frame_type == _METHOD:
             return self._method(half, reader, channel, size, at, end, whole, number, ts_ns)
+        if self.claims is not None:
+            payload: bytes = bytes(reader.data[at:end])
+            self.claim(half, frame_type, half.frame_offset, channel, size, payload, -1, whole)
         self._begin(half, number, ts_ns, channel, frame_type, size)
         self.frames.rows += 1
         if frame_type == _HEADER:
@@ -221,7 +234,12 @@ class FrameHandler:
         decoder: ArgumentDecoder = self.decoder
         answer: cython.int
         self.frames.reserve()
+        payload: bytes = b""
+        if self.claims is not None:
+            payload = bytes(reader.data[at:end])
         if end - at < 4:
+            if self.claims is not None:
+                self.claim(half, _METHOD, half.frame_offset, channel, size, payload, -1, False)
             self._begin(half, number, ts_ns, channel, _METHOD, size)
             if whole:
                 detail = f"method frame of {size} octets"
@@ -232,6 +250,11 @@ class FrameHandler:
         decoder.past_login = connection.past_login
         self.frames.arguments.begin(self.frames.rows)
         answer = decoder.decode(reader, connection.dialect, at, end, whole)
+        if self.claims is not None:
+            self.claim(
+                half, _METHOD, half.frame_offset, channel, size, payload,
+                decoder.method, whole and answer == _EXACT,
+            )  # fmt: skip
         if answer == _UNKNOWN:
             return self._unknown_method(half, reader, channel, size, number, ts_ns)
         method: cython.int = decoder.method
