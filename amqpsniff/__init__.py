@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         FilterError,
         NotACapture,
         SpecError,
+        TsharkError,
         UsageError,
     )
     from amqpsniff.objects import Finding, Frame, Message
@@ -43,6 +44,7 @@ _HOMES = {
     "Message": "objects",
     "NotACapture": "errors",
     "SpecError": "errors",
+    "TsharkError": "errors",
     "UsageError": "errors",
     "open": "reader",
 }
@@ -58,6 +60,7 @@ __all__ = [
     "Message",
     "NotACapture",
     "SpecError",
+    "TsharkError",
     "UsageError",
     "__version__",
     "open",

@@ -2,7 +2,8 @@
 
     AmqpsniffError
     ├── CaptureError            a capture cannot be read
-    │   └── NotACapture             the octets are no capture format we know
+    │   ├── NotACapture             the octets are no capture format we know
+    │   └── TsharkError             tshark is missing, too old, or cannot do what it is asked
     ├── FilterError             a `--where` expression or SQL statement that does not run
     ├── SpecError               a row of the protocol tables contradicts another
     └── UsageError              an argument or a call that makes no sense
@@ -21,6 +22,10 @@ class CaptureError(AmqpsniffError):
 
 class NotACapture(CaptureError):
     """The file begins with octets of no capture format that is known here."""
+
+
+class TsharkError(CaptureError):
+    """tshark is not there, is too old, refuses a capture, crashes, or stands still."""
 
 
 class FilterError(AmqpsniffError):

@@ -148,6 +148,7 @@ class Pipeline:
         census: Census | None = None,
         links: bool = False,
         share: Share | None = None,
+        claims: bool = False,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
@@ -167,6 +168,7 @@ class Pipeline:
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
             tables=wanted,
+            claims=claims,
         )
         self.tracker = Tracker(
             tables=wanted,

@@ -73,6 +73,7 @@ class Decoder:
         keep_bodies: Keep message bodies.
         ports: Ports that servers listen on, beside 5671 and 5672.
         tables: Names of the tables whose rows are wanted; the others stay empty.
+        claims: Gather `claims.Claim`s for `take_claims`.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
@@ -97,12 +98,15 @@ class Decoder:
         keep_bodies=False,
         ports=None,
         tables=("frames", "messages"),
+        claims=False,
     ):
         self.log = log
         self.dialect = plan.DIALECT_CODES[dialect]
         self.handler = FrameHandler(
             reading, show_secrets, new_hash, keep_bodies, ports, self._report, tables
         )
+        if claims:
+            self.handler.claims = []
         self.framer = RecoveringFramer(self.handler)
         self.halves = []
         self.spare = []
@@ -154,6 +158,12 @@ class Decoder:
         self.encrypted = []
         self.foreign = 0
         return taken
+
+    def take_claims(self):
+        """The claims made since the last call, in the order in which they became known."""
+        claims = self.handler.claims
+        self.handler.claims = []
+        return claims
 
     def look(self):
         """What was made since the last `take`, to be read before it is given out.

@@ -15,6 +15,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.claims import Claim
 from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS
 
@@ -106,6 +107,15 @@ class FrameHandler:
         self.peers = []
         self.captures = []
         self.method_names = {}
+        self.claims = None
+
+    def claim(self, half, kind, offset, channel, size, payload, method, exact):
+        """Say what the octets at `offset` are, to who asked for claims; see `claims`."""
+        serial = half.connection.conversation.serial
+        self.claims.append(
+            Claim(serial, half.direction, kind, offset, channel, size, payload, method, exact)
+        )
+        return 0
 
     def use_capture(self, name):
         """Rows from now on are of this capture."""
@@ -193,6 +203,9 @@ class FrameHandler:
         """
         if frame_type == _METHOD:
             return self._method(half, reader, channel, size, at, end, whole, number, ts_ns)
+        if self.claims is not None:
+            payload: bytes = bytes(reader.data[at:end])
+            self.claim(half, frame_type, half.frame_offset, channel, size, payload, -1, whole)
         self._begin(half, number, ts_ns, channel, frame_type, size)
         self.frames.rows += 1
         if frame_type == _HEADER:
@@ -228,7 +241,12 @@ class FrameHandler:
         decoder: ArgumentDecoder = self.decoder
         answer: cython.int
         self.frames.reserve()
+        payload: bytes = b""
+        if self.claims is not None:
+            payload = bytes(reader.data[at:end])
         if end - at < 4:
+            if self.claims is not None:
+                self.claim(half, _METHOD, half.frame_offset, channel, size, payload, -1, False)
             self._begin(half, number, ts_ns, channel, _METHOD, size)
             if whole:
                 detail = f"method frame of {size} octets"
@@ -246,10 +264,15 @@ class FrameHandler:
         else:
             mark: cython.longlong = reader.out.used
             answer = decoder.decode(reader, connection.dialect, at, end, whole)
-            if answer == _UNKNOWN:
-                return self._unknown_method(half, reader, channel, size, number, ts_ns)
             if answer == _EXACT and reader.oddities == 0 and whole and connection.dialect:
                 code = self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
+        if self.claims is not None:
+            self.claim(
+                half, _METHOD, half.frame_offset, channel, size, payload,
+                decoder.method, whole and answer == _EXACT,
+            )  # fmt: skip
+        if answer == _UNKNOWN:
+            return self._unknown_method(half, reader, channel, size, number, ts_ns)
         method: cython.int = decoder.method
         if not connection.role_proved and 0 < self.senders[method] < 3:
             self.prove_role(half, reader, at, end)

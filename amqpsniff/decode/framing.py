@@ -12,6 +12,7 @@ beside the `Half` it is called with.
 import cython
 
 from amqpsniff.decode import plan
+from amqpsniff.decode.claims import END, PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.decode.synchronize import Search
@@ -121,6 +122,8 @@ class Framer:
             half.frame_size = size
             half.left = size + 1
             half.offset += 7
+            if self.handler.claims is not None:
+                self._claim_body(half)
             return at + 7
         if end - at < size + 8:
             half.expected = size + 8
@@ -143,10 +146,13 @@ class Framer:
         channel: cython.int = reader.u16(at + 1)
         size: cython.longlong = reader.u32(at + 3)
         last: cython.int = reader.data[at + 7 + size]
+        begin: cython.longlong = half.frame_offset
         self.handler.frame(
             half, reader, kind, channel, size, at + 7, at + 7 + size, True, number, ts_ns
         )
         if last == _END:
+            if self.handler.claims is not None:
+                self._claim_end(half, begin + 7 + size)
             return True
         self._wrong_end(half, channel, last, number, ts_ns)
         return False
@@ -192,8 +198,22 @@ class Framer:
             if reader.data[at] != _END:
                 self._wrong_end(half, half.frame_channel, reader.data[at], number, ts_ns)
                 self.lose(half, False)
+            elif self.handler.claims is not None:
+                self._claim_end(half, half.offset - 1)
             at += 1
         return at
+
+    def _claim_body(self, half):
+        """A body frame begins: its header is claimed, its payload is not."""
+        self.handler.claim(
+            half, _BODY, half.frame_offset, half.frame_channel, half.frame_size, b"", -1, True
+        )
+        return 0
+
+    def _claim_end(self, half, offset):
+        """An end octet is right."""
+        self.handler.claim(half, END, offset, 0, 0, b"", -1, True)
+        return 0
 
     def _end_counted(self, half, number, ts_ns):
         """The frame whose octets were only counted is over."""
@@ -274,6 +294,8 @@ class Framer:
             half.frame_channel = channel
             half.frame_size = size
             half.left = size + 1
+            if self.handler.claims is not None:
+                self._claim_body(half)
         else:
             half.expected = size + 8
         return 0
@@ -293,6 +315,8 @@ class Framer:
         octets: bytes = bytes(half.store.octets[0 : half.kept])
         if proxied and header_octets(octets):
             if header_octets(octets) == len(octets):
+                if self.handler.claims is not None:
+                    self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
                 half.kept = 0
         elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
             self._headless(half, octets, number, ts_ns)
@@ -317,6 +341,10 @@ class Framer:
     def _protocol_header(self, half, octets, number, ts_ns):
         """Eight octets that begin with AMQP, at the begin of a half-stream."""
         connection: Connection = half.connection
+        if self.handler.claims is not None:
+            self.handler.claim(
+                half, PROTOCOL_HEADER, half.frame_offset, 0, 8, bytes(octets), -1, True
+            )
         connection.is_amqp = True
         connection.began = True
         if not connection.role_proved:

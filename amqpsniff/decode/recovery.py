@@ -10,6 +10,7 @@ are handed on as if they had been read in order.
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.claims import UNFINISHED
 from amqpsniff.decode.framing import FIRST_OCTETS
 from amqpsniff.decode.synchronize import Search
 
@@ -66,6 +67,9 @@ class RecoveringFramer(Framer):
         """No more octets of a half-stream: take what the search believes after all."""
         if half.mode == _START and half.kept:
             self._end_start(half)
+        if half.mode == _FRAMES and half.kept and self.handler.claims is not None:
+            begin: bytes = bytes(half.store.octets[0 : half.kept])
+            self.handler.claim(half, UNFINISHED, half.frame_offset, 0, 0, begin, -1, False)
         while half.mode == _SEARCH:
             search = half.search
             chain = search.finish()
@@ -170,6 +174,8 @@ class RecoveringFramer(Framer):
         if kind == _BODY:
             half.frame_channel = channel
             half.frame_size = size
+            if self.handler.claims is not None:
+                self._claim_body(half)
             self._chain_body(half, channel, size, payload, missing)
             self.handler.body_end(half, number, ts_ns)
         elif len(payload) > size:
@@ -178,6 +184,8 @@ class RecoveringFramer(Framer):
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)
             self.handler.frame(half, reader, kind, channel, size, 0, size, True, number, ts_ns)
+        if self.handler.claims is not None and (kind == _BODY or len(payload) <= size):
+            self._claim_end(half, offset + 7 + size)
 
     def _chain_body(self, half, channel, size, payload, missing):
         """Hand on a body of a chain; of one that was not kept the octets are only counted."""

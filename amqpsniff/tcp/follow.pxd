@@ -16,6 +16,7 @@ cdef class Follower:
     cdef long long serial
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible
     cdef bint limit_reported
+    cdef public object places
     cdef dict keys
     cdef HalfStream find(self, long long[::1] rows, long long at)
     cdef bytes _back_key(self, long long[::1] rows, long long at)

@@ -74,9 +74,12 @@ def _key(rows: cython.longlong[::1], at: cython.longlong) -> bytes:
 
 
 class Follower:
-    """State of all conversations; `expire` is to be called at `deadlines.next_ns`."""
+    """State of all conversations; `expire` is to be called at `deadlines.next_ns`.
 
-    def __init__(self, limits):
+    `places`: see `Reassembler.take_places`; null where nobody asks.
+    """
+
+    def __init__(self, limits, places=False):
         self.limits = limits
         self.most = limits.conversations
         self.linger = limits.linger_ns
@@ -91,6 +94,7 @@ class Follower:
         self.cut = self.retransmissions = self.duplicates = 0
         self.out_of_order = self.impossible = 0
         self.limit_reported = False
+        self.places = array("q") if places else None
 
     def find(self, rows, at):
         """The half-stream of a segment, or None."""
@@ -249,6 +253,10 @@ class Follower:
         length: cython.longlong = rows[at + 12]
         if half.next_seq < 0:
             half.start_at(seq)
+        if self.places is not None and source < 0:
+            self.places.extend(
+                (rows[at], half.index, half.next_offset + half.ahead(seq), rows[at + 10], captured)
+            )
         if captured < length:
             self.cut += 1
         block = octets if source < 0 else self.writer.extra[source]

@@ -71,8 +71,8 @@ class Reassembler:
 
     `ports`: only conversations that have one of them are followed; null for all. `limits`: other
     bounds than the usual ones. `share`: only its conversations are followed; what they give is what
-    they give among all others, since the time of every packet counts. Nothing a packet contains
-    raises.
+    they give among all others, since the time of every packet counts. `places`: say where segments
+    lie in their streams. Nothing a packet contains raises.
     """
 
     parser: object
@@ -87,6 +87,7 @@ class Reassembler:
     share: object
     cache: cython.longlong[::1]
     ahead_limit: cython.longlong
+    placing: cython.bint
     packets: cython.longlong
     segments: cython.longlong
 
@@ -95,11 +96,13 @@ class Reassembler:
         ports: frozenset[int] | None = None,
         limits: Limits | None = None,
         share: Share | None = None,
+        places: bool = False,
     ) -> None:
         limits = limits or Limits()
         self.fragments = Fragments(limits)
         self.parser = HeaderParser(ports, self.fragments)
-        self.follower = Follower(limits)
+        self.follower = Follower(limits, places)
+        self.placing = places
         self.writer = self.follower.writer
         self.history = self.follower.history
         self.halves = self.follower.table.halves
@@ -135,6 +138,18 @@ class Reassembler:
             "out_of_order": self.follower.out_of_order,
             "impossible": self.follower.impossible,
         }
+
+    def take_places(self) -> object:
+        """Where payload of the last batch lies in its streams: five integers for each segment.
+
+        Its row in the batch, its half-stream (as in `StreamBatch.half`), the stream offset of its
+        first octet, and where that is in the batch's octets and how many were captured. Only of
+        segments that belong to a conversation, and not of those that came in IP fragments; only
+        with `places`. A repeated segment has the offsets of what it repeats, and the first octet of
+        a stream is 0, so offsets of what came before it are negative.
+        """
+        taken, self.follower.places = self.follower.places, array("q")
+        return taken
 
     def feed(self, batch: object) -> StreamBatch:
         """Take a `PacketBatch`; gives the events its packets made known."""
@@ -251,10 +266,23 @@ class Reassembler:
                         half.last_ns = ts_ns
                         half.activity = self.follower.serial
                         if length > 0:
+                            if self.placing:
+                                self._place(half, rows, at)
                             self._deliver(half, rows[at + 10], length, number, ts_ns)
                         continue
             self.follower.unusual(octets, index, rows, at, number, ts_ns)
         self.segments += count - others
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _place(
+        self, half: HalfStream, rows: cython.longlong[::1], at: cython.longlong
+    ) -> cython.int:
+        """Note where the next segment of a half-stream lies."""
+        self.follower.places.extend(
+            (rows[at], half.index, half.next_offset, rows[at + 10], rows[at + 11])
+        )
         return 0
 
     @cython.cfunc

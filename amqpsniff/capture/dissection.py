@@ -1,0 +1,183 @@
+"""What tshark makes of the AMQP in a capture: its frames, packet by packet, as it shows them.
+
+tshark is asked for PDML of the AMQP layer alone, which is the only one of its outputs that keeps
+frames of one packet apart, fields in their order and tables nested; it is read as it comes, without
+an object for what is not AMQP. tshark looks for AMQP on port 5672 and nowhere else: the ports are
+told to it.
+
+pyshark's own objects of these packets cost 2.1 ms each from PDML and 0.7 ms from JSON, this 0.5 ms,
+of which tshark takes the larger part (measured on 1,002 packets with 3,454 frames).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+from xml.parsers import expat
+
+from amqpsniff.capture.formats import shown
+from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, arguments
+from amqpsniff.errors import TsharkError
+
+LAYER = "amqp"
+MALFORMED = "_ws.malformed"
+PAYLOAD = "amqp.payload"
+"""The field whose octets are not kept: a body, five times over."""
+
+TCP = "tcp"
+_ADDRESSED = ("ip", "ipv6", TCP)
+_BETWEEN = re.compile(r"Src(?: Port)?: ([^, ]+), Dst(?: Port)?: ([^, ]+)")
+
+MOST_DEPTH = 100
+"""Nesting of fields that is read: tshark's own limit is of that size, and ours is 32."""
+
+
+class Field(NamedTuple):
+    """One field: its name, what is shown of it with and without its name, its octets if it says
+    which, and the fields below it."""
+
+    name: str
+    label: str
+    show: str
+    octets: bytes | None
+    fields: list[Field]
+
+    def below(self, name: str) -> Field | None:
+        """The first field of that name directly below this one."""
+        return next((each for each in self.fields if each.name == name), None)
+
+
+class Dissected(NamedTuple):
+    """One frame: the packet that completes it, the ends of its connection as `address:port`, its
+    fields, and whether it is called malformed."""
+
+    packet_number: int
+    ends: frozenset[str]
+    fields: Field
+    malformed: bool
+
+
+def dissect(
+    tshark: Tshark,
+    path: str | os.PathLike[str],
+    ports: Iterable[int] = (),
+    *,
+    silence_s: float = SILENCE_S,
+) -> Iterator[Dissected]:
+    """The AMQP frames that tshark sees in a capture file, in its order.
+
+    `ports` are those of AMQP servers. Raises TsharkError when tshark fails or what it writes cannot
+    be read.
+    """
+    options = arguments(
+        path,
+        display_filter=LAYER,
+        preferences={"tcp.reassemble_out_of_order": "TRUE"},
+        decode_as={f"tcp.port=={port}": LAYER for port in sorted(ports)},
+        more=["-T", "pdml", "-J", LAYER],
+    )
+    reader = _Pdml()
+    with Run(tshark, options, silence_s=silence_s) as run:
+        while octets := run.read():
+            yield from reader.feed(octets)
+        yield from reader.finish()
+
+
+class _Pdml:
+    """Reads PDML in pieces."""
+
+    def __init__(self) -> None:
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._number = 0
+        self._addresses = ("", "")
+        self._ends: frozenset[str] = frozenset()
+        self._open: list[Field] = []
+        self._found: list[Dissected] = []
+
+    def feed(self, octets: bytes) -> list[Dissected]:
+        self._parse(octets, last=False)
+        return self._take()
+
+    def finish(self) -> list[Dissected]:
+        self._parse(b"", last=True)
+        return self._found
+
+    def _parse(self, octets: bytes, *, last: bool) -> None:
+        try:
+            self._parser.Parse(octets, last)
+        except expat.ExpatError as error:
+            what = expat.errors.messages[error.code]
+            raise TsharkError(
+                f"what tshark writes cannot be read: {what} in line {error.lineno} of its output"
+            ) from None
+
+    def _take(self) -> list[Dissected]:
+        """The frames of packets that are over: the last one may still be called malformed."""
+        last = [each for each in self._found if each.packet_number == self._number]
+        found = self._found[: len(self._found) - len(last)]
+        self._found = last
+        return found
+
+    def _start(self, kind: str, told: dict[str, Any]) -> None:
+        name = told.get("name", "")
+        if self._open or (kind == "proto" and name == LAYER):
+            self._push(name, told)
+        elif kind == "proto" and name in _ADDRESSED:
+            self._pass(name, told.get("showname", ""))
+        elif kind == "field" and name == "num":
+            self._number = _integer(told.get("show", ""))
+        elif kind == "proto" and name == MALFORMED and self._found:
+            # it stands behind the frame that it is about
+            self._found[-1] = self._found[-1]._replace(malformed=True)
+
+    def _pass(self, name: str, label: str) -> None:
+        """A header outside of AMQP: its label says between whom."""
+        found = _BETWEEN.search(label)
+        if found is None:
+            return
+        if name != TCP:
+            self._addresses = (found[1], found[2])
+            return
+        pairs = zip(self._addresses, found.groups(), strict=True)
+        self._ends = frozenset(
+            f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+            for address, port in pairs
+        )
+
+    def _push(self, name: str, told: dict[str, Any]) -> None:
+        if len(self._open) >= MOST_DEPTH:
+            raise TsharkError("what tshark writes cannot be read: fields nested without end")
+        octets = None
+        if name != PAYLOAD and told.get("value"):
+            octets = _octets(told.get("unmaskedvalue") or told["value"])
+        show = "" if name == PAYLOAD else told.get("show", "")
+        field = Field(name, told.get("showname", ""), show, octets, [])
+        if self._open:
+            self._open[-1].fields.append(field)
+        self._open.append(field)
+
+    def _end(self, kind: str) -> None:
+        if self._open:
+            field = self._open.pop()
+            if not self._open and field.name == LAYER:
+                self._found.append(Dissected(self._number, self._ends, field, False))
+
+
+def _octets(text: str) -> bytes | None:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return None
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise TsharkError(
+            f"what tshark writes cannot be read: a packet's number is {shown(text[:40])!r}"
+        ) from None

@@ -1,0 +1,40 @@
+"""What octets of a half-stream are: for those who write them again and must know each one.
+
+A claim is made for every frame that is read (a body's when it begins), for every end octet that is
+right, for protocol headers, and for what stands before them. Octets that no claim covers were not
+understood, or are inside a body.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
+PROTOCOL_HEADER = 256
+END = 257
+"""One octet, 0xCE, behind a payload."""
+PROXY = 258
+"""A proxy's header before the first octets of a connection."""
+UNFINISHED = 259
+"""The begin of a frame whose rest never came; `payload` is all of it that did, header included."""
+
+
+class Claim(NamedTuple):
+    """A claim about one direction of one conversation.
+
+    `conversation` is the serial number of the conversation and `direction` that of its half-stream;
+    `kind` is a frame type or one of the constants here, `offset` the stream offset where it begins,
+    `size` the payload's octets as the frame says. `payload` is what was captured of it, empty for a
+    body. `method` is the index in `METHODS`, -1 where no row has the numbers; `exact`: the payload
+    is whole and its arguments end where it does.
+    """
+
+    conversation: int
+    direction: int
+    kind: int
+    offset: int
+    channel: int = 0
+    size: int = 0
+    payload: bytes = b""
+    method: int = -1
+    exact: bool = False

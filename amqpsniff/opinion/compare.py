@@ -1,0 +1,149 @@
+"""Two readings of one capture side by side: ours, row by row, and tshark's.
+
+Both come in the order of packets, but for frames behind a hole, which we give when the hole is
+given up, under the number of the packet they were in. So packets are compared once both readings
+are `WINDOW_PACKETS` past them; memory holds that much of each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import Any
+
+from amqpsniff.capture.dissection import dissect
+from amqpsniff.capture.tshark import SILENCE_S, Tshark, find
+from amqpsniff.errors import UsageError
+from amqpsniff.opinion.difference import Difference
+from amqpsniff.opinion.known import explain
+from amqpsniff.opinion.pairs import differences, only_ours, only_theirs
+from amqpsniff.opinion.redaction import redacted
+from amqpsniff.opinion.rows import our_frames
+from amqpsniff.opinion.sighting import Ours, Theirs, theirs
+from amqpsniff.opinion.traffic import Traffic
+from amqpsniff.reader import STANDARD_INPUT, Capture
+
+WINDOW_PACKETS = 20_000
+"""Packets between reading and comparing: longer than a hole is waited for (256 segments of its
+conversation, or two seconds) in all but the busiest captures."""
+
+MOST_ALIGNED = 2_000
+"""Frames of one packet that are aligned at a cost that grows with their square; more are taken in
+their order."""
+
+
+class Comparison:
+    """What both see in a capture.
+
+    Iterate once over it for the `Difference`s, in the order of packets; the counts are whole after.
+    Credentials are compared, and shown where the capture's options show them. Raises TsharkError
+    where tshark is missing or fails, CaptureError where we cannot read.
+
+    Attributes:
+        compared: Frames that both see.
+        equal: Those of them that are equal in all that is compared.
+        ours, theirs: Frames that one sees.
+        known: Differences by the name of the known disagreement that explains them.
+        unknown: Differences that none explains.
+    """
+
+    def __init__(
+        self, capture: Capture, tshark: Tshark | None = None, *, silence_s: float = SILENCE_S
+    ) -> None:
+        if len(capture.names) != 1 or capture.names[0] == STANDARD_INPUT:
+            raise UsageError("tshark is given one capture file; several, or `-`, are not one")
+        self._show_secrets = capture.options.show_secrets
+        self.capture = Capture(capture.names, replace(capture.options, show_secrets=True))
+        self.tshark = tshark or find()
+        self.silence_s = silence_s
+        self.compared = self.equal = self.ours = self.theirs = self.unknown = 0
+        self.known: Counter[str] = Counter()
+        self._traffic = Traffic()
+
+    def __iter__(self) -> Iterator[Difference]:
+        self._traffic = Traffic.of(self.capture)
+        path, ports = self.capture.names[0], self._traffic.ports
+        told = dissect(self.tshark, path, ports, silence_s=self.silence_s)
+        wanted = self.capture.options.ports
+        sights = (theirs(each) for each in told if not wanted or wanted & _ports(each.ends))
+        waiting: dict[int, tuple[list[Ours], list[Theirs]]] = defaultdict(lambda: ([], []))
+        done = 0
+        for frames in our_frames(self.capture):
+            for frame in frames:
+                waiting[frame.packet_number][0].append(frame)
+            latest = max(frame.packet_number for frame in frames)
+            for sight in sights:
+                waiting[sight.packet_number][1].append(sight)
+                if sight.packet_number > latest:
+                    break
+            until = latest - WINDOW_PACKETS
+            if until > done:
+                done = until
+                yield from self._compare(waiting, until)
+        for sight in sights:
+            waiting[sight.packet_number][1].append(sight)
+        yield from self._compare(waiting, None)
+
+    def _compare(self, waiting: dict[int, Any], until: int | None) -> Iterator[Difference]:
+        for number in sorted(waiting):
+            if until is not None and number > until:
+                return
+            mine, others = waiting.pop(number)
+            self.ours += len(mine)
+            self.theirs += len(others)
+            for ours, sight in _aligned(mine, others):
+                yield from self._pair(ours, sight)
+
+    def _pair(self, ours: Ours | None, sight: Theirs | None) -> Iterator[Difference]:
+        if ours is None or sight is None:
+            found = [only_ours(ours)] if ours is not None else [only_theirs(sight)]  # type: ignore[arg-type]
+        else:
+            self.compared += 1
+            found = list(differences(ours, sight))
+            self.equal += not found
+        for difference in found:
+            known = explain(difference, self._traffic)
+            if known is None:
+                self.unknown += 1
+            else:
+                self.known[known] += 1
+            yield self._safe(difference)._replace(known=known)
+
+    def _safe(self, difference: Difference) -> Difference:
+        """The difference without credentials, unless the capture shows them."""
+        return difference if self._show_secrets else redacted(difference)
+
+
+def _ports(ends: Iterable[str]) -> set[int]:
+    return {int(end.rpartition(":")[2]) for end in ends}
+
+
+def _aligned(mine: list[Ours], others: list[Theirs]) -> Iterator[tuple[Ours | None, Theirs | None]]:
+    """Frames of one packet in pairs; null for the one that is missing."""
+    ours = [(each.kind, each.channel, each.size) for each in mine]
+    sights = [(each.kind, each.channel, each.size) for each in others]
+    if ours == sights or len(ours) + len(sights) > MOST_ALIGNED:
+        yield from _zipped(mine, others)
+        return
+    for _, begin, end, start, stop in SequenceMatcher(None, ours, sights, False).get_opcodes():
+        for mine_one, other in _zipped(mine[begin:end], others[start:stop]):
+            if mine_one is None or other is None or _alike(mine_one, other):
+                yield mine_one, other
+            else:
+                yield mine_one, None
+                yield None, other
+
+
+def _alike(ours: Ours, sight: Theirs) -> bool:
+    """Whether two sightings can be of one frame."""
+    return ours.size == sight.size and (ours.kind == sight.kind or ours.channel == sight.channel)
+
+
+def _zipped(
+    mine: Iterable[Ours], others: Iterable[Theirs]
+) -> Iterator[tuple[Ours | None, Theirs | None]]:
+    left, right = deque(mine), deque(others)
+    while left or right:
+        yield (left.popleft() if left else None), (right.popleft() if right else None)

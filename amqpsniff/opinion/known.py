@@ -1,0 +1,287 @@
+"""Known disagreements: where tshark and we differ and it is understood why.
+
+A row says which differences it explains, what tshark makes of the traffic, and what is right, with
+the reason; the first row that explains a difference names it. All were seen with tshark 4.0.17 on
+captures of the test-suite, which also fails when a row explains nothing any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from amqpsniff.capture.dissection import Field
+from amqpsniff.opinion import difference as about
+from amqpsniff.opinion.difference import Difference
+from amqpsniff.opinion.sighting import PROTOCOL_HEADER
+from amqpsniff.opinion.traffic import Ends, Traffic
+
+Explains = Callable[[Difference, Traffic], bool]
+
+_IDS_OF_0_8_CLOSE = ((10, 60), (10, 61))
+_CLOSING = ("connection.close", "connection.close-ok")
+_WHOLE_FRAMES = (about.ONLY_OURS, about.ONLY_THEIRS, about.KIND)
+_READ_HERE = re.compile(r": unknown type [0-9a-f]+ \([LU]\)$")
+_UNREAD = re.compile(r": unknown type [0-9a-f]+ \(")
+_NAMES_OF_FIELDS = {
+    about.ARGUMENT: "amqp.method.arguments.",
+    about.PROPERTY: "amqp.method.properties.",
+}
+_OTHER_NAMES = {"arguments": "filter"}
+
+
+class Known(NamedTuple):
+    """A known disagreement.
+
+    `traffic` is what it is about, `tshark` what tshark makes of it, `here` what this package makes
+    of it and why; `explains` says whether a difference is one of them.
+    """
+
+    name: str
+    traffic: str
+    tshark: str
+    here: str
+    explains: Explains
+
+
+def _ends(difference: Difference) -> Ends:
+    frame = difference.our_frame or difference.their_frame
+    return frame.ends if frame is not None else frozenset()
+
+
+def _protocol_header(difference: Difference, _: Traffic) -> bool:
+    return (
+        difference.what == about.ONLY_OURS
+        and difference.our_frame is not None
+        and difference.our_frame.kind == PROTOCOL_HEADER
+    )
+
+
+def _close_of_0_8(difference: Difference, _: Traffic) -> bool:
+    frame = difference.their_frame
+    return difference.method in _CLOSING and frame is not None and frame.ids in _IDS_OF_0_8_CLOSE
+
+
+def _open_ok_of_0_8(difference: Difference, _: Traffic) -> bool:
+    frame = difference.our_frame
+    return (
+        difference.what == about.MALFORMED
+        and difference.method == "channel.open-ok"
+        and frame is not None
+        and frame.size == 4
+    )
+
+
+def _consume_of_0_8(difference: Difference, _: Traffic) -> bool:
+    frame = difference.our_frame
+    return (
+        difference.what == about.MALFORMED
+        and difference.method == "basic.consume"
+        and frame is not None
+        and "arguments" not in dict(frame.arguments or ())
+    )
+
+
+def _method(*methods: str) -> Explains:
+    """Everything about frames of these methods for which tshark has no name."""
+
+    def explains(difference: Difference, _: Traffic) -> bool:
+        frame = difference.their_frame
+        if difference.method not in methods or frame is None or frame.method is None:
+            return False
+        return frame.method.endswith("?")
+
+    return explains
+
+
+def _confirm_in_0_8(difference: Difference, _: Traffic) -> bool:
+    return difference.method in ("85.10", "85.11")
+
+
+def _class_unknown(difference: Difference, _: Traffic) -> bool:
+    frame = difference.their_frame
+    return (
+        difference.what == about.METHOD
+        and frame is not None
+        and frame.method == "?.?"
+        and f"{frame.ids[0]}." == f"{difference.method}"[: len(f"{frame.ids[0]}.")]
+    )
+
+
+def _tags(pattern: re.Pattern[str]) -> Explains:
+    """All about a table in which tshark met a tag that it does not know: it reads on wrongly."""
+
+    def explains(difference: Difference, _: Traffic) -> bool:
+        prefix = _NAMES_OF_FIELDS.get(difference.what)
+        frame = difference.their_frame
+        if prefix is None or frame is None or difference.name is None:
+            return False
+        table = re.split(r"[.\[]", difference.name, maxsplit=1)[0]
+        return any(
+            _shows(field.fields, pattern)
+            for field in (*frame.arguments, *frame.properties)
+            if field.name.removeprefix(prefix) in (table, _OTHER_NAMES.get(table))
+        )
+
+    return explains
+
+
+def _shows(fields: list[Field], pattern: re.Pattern[str]) -> bool:
+    return any(pattern.search(each.label) or _shows(each.fields, pattern) for each in fields)
+
+
+def _negative_decimal(difference: Difference, _: Traffic) -> bool:
+    if difference.what not in _NAMES_OF_FIELDS or not isinstance(difference.ours, float):
+        return False
+    theirs = re.fullmatch(r"\(decimal\) (\d+\.\d+)", str(difference.theirs))
+    if theirs is None or difference.ours >= 0:
+        return False
+    # a 32-bit number read without its sign is 2^32 more, divided by a power of ten
+    added = float(theirs[1]) - difference.ours
+    return any(abs(added * 10**scale - 2**32) < max(1, 10**scale) for scale in range(10))
+
+
+def _bit_past_the_end(difference: Difference, _: Traffic) -> bool:
+    return (
+        difference.what == about.ARGUMENT
+        and difference.ours is None
+        and difference.theirs in ("0", "1", "False", "True")
+        and difference.our_frame is not None
+        and difference.their_frame is not None
+        and len(difference.our_frame.arguments or ()) < len(difference.their_frame.arguments)
+    )
+
+
+def _snap_length(difference: Difference, traffic: Traffic) -> bool:
+    return difference.what in _WHOLE_FRAMES and _ends(difference) in traffic.cut
+
+
+def _lost_packets(difference: Difference, traffic: Traffic) -> bool:
+    return difference.what in _WHOLE_FRAMES and _ends(difference) in traffic.lossy
+
+
+def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
+    return difference.what == about.ONLY_THEIRS and _ends(difference) in traffic.undecoded
+
+
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "protocol-header",
+        "the protocol header of 0-8, 0-9 and 0-9-1",
+        "shown as TCP payload",
+        "a row of `frames`",
+        _protocol_header,
+    ),
+    Known(
+        "close-of-0-8",
+        "0-8 `connection.close` and `.close-ok` (10/60, 10/61)",
+        "shown as Connection.Blocked and .Unblocked, which RabbitMQ gave these numbers in 0-9-1",
+        "told by the dialect of the connection",
+        _close_of_0_8,
+    ),
+    Known(
+        "open-ok-of-0-8",
+        "0-8 `channel.open-ok`",
+        "malformed: it expects the argument that 0-9 added",
+        "decoded; in 0-8 it has none",
+        _open_ok_of_0_8,
+    ),
+    Known(
+        "consume-of-0-8",
+        "0-8 `basic.consume`",
+        "malformed: it expects the table that 0-9 added",
+        "decoded; in 0-8 it has none",
+        _consume_of_0_8,
+    ),
+    Known(
+        "confirm-in-0-8",
+        "class 85 in a connection of 0-8",
+        "shown as Confirm.Select",
+        "shown by its numbers: RabbitMQ has the class in 0-9-1 alone, and ends such a connection",
+        _confirm_in_0_8,
+    ),
+    Known(
+        "unbind-ok-51",
+        "`exchange.unbind-ok` (40/51)",
+        "Unknown (51): it knows 40/41",
+        "`exchange.unbind-ok`, as RabbitMQ sends it",
+        _method("exchange.unbind-ok"),
+    ),
+    Known(
+        "update-secret",
+        "`connection.update-secret` and `.update-secret-ok` (10/70, 10/71)",
+        "unknown method",
+        "decoded; the secret is redacted unless it is asked for",
+        _method("connection.update-secret", "connection.update-secret-ok"),
+    ),
+    Known(
+        "credit",
+        "`basic.credit` and what answers it (60/200 to 60/202)",
+        "unknown method",
+        "decoded; RabbitMQ has them up to 3.13",
+        _method("basic.credit", "basic.credit-ok", "basic.credit-drained"),
+    ),
+    Known(
+        "class-unknown",
+        "a method of a class that nobody knows",
+        "its method number is not shown",
+        "shown by both numbers",
+        _class_unknown,
+    ),
+    Known(
+        "table-tags",
+        "field-table tags `L` and `U`",
+        "unknown type: that value and the rest of the table are lost or misread",
+        "64-bit and 16-bit integers, as clients write them",
+        _tags(_READ_HERE),
+    ),
+    Known(
+        "tags-of-nobody",
+        "field-table tags that neither reads, such as Qpid's `c`, `C` and `k`",
+        "reads on behind the tag, as if the value had no octets",
+        "the rest of the table as octets, for nothing says how long the value is",
+        _tags(_UNREAD),
+    ),
+    Known(
+        "negative-decimal",
+        "negative decimals (tag `D`)",
+        "shown without their sign, 2^32 too large before the point is set",
+        "signed, as clients write them",
+        _negative_decimal,
+    ),
+    Known(
+        "bit-past-the-end",
+        "a method whose arguments end before their last bits",
+        "reads the missing bits from the frame's end octet",
+        "the arguments that are there, and the finding `arguments-truncated`",
+        _bit_past_the_end,
+    ),
+    Known(
+        "other-protocol",
+        "AMQP 0-10 and 1.0",
+        "decoded",
+        "the protocol headers alone, with the finding `protocol-not-decoded`",
+        _other_protocol,
+    ),
+    Known(
+        "snap-length",
+        "connections with packets that a snap length cut",
+        "gives frames up that were cut, and may lose its place behind them",
+        "goes on behind what is missing, for the sizes of frames are known",
+        _snap_length,
+    ),
+    Known(
+        "lost-packets",
+        "connections with packets that are not in the capture",
+        "loses its place at a hole and finds it again at a later packet, or not",
+        "goes on inside a body, else behind the first frames that prove themselves",
+        _lost_packets,
+    ),
+)
+"""The rows, the more particular ones first."""
+
+
+def explain(difference: Difference, traffic: Traffic) -> str | None:
+    """The name of the known disagreement that explains a difference; null when none does."""
+    return next((each.name for each in KNOWN if each.explains(difference, traffic)), None)

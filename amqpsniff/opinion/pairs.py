@@ -1,0 +1,121 @@
+"""One frame as both see it: in what they differ."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from amqpsniff.capture.dissection import Field
+from amqpsniff.opinion import difference as about
+from amqpsniff.opinion.difference import Difference
+from amqpsniff.opinion.sighting import PROTOCOL_HEADER, Ours, Theirs
+from amqpsniff.opinion.values import Table, compare, plain
+from amqpsniff.spec import METHODS
+
+IDS: dict[str, set[tuple[int, int]]] = defaultdict(set)
+"""Class and method numbers of each name: some names have other numbers in another dialect."""
+
+SHAPES: dict[str, list[list[str]]] = defaultdict(list)
+"""Names of the arguments of each method: several lists where dialects differ."""
+
+for _method in METHODS:
+    IDS[_method.name].add((_method.class_id, _method.method_id))
+    SHAPES[_method.name].append([each.name for each in _method.arguments])
+
+RENAMED = {"nowait": "no_wait"}
+"""Arguments that tshark spells another way."""
+
+FILTER = "filter"
+"""What tshark calls the table of `basic.consume`, as 0-9 does."""
+
+_PREFIXES = ("amqp.method.arguments.", "amqp.method.properties.")
+_NOT_ARGUMENTS = ("publish_number",)
+"""Fields among the arguments that tshark counted itself."""
+
+
+def only_ours(frame: Ours) -> Difference:
+    """A frame that tshark does not show."""
+    shown = frame.method or frame.kind
+    return Difference(
+        frame.packet_number, frame.channel, frame.method, about.ONLY_OURS, None, shown, None,
+        frame, None,
+    )  # fmt: skip
+
+
+def only_theirs(frame: Theirs) -> Difference:
+    """A frame that we do not see."""
+    shown = frame.method or frame.kind
+    return Difference(
+        frame.packet_number, frame.channel, frame.method, about.ONLY_THEIRS, None, None, shown,
+        None, frame,
+    )  # fmt: skip
+
+
+def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
+    """All in which two sightings of a frame differ."""
+
+    def differ(what: str, mine: object, other: object, name: str | None = None) -> Difference:
+        place = (ours.packet_number, ours.channel, ours.method)
+        return Difference(*place, what, name, mine, other, ours, theirs)
+
+    if ours.kind != theirs.kind:
+        yield differ(about.KIND, ours.kind, theirs.kind)
+        return
+    if ours.channel != theirs.channel and ours.kind != PROTOCOL_HEADER:
+        yield differ(about.CHANNEL, ours.channel, theirs.channel)
+    if ours.size != theirs.size:
+        yield differ(about.SIZE, ours.size, theirs.size)
+    if theirs.malformed and not _is_cut(ours):
+        yield differ(about.MALFORMED, ours.method or ours.kind, "malformed")
+    if ours.kind == "method" and not _same_method(ours, theirs):
+        yield differ(about.METHOD, ours.method, theirs.method)
+    if isinstance(ours.arguments, Table) and (ours.method in IDS or theirs.arguments):
+        for pair in _named(ours.arguments, theirs.arguments):
+            yield differ(about.ARGUMENT, pair[1], pair[2], pair[0])
+    for properties in ours.properties:
+        for pair in _named(properties, theirs.properties):
+            yield differ(about.PROPERTY, pair[1], pair[2], pair[0])
+
+
+def _is_cut(frame: Ours) -> bool:
+    """Whether we too miss arguments of a method."""
+    if frame.method is None or frame.arguments is None:
+        return frame.kind == "method"
+    return frame.method in IDS and [name for name, _ in frame.arguments] not in SHAPES[frame.method]
+
+
+def _same_method(ours: Ours, theirs: Theirs) -> bool:
+    """Whether both give it the same numbers and, where they know one, the same name."""
+    if ours.method is None or theirs.method is None:
+        return ours.method is None and theirs.method is None
+    known = IDS.get(ours.method)
+    if known is None:
+        return ours.method == f"{theirs.ids[0]}.{theirs.ids[1]}" and theirs.method.endswith("?")
+    return theirs.ids in known and theirs.method == ours.method
+
+
+def _named(ours: Table, fields: list[Field]) -> Iterator[tuple[str, object, object]]:
+    """(name, ours, theirs) of the arguments or properties that differ."""
+    mine = dict(ours)
+    others = {}
+    for field in fields:
+        prefix = next((each for each in _PREFIXES if field.name.startswith(each)), None)
+        name = field.name[len(prefix) :] if prefix else ""
+        if name and name not in _NOT_ARGUMENTS:
+            others[_ours(name, mine)] = field
+    for name, value in mine.items():
+        field_of = others.pop(name, None)
+        if field_of is None:
+            yield name, plain(value), None
+            continue
+        for pair in compare(name, value, field_of):
+            yield pair.name, pair.ours, pair.theirs
+    for name, field in others.items():
+        yield name, None, field.show or field.label
+
+
+def _ours(name: str, mine: dict[str, object]) -> str:
+    """Our name of an argument of tshark's."""
+    if name == FILTER and FILTER not in mine:
+        return "arguments"
+    return RENAMED.get(name, name)

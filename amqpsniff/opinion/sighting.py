@@ -1,0 +1,91 @@
+"""A frame as one of the two sees it: the common form in which they are compared."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from amqpsniff.capture.dissection import Dissected, Field
+from amqpsniff.spec import FRAME_TYPES
+
+KINDS = {row.code: row.name for row in FRAME_TYPES}
+PROTOCOL_HEADER = "protocol-header"
+
+_WORD = re.compile(r"\w[\w -]*: ([\w-]+) \(\d+\)")
+
+
+class Ours(NamedTuple):
+    """A row of `frames`: `ends` are its connection's as `address:port`, `arguments` parsed JSON.
+
+    `properties` holds those of the message whose content header this is, once its row is there;
+    nothing for other frames. Objects are tuples of (name, value), for names may repeat.
+    """
+
+    packet_number: int
+    connection_id: str
+    ends: frozenset[str]
+    kind: str
+    channel: int
+    size: int
+    method: str | None
+    arguments: Any
+    properties: list[Any]
+
+
+class Theirs(NamedTuple):
+    """A frame of tshark. `ids` are the numbers of class and method, null where it shows none;
+    `method` is made of its words for them, with a question mark where it has none."""
+
+    packet_number: int
+    ends: frozenset[str]
+    kind: str
+    channel: int
+    size: int
+    ids: tuple[int | None, int | None]
+    method: str | None
+    arguments: list[Field]
+    properties: list[Field]
+    body_size: int | None
+    malformed: bool
+
+
+def theirs(dissected: Dissected) -> Theirs:
+    """A frame of tshark in the form in which frames are compared."""
+    top = dissected.fields
+    place = (dissected.packet_number, dissected.ends)
+    kind = top.below("amqp.type")
+    if kind is None:
+        return Theirs(
+            *place, PROTOCOL_HEADER, 0, 8, (None, None), None, [], [], None, dissected.malformed
+        )
+    class_field, method_field = top.below("amqp.method.class"), top.below("amqp.method.method")
+    arguments = top.below("amqp.method.arguments")
+    properties = top.below("amqp.header.properties")
+    code = _number(kind)
+    return Theirs(
+        *place,
+        KINDS.get(code, f"type-{code}"),
+        _number(top.below("amqp.channel")),
+        _number(top.below("amqp.length")),
+        (None if class_field is None else _number(class_field),
+         None if method_field is None else _number(method_field)),
+        f"{_word(class_field)}.{_word(method_field)}" if class_field is not None else None,
+        arguments.fields if arguments is not None else [],
+        properties.fields if properties is not None else [],
+        _number(top.below("amqp.header.body-size")) if code == 2 else None,
+        dissected.malformed,
+    )  # fmt: skip
+
+
+def _number(field: Field | None) -> int:
+    """What a field shows as a number; -1 when it is not there or shows none."""
+    try:
+        return int(field.show, 0) if field is not None else -1
+    except ValueError:
+        return -1
+
+
+def _word(field: Field | None) -> str:
+    """The word in `Method: Close-Ok (51)`; a question mark where tshark has none."""
+    found = _WORD.fullmatch(field.label) if field is not None else None
+    return "?" if found is None or found[1].startswith("Unknown") else found[1].lower()

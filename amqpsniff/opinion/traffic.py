@@ -1,0 +1,66 @@
+"""What has to be known of a capture's connections to judge a disagreement about their frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.decode.plan import DIALECT_CODES
+from amqpsniff.reader import Capture
+from amqpsniff.session import Census
+from amqpsniff.spec import protocol_of
+
+Ends = frozenset[str]
+"""The two ends of a connection as `address:port`."""
+
+
+class Traffic:
+    """Connections of a capture by their ends.
+
+    Attributes:
+        ports: Ports of the servers.
+        cut: Connections with segments that the snap length cut.
+        lossy: Those of which octets are missing.
+        undecoded: Those that speak an AMQP that we do not decode.
+    """
+
+    def __init__(self) -> None:
+        self.ports: set[int] = set()
+        self.cut: set[Ends] = set()
+        self.lossy: set[Ends] = set()
+        self.undecoded: set[Ends] = set()
+
+    @classmethod
+    def of(cls, capture: Capture) -> Traffic:
+        """Read a capture once; raises CaptureError when it cannot be read."""
+        traffic = cls()
+        for _ in capture.count(_Connections(traffic)):
+            pass
+        return traffic
+
+    def add(self, connection: Any) -> None:
+        """Take a `decode.state.Connection` that ended."""
+        conversation = connection.conversation
+        ends = frozenset((conversation.a, conversation.b))
+        self.ports.add(int(connection.name()[2].rpartition(":")[2]))
+        if any(conversation.cut_octets):
+            self.cut.add(ends)
+        if any(conversation.gaps):
+            self.lossy.add(ends)
+        asked = protocol_of(connection.asked) if connection.asked is not None else None
+        if asked is not None and asked.protocol not in DIALECT_CODES:
+            self.undecoded.add(ends)
+
+
+class _Connections(Census):
+    """Counts nothing: it is told of every connection that ends."""
+
+    def __init__(self, traffic: Traffic) -> None:
+        super().__init__()
+        self._traffic = traffic
+
+    def look(self, *_: Any) -> None:
+        """Rows are of no interest."""
+
+    def end(self, connection: Any, session: Any) -> None:
+        """A connection is over."""
+        self._traffic.add(connection)

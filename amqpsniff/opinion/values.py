@@ -1,0 +1,197 @@
+"""Values: JSON of ours held against the fields and texts of tshark.
+
+tshark gives a field's octets where the field is an argument or a property; of what is inside a
+table it gives no more than a label, `name (type): text`, cut at some 240 octets. So strings are
+compared by their octets where they are there, and else as tshark would write them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from amqpsniff.capture.dissection import Field
+
+LABEL_OCTETS = 230
+"""Octets of a label from which on it may have been cut: tshark's limit is 240 with its dots."""
+
+_TYPED = re.compile(r" \(((?:unknown type[^)]*)|[a-z0-9 ]+)\)(?:: ?|$)")
+_ESCAPES = str.maketrans(
+    {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
+)
+_TABLE_TYPE, _ARRAY_TYPE = "field table", "array"
+
+
+class Table(tuple[tuple[str, Any], ...]):
+    """An object of our JSON: names and values in their order."""
+
+    __slots__ = ()
+
+
+class Pair(NamedTuple):
+    """Two values that differ: the way to them, ours, theirs as text."""
+
+    name: str
+    ours: Any
+    theirs: str | None
+    tag: str
+    """tshark's word for the type of a value in a table."""
+
+
+def parsed(text: str | None) -> Any:
+    """Our JSON with objects as `Table`s and numbers with a fraction as texts; null stays null."""
+    if text is None:
+        return None
+    return json.loads(text, object_pairs_hook=Table, parse_float=_Fraction)
+
+
+class _Fraction(str):
+    """A number with a fraction, with its digits."""
+
+    __slots__ = ()
+
+
+def plain(value: Any) -> Any:
+    """A value as `json` writes it."""
+    if isinstance(value, Table):
+        return {name: plain(each) for name, each in value}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return float(value) if isinstance(value, _Fraction) else value
+
+
+def compare(name: str, ours: Any, field: Field) -> Iterator[Pair]:
+    """Where our value of an argument or property and tshark's field of it differ."""
+    octets = _octets_of(ours)
+    if isinstance(ours, Table) and octets is None:
+        yield from _tables(name, ours, field.fields)
+        return
+    if not _same_field(ours, octets, field):
+        yield Pair(name, plain(ours), field.show, "")
+
+
+def _same_field(ours: Any, octets: bytes | None, field: Field) -> bool:
+    if isinstance(ours, bool):
+        return field.show.lower() in (("1", "true") if ours else ("0", "false"))
+    if isinstance(ours, int):
+        if field.octets is not None:
+            return int.from_bytes(field.octets, "big") == ours
+        return field.show == str(ours)
+    if octets is None:
+        return field.show == str(ours)
+    theirs = field.octets
+    if theirs is None:
+        return field.show.encode() == octets or (not octets and _is_nothing(field))
+    if field.name.endswith(".timestamp") and len(theirs) == 8:
+        return _seconds(ours) == int.from_bytes(theirs, "big")
+    with_length = (octets, bytes([len(octets) & 255]) + octets,
+                   len(octets).to_bytes(4, "big") + octets)  # fmt: skip
+    return theirs in with_length
+
+
+def _is_nothing(field: Field) -> bool:
+    return field.show in ("", "<MISSING>") or field.label.endswith("<MISSING>")
+
+
+def _octets_of(value: Any) -> bytes | None:
+    """The octets of a text, or of those that are no text; None for what is neither."""
+    if isinstance(value, _Fraction):
+        return None
+    if isinstance(value, str):
+        return value.encode(errors="surrogatepass")
+    if isinstance(value, Table) and len(value) == 1 and value[0][0] == "base64":
+        try:
+            return base64.b64decode(value[0][1], validate=True)
+        except (ValueError, TypeError):
+            return None
+    return None
+
+
+def _seconds(text: Any) -> int | None:
+    """Seconds since the epoch of an RFC 3339 text."""
+    try:
+        moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return int((moment - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds())
+
+
+def _tables(way: str, ours: Table, fields: list[Field]) -> Iterator[Pair]:
+    """Pairs of a table: tshark has them in the same order."""
+    for index, (name, value) in enumerate(ours):
+        inside = f"{way}.{name}"
+        if index >= len(fields):
+            yield Pair(inside, plain(value), None, "")
+            continue
+        yield from _labelled(inside, name, value, fields[index])
+    for field in fields[len(ours) :]:
+        yield Pair(f"{way}.{field.label[:80]}", None, field.label, "")
+
+
+def _arrays(way: str, ours: list[Any], fields: list[Field]) -> Iterator[Pair]:
+    for index, value in enumerate(ours):
+        inside = f"{way}[{index}]"
+        if index >= len(fields):
+            yield Pair(inside, plain(value), None, "")
+            continue
+        yield from _labelled(inside, f"[{index}]", value, fields[index])
+    for field in fields[len(ours) :]:
+        yield Pair(f"{way}{field.label[:80]}", None, field.label, "")
+
+
+def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
+    """A value in a table or an array, of which tshark gives a label."""
+    told = escaped(name)
+    label = field.label.removeprefix("[truncated]").lstrip()
+    typed = _TYPED.match(label, len(told)) if label.startswith(told) else None
+    if typed is None:
+        yield Pair(way, plain(value), field.label, "")
+        return
+    kind, text = typed[1], label[typed.end() :]
+    if kind == _TABLE_TYPE and isinstance(value, Table):
+        yield from _tables(way, value, field.fields)
+    elif kind == _ARRAY_TYPE and isinstance(value, list):
+        yield from _arrays(way, value, field.fields)
+    elif not _same_text(kind, value, text, field):
+        yield Pair(way, plain(value), f"({kind}) {text}", kind)
+
+
+def _same_text(kind: str, value: Any, text: str, field: Field) -> bool:
+    if value is None:
+        return kind == "void" and not text.strip()
+    if isinstance(value, bool):
+        return text == str(value).lower()
+    if kind in ("float", "double", "decimal"):
+        try:
+            return f"{float(value):f}" == text or float(value) == float(text)
+        except (TypeError, ValueError):
+            return str(value).lower().removesuffix("inity") == text.lower()
+    if isinstance(value, int):
+        return text == str(value)
+    octets = _octets_of(value)
+    if octets is None:
+        return False
+    if kind == "timestamp":
+        return field.octets is not None and _seconds(value) == int.from_bytes(
+            field.octets[-8:], "big"
+        )
+    if kind == "byte array" and field.octets is not None:
+        return field.octets == octets
+    return _same_string(octets, text)
+
+
+def _same_string(octets: bytes, text: str) -> bool:
+    ours = escaped(octets.decode(errors="replace"))
+    if text == ours:
+        return True
+    cut = text.rstrip("…").removesuffix("...")
+    return len(octets) + 20 >= LABEL_OCTETS // 2 and len(cut) > 20 and ours.startswith(cut)
+
+
+def escaped(text: str) -> str:
+    """A text as tshark writes it in a label."""
+    return text.translate(_ESCAPES)

@@ -1,0 +1,20 @@
+"""What stands in place of what is taken out.
+
+Filler is a letter that begins no frame and no protocol header, so that nobody takes it for one, and
+that is text wherever text is expected.
+"""
+
+from __future__ import annotations
+
+FILLER_OCTET = 0x78
+"""`x`."""
+
+
+def filler(octets: int) -> bytes:
+    """So many octets of filler."""
+    return b"\x78" * octets
+
+
+def zeros(octets: int) -> bytes:
+    """So many digits in place of a number that is text."""
+    return b"0" * octets

@@ -1,0 +1,210 @@
+"""Frames: the octets that stand in the safe capture where a claim says that a frame is.
+
+`Cleaner.clean` gives the octets from a claim's offset on. What it does not give (bodies, what a frame
+holds behind its last argument, frames of unknown types) is filler, because no octets of the output
+come from anywhere else.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from amqpsniff.decode import claims
+from amqpsniff.decode.claims import Claim
+from amqpsniff.sanitize import policy
+from amqpsniff.sanitize.logins import safe_login
+from amqpsniff.sanitize.options import SanitizeOptions
+from amqpsniff.sanitize.policy import FILL, KEEP, NAME
+from amqpsniff.sanitize.proxies import safe_proxy_header
+from amqpsniff.sanitize.replies import safe_reply
+from amqpsniff.sanitize.values import ValueCleaner
+from amqpsniff.spec import METHODS, Method, properties_for
+
+END_OCTET = b"\xce"
+HEADER_OCTETS = 7
+MOST_REMEMBERED = 4096
+"""Payloads whose cleaned form is remembered: most of a long capture's headers are alike."""
+
+_WIDTHS = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
+_BEGIN = b"\x08\0\0\0\0\0"
+"""The begin of a heartbeat: what stands for less than a frame header at the end of a stream."""
+
+
+class Cleaner:
+    """Cleans frames as the options say."""
+
+    def __init__(self, options: SanitizeOptions) -> None:
+        self.options = options
+        self.values = ValueCleaner(options)
+        self._arguments = policy.actions(policy.METHOD_ARGUMENTS)
+        self._properties = policy.actions(policy.PROPERTIES)
+        unchanged = {KEEP} if options.names else {KEEP, NAME}
+        self._harmless = [self._is_harmless(method, unchanged) for method in METHODS]
+        self._mechanisms: dict[tuple[int, int], bytes] = {}
+        self._known: dict[tuple[int, bytes], bytes] = {}
+
+    def clean(self, claim: Claim) -> bytes:
+        """The octets from the claim's offset on."""
+        if claim.kind < claims.PROTOCOL_HEADER:
+            head = struct.pack(">BHI", claim.kind, claim.channel, claim.size)
+            return head + self._payload(claim)
+        if claim.kind == claims.END:
+            return END_OCTET
+        if claim.kind == claims.PROTOCOL_HEADER:
+            return claim.payload
+        if claim.kind == claims.PROXY:
+            return safe_proxy_header(claim.payload)
+        return self._unfinished(claim.payload)
+
+    def _unfinished(self, octets: bytes) -> bytes:
+        """A frame header, or what stands for a piece of one."""
+        if len(octets) < HEADER_OCTETS:
+            return _BEGIN[: len(octets)]
+        return octets[:HEADER_OCTETS]
+
+    def _payload(self, claim: Claim) -> bytes:
+        if claim.kind == claims.METHOD:
+            return self._method(claim)
+        if claim.kind == claims.HEADER:
+            return self._remembered(claims.HEADER, claim.payload)
+        return b""
+
+    def _remembered(self, key: int, payload: bytes) -> bytes:
+        """A payload cleaned, or as it was cleaned before."""
+        made = self._known.get((key, payload))
+        if made is None:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            made = self._header(payload) if key == claims.HEADER else b""
+            self._known[key, payload] = made
+        return made
+
+    # methods
+
+    def _is_harmless(self, method: Method, unchanged: set[str]) -> bool:
+        """Whether nothing of a method is replaced, whatever its arguments are."""
+        return method.arguments_known and all(
+            each.type in _WIDTHS or each.type == "b" or self._action(each.name) in unchanged
+            for each in method.arguments
+        )
+
+    def _action(self, name: str) -> str:
+        return self._arguments.get(name.encode(), FILL)
+
+    def _method(self, claim: Claim) -> bytes:
+        payload = claim.payload
+        if claim.method < 0:
+            return payload[:4]
+        if claim.exact and self._harmless[claim.method]:
+            return payload
+        method = METHODS[claim.method]
+        octets = bytearray(payload)
+        at = self._walk(claim, method, octets)
+        return bytes(octets[:at])
+
+    def _walk(self, claim: Claim, method: Method, octets: bytearray) -> int:
+        """Clean the arguments of a method; how many of the payload's octets are now safe."""
+        at, end, bits = 4, len(octets), 0
+        for position, argument in enumerate(method.arguments):
+            if argument.type == "b":
+                if bits & 7 == 0:
+                    at += 1
+                    if at > end:
+                        return end
+                    octets[at - 1] &= _bits_of(method, position)
+                bits += 1
+                continue
+            bits = 0
+            width = _WIDTHS.get(argument.type)
+            if width is not None:
+                if at + width > end:
+                    return at
+                at += width
+                continue
+            at = self._text(claim, argument.name, argument.type, octets, at)
+            if at < 0:
+                return -at
+        return min(at, end)
+
+    def _text(self, claim: Claim, name: str, kind: str, octets: bytearray, at: int) -> int:
+        """Clean a text or a table; the position behind it, its negative where the octets end."""
+        end = len(octets)
+        prefix = 1 if kind == "s" else 5 if kind == "C" else 4
+        start = at + prefix
+        if start > end:
+            return -at
+        length = octets[at] if kind == "s" else int.from_bytes(octets[start - 4 : start], "big")
+        stop = min(start + length, end)
+        action = self._action(name)
+        if kind == "F":
+            choose = self.values.choosers.get(action, self.values.choosers[policy.ARGUMENTS])
+            self.values.table(octets, start, stop, choose)
+        else:
+            octets[start:stop] = self._replaced(claim, name, action, bytes(octets[start:stop]))
+        return stop if stop == start + length else -stop
+
+    def _replaced(self, claim: Claim, name: str, action: str, text: bytes) -> bytes:
+        if name == "mechanism":
+            self._mechanisms[claim.conversation, claim.direction] = text
+        if action == policy.LOGIN:
+            mechanism = self._mechanisms.get((claim.conversation, claim.direction), b"")
+            names = self.values.names if self.options.names else None
+            return safe_login(mechanism, text, names)
+        if action == policy.TEXT:
+            return safe_reply(text, self.values.text)
+        return self.values.text(text, action)
+
+    # content headers
+
+    def _header(self, payload: bytes) -> bytes:
+        if len(payload) < 14:
+            return payload[: min(len(payload), 12)]
+        octets = bytearray(payload)
+        class_id = int.from_bytes(payload[:2], "big")
+        flags = word = int.from_bytes(payload[12:14], "big")
+        at = 14
+        while word & 1:
+            if at + 2 > len(octets):
+                return bytes(octets[:at])
+            word = int.from_bytes(octets[at : at + 2], "big")
+            at += 2
+        rows = properties_for(None, class_id)
+        for position in range(15):
+            if not (flags >> (15 - position)) & 1 or position >= len(rows):
+                continue
+            row = rows[position]
+            at = self._property(row.name, row.type, octets, at)
+            if at < 0:
+                return bytes(octets[:-at])
+        return bytes(octets[:at])
+
+    def _property(self, name: str, kind: str, octets: bytearray, at: int) -> int:
+        end = len(octets)
+        action = self._properties.get(name.encode(), FILL)
+        if kind not in ("s", "F"):
+            width = _WIDTHS.get(kind, 0)
+            return at + width if at + width <= end else -at
+        prefix = 1 if kind == "s" else 4
+        start = at + prefix
+        if start > end:
+            return -at
+        stop = start + int.from_bytes(octets[at:start], "big")
+        cut = stop > end
+        stop = min(stop, end)
+        if kind == "F":
+            self.values.table(octets, start, stop, self.values.choosers[policy.HEADERS])
+        else:
+            octets[start:stop] = self.values.text(bytes(octets[start:stop]), action)
+        return -stop if cut else stop
+
+
+def _bits_of(method: Method, first: int) -> int:
+    """The bits of an octet that arguments from `first` on have."""
+    count = 0
+    for argument in method.arguments[first : first + 8]:
+        if argument.type != "b":
+            break
+        count += 1
+    return (1 << count) - 1
+
+

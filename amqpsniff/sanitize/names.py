@@ -1,0 +1,61 @@
+"""Pseudonyms for names: as long as the name, the same wherever it stands, in order of appearance.
+
+A name is taken apart at dots, slashes and the like, and each word has its pseudonym, so that patterns
+of topics still match, a routing key that is a queue's name still is, and `*` and `#` stay. What
+brokers reserve (`amq.` and the names behind it) stays as well. Numbered in the order in which words
+are met, pseudonyms say nothing of them but their length; made of what was made so before, they are the
+same again.
+"""
+
+from __future__ import annotations
+
+import re
+
+from amqpsniff.sanitize.filling import filler
+
+MOST_WORDS = 1 << 20
+"""Words remembered, some 150 octets each. Beyond, new ones are filler: message ids may be without
+number."""
+
+_PAD = ord("n")
+_DIGITS = b"0123456789abcdefghijklmopqrstuvwxyz"
+_WORDS = re.compile(rb"[^./:*#@ ]+")
+_RESERVED = re.compile(rb"amq\.(?:gen-|ctag-|rabbitmq\.(?:reply-to|trace|log)|[a-z]+(?=\.|$))?")
+
+
+class Pseudonyms:
+    """Gives names pseudonyms; `forgotten` says that there were too many."""
+
+    def __init__(self) -> None:
+        self._words: dict[bytes, bytes] = {}
+        self._counts: dict[int, int] = {}
+        self.forgotten = False
+
+    def name(self, name: bytes) -> bytes:
+        """The pseudonym of a name."""
+        reserved = _RESERVED.match(name)
+        kept = reserved.end() if reserved is not None else 0
+        return name[:kept] + _WORDS.sub(lambda found: self._word(found[0]), name[kept:])
+
+    def _word(self, word: bytes) -> bytes:
+        made = self._words.get(word)
+        if made is not None:
+            return made
+        if len(self._words) >= MOST_WORDS:
+            self.forgotten = True
+            return filler(len(word))
+        number = self._counts.get(len(word), 0)
+        self._counts[len(word)] = number + 1
+        made = self._words[word] = _numbered(number, len(word))
+        return made
+
+
+def _numbered(number: int, octets: int) -> bytes:
+    """A number in so many letters and digits; where it has no room, its end."""
+    made = bytearray(bytes([_PAD])) * octets
+    at = octets
+    while at > 0 and (number or at == octets):
+        at -= 1
+        number, digit = divmod(number, len(_DIGITS))
+        made[at] = _DIGITS[digit]
+    return bytes(made)

@@ -1,0 +1,185 @@
+"""Two readings of a capture: one to know what its octets are, one to write its packets again.
+
+The first decodes, and puts what is safe of each frame where it stands in its stream
+(`SafeStreams`). The second follows the same conversations in the same order and fills each packet
+from there. Nothing of a packet's payload goes any other way, so what was not understood is filler.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import IO, Any
+
+from amqpsniff.capture import open_capture
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcapng_writer import PcapngWriter
+from amqpsniff.decode import claims
+from amqpsniff.errors import UsageError
+from amqpsniff.findings import Finding
+from amqpsniff.pipeline import Options, Pipeline, Totals
+from amqpsniff.sanitize.addresses import AddressPseudonyms
+from amqpsniff.sanitize.frames import HEADER_OCTETS, Cleaner
+from amqpsniff.sanitize.options import SanitizeOptions
+from amqpsniff.sanitize.streams import SafeStreams
+from amqpsniff.session import Census
+from amqpsniff.tcp.reassembly import Reassembler
+from amqpsniff.tcp.rewriting import PacketRewriter
+
+Ends = frozenset[tuple[bytes, int]]
+"""Both ends of a connection as address and port."""
+
+
+@dataclass
+class Sanitized:
+    """What was done.
+
+    Attributes:
+        totals: Counts of the reading.
+        packets: Packets written.
+        dropped: Packets left out.
+        frames: Frames that were read, and may hold more than filler.
+        names_forgotten: Whether there were so many names that some are filler.
+        found: What is wrong with the file.
+    """
+
+    totals: Totals
+    packets: int = 0
+    dropped: int = 0
+    frames: int = 0
+    names_forgotten: bool = False
+    found: tuple[Finding, ...] = ()
+
+
+def sanitize(
+    path: str | os.PathLike[str],
+    sink: IO[bytes],
+    options: SanitizeOptions | None = None,
+    decoding: Options | None = None,
+) -> Iterator[Sanitized]:
+    """Write a capture that is safe to hand to a stranger, as pcapng, to a binary file.
+
+    Gives what was done so far, the same object, now and then and at the end. Raises CaptureError
+    when the capture cannot be read, UsageError when it can be read only once.
+    """
+    chosen = options or SanitizeOptions()
+    with SafeStreams() as streams:
+        first = _First(chosen, decoding or Options(), streams)
+        with open_capture(path) as packets:
+            if not packets.regular:
+                raise UsageError(f"{path} is read twice; save it to a file first")
+            for batch in packets:
+                first.feed(batch)
+                yield first.done
+            first.finish()
+            first.done.found = tuple(packets.findings)
+        streams.seal()
+        second = _Second(chosen, first, streams, sink)
+        with open_capture(path) as packets:
+            for batch in packets:
+                second.feed(batch)
+                yield first.done
+
+
+class _First:
+    """The first reading: what octets are."""
+
+    def __init__(self, options: SanitizeOptions, decoding: Options, streams: SafeStreams) -> None:
+        self.decoding = decoding
+        self.ends: set[Ends] = set()
+        self._pipeline = Pipeline(decoding, (), census=_Connections(self.ends), claims=True)
+        self.done = Sanitized(self._pipeline.totals)
+        self._cleaner = Cleaner(options)
+        self._streams = streams
+        self._keep_bodies = options.keep_bodies
+
+    def feed(self, batch: PacketBatch) -> None:
+        self._pipeline.feed(batch)
+        self._take()
+
+    def finish(self) -> None:
+        self._pipeline.finish()
+        self._take()
+        self.done.names_forgotten = self._cleaner.values.names.forgotten
+
+    def _take(self) -> None:
+        for claim in self._pipeline.decoder.take_claims():
+            place = (claim.conversation, claim.direction)
+            self._streams.put(*place, claim.offset, self._cleaner.clean(claim))
+            self.done.frames += claim.kind <= claims.PROTOCOL_HEADER
+            if self._keep_bodies and claim.kind == claims.BODY:
+                self._streams.let_through(*place, claim.offset + HEADER_OCTETS, claim.size)
+
+
+class _Second:
+    """The second reading: packets."""
+
+    def __init__(
+        self, options: SanitizeOptions, first: _First, streams: SafeStreams, sink: IO[bytes]
+    ) -> None:
+        addresses = AddressPseudonyms() if options.addresses else None
+        self._done = first.done
+        self._streams = streams
+        self._wanted = first.ends if options.drop_foreign else None
+        self._reassembler = Reassembler(first.decoding.ports or None, places=True)
+        self._rewriter = PacketRewriter(addresses)
+        self._writer = PcapngWriter(sink)
+        self._interfaces: dict[int, int] = {}
+
+    def feed(self, batch: PacketBatch) -> None:
+        events = self._reassembler.feed(batch)
+        payloads = self._payloads(batch, events)
+        for row in range(batch.begin, batch.end):
+            start, payload = payloads.get(row, (-1, None))
+            octets = batch.packet(row)
+            made = self._rewriter.rewrite(
+                octets, batch.link_type[row], batch.original[row], payload, start
+            )
+            if self._wanted is not None and self._rewriter.ends() not in self._wanted:
+                self._done.dropped += 1
+                continue
+            interface = self._interface(batch.link_type[row])
+            self._writer.packet(interface, batch.ts_ns[row], bytes(made), batch.original[row])
+            self._done.packets += 1
+
+    def _payloads(self, batch: PacketBatch, events: Any) -> dict[int, tuple[int, bytearray]]:
+        """Where the payload of a row begins in its packet, and what stands there."""
+        found = {}
+        places = self._reassembler.take_places()
+        for at in range(0, len(places), 5):
+            row, half, offset, start, captured = places[at : at + 5]
+            own = batch.octets[start : start + captured]
+            serial = events.conversations[half >> 1].serial
+            payload = self._streams.read(serial, half & 1, offset, own)
+            found[row] = (start - batch.start[row], payload)
+        return found
+
+    def _interface(self, link_type: int) -> int:
+        number = self._interfaces.get(link_type)
+        if number is None:
+            number = self._interfaces[link_type] = self._writer.interface(link_type, 0)
+        return number
+
+
+class _Connections(Census):
+    """Counts nothing: it is told of every AMQP connection that ends."""
+
+    def __init__(self, ends: set[Ends]) -> None:
+        super().__init__()
+        self._ends = ends
+
+    def look(self, *_: Any) -> None:
+        """Rows are of no interest."""
+
+    def end(self, connection: Any, session: Any) -> None:
+        """A connection is over."""
+        conversation = connection.conversation
+        self._ends.add(frozenset(map(_end, (conversation.a, conversation.b))))
+
+
+def _end(text: str) -> tuple[bytes, int]:
+    """`address:port` as octets and a number."""
+    address, _, port = text.rpartition(":")
+    return ip_address(address.strip("[]")).packed, int(port)

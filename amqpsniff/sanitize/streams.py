@@ -1,0 +1,121 @@
+"""The octets of every half-stream as they stand in the safe capture: by stream offset.
+
+Filler everywhere, and over it the spans that were put there. A packet is filled from here alone, so an
+octet that is sent again is what it was the first time, whatever the packet said, and nothing that was
+not understood can come through. Spans' octets wait in a temporary file (they are safe to lie there);
+in memory are three integers for each run of spans that touch, some 24 octets for each frame with a
+body and none for most others.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from array import array
+from typing import IO
+
+from amqpsniff.sanitize.filling import filler
+
+_STEP = 3
+"""Integers of a span: stream offset, octets, place in the file."""
+
+_OWN = -1
+"""In place of a place: the packet's own octets."""
+
+
+class SafeStreams:
+    """Spans are put first; after `seal` they are read."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile()
+        self._octets: mmap.mmap | bytes = b""
+        self._written = 0
+        self._spans: dict[int, array[int]] = {}
+        self._offsets: tuple[int, list[int]] = (-1, [])
+
+    def __enter__(self) -> SafeStreams:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def put(self, conversation: int, direction: int, offset: int, octets: bytes) -> None:
+        """These octets stand at `offset` of a half-stream; they win over what stood there."""
+        if not octets:
+            return
+        spans = self._spans.setdefault(conversation * 2 + direction, array("q"))
+        _make_room(spans, offset)
+        if spans and spans[-3] + spans[-2] == offset and _end(spans) == self._written:
+            spans[-2] += len(octets)
+        else:
+            spans.extend((offset, len(octets), self._written))
+        self._file.write(octets)
+        self._written += len(octets)
+
+    def let_through(self, conversation: int, direction: int, offset: int, octets: int) -> None:
+        """So many octets are those that each packet has itself."""
+        if octets:
+            spans = self._spans.setdefault(conversation * 2 + direction, array("q"))
+            _make_room(spans, offset)
+            spans.extend((offset, octets, _OWN))
+
+    def seal(self) -> None:
+        """No more spans: those that are there can be read."""
+        self._file.flush()
+        if self._written:
+            self._octets = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def read(self, conversation: int, direction: int, offset: int, own: bytes) -> bytearray:
+        """What stands where a packet has `own`, at an offset that may be before the begin."""
+        octets = len(own)
+        made = bytearray(filler(octets))
+        spans = self._spans.get(conversation * 2 + direction)
+        if spans is None:
+            return made
+        at = _last_from(spans, offset)
+        while at < len(spans):
+            start, length, place = spans[at], spans[at + 1], spans[at + 2]
+            if start >= offset + octets:
+                break
+            first, stop = max(start, offset), min(start + length, offset + octets)
+            if first < stop:
+                here = slice(first - offset, stop - offset)
+                there = slice(place + first - start, place + stop - start)
+                made[here] = own[here] if place == _OWN else self._octets[there]
+            at += _STEP
+        return made
+
+    def close(self) -> None:
+        """Let go of the file, which is gone then."""
+        if isinstance(self._octets, mmap.mmap):
+            self._octets.close()
+        self._octets = b""
+        self._file.close()
+
+
+def _end(spans: array[int]) -> int:
+    """Where the octets of the last span end in the file."""
+    return -1 if spans[-1] == _OWN else spans[-1] + spans[-2]
+
+
+def _make_room(spans: array[int], offset: int) -> None:
+    """Cut off what stands from an offset on: a frame was read again from there."""
+    while spans and spans[-3] + spans[-2] > offset:
+        if spans[-3] >= offset:
+            del spans[-_STEP:]
+        else:
+            spans[-2] = offset - spans[-3]
+
+
+def _last_from(spans: array[int], offset: int) -> int:
+    """The place of the last span that begins at an offset or before, or of the first one."""
+    low, high = 0, len(spans) // _STEP
+    while low < high:
+        middle = (low + high) // 2
+        if spans[middle * _STEP] <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return max(low - 1, 0) * _STEP
+
+

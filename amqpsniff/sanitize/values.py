@@ -1,0 +1,124 @@
+"""Values and field tables, cleaned where they stand: every length stays what it was.
+
+A table is walked by its lengths. What cannot be walked (an unknown tag, a length beyond its container,
+nesting without end) is filler from there to the end of the container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from amqpsniff.sanitize import policy
+from amqpsniff.sanitize.filling import filler
+from amqpsniff.sanitize.names import Pseudonyms
+from amqpsniff.sanitize.options import SanitizeOptions
+from amqpsniff.sanitize.policy import FILL, HIDDEN, KEEP, NAME
+from amqpsniff.spec import FIELD_TYPES, field_tags
+
+MOST_DEPTH = 32
+"""Nesting that is walked: as deep as the decoder reads; what is deeper is filler."""
+
+_TYPES = [FIELD_TYPES[code] for code in field_tags("rabbitmq")]
+_WIDTHS = {
+    "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+    "int64": 8, "uint64": 8, "float": 4, "double": 8, "decimal": 5, "timestamp": 8, "void": 0,
+}  # fmt: skip
+_TEXTS = ("longstr", "octets")
+_PEER = policy.actions(policy.PEER_PROPERTIES)
+_DECLARED = policy.actions(policy.DECLARED)
+_BROKER_HEADERS = policy.actions(policy.BROKER_HEADERS)
+_NESTED = policy.actions(policy.NESTED)
+
+Choose = Callable[[bytes], str]
+"""The action for a value by the name it has in its table."""
+
+
+class ValueCleaner:
+    """Cleans values as the options say."""
+
+    def __init__(self, options: SanitizeOptions) -> None:
+        self.names = Pseudonyms()
+        self._pseudonymous = options.names
+        self._chosen = None
+        if options.headers is not None:
+            self._chosen = frozenset(name.encode() for name in options.headers)
+        self._kept = frozenset(name.encode() for name in options.keep_headers)
+        self.choosers: dict[str, Choose] = {
+            policy.PEER: lambda name: _PEER.get(name, FILL),
+            policy.ARGUMENTS: lambda name: _DECLARED.get(name, FILL),
+            policy.HEADERS: self.header,
+        }
+
+    def header(self, name: bytes) -> str:
+        """What becomes of the value of a header."""
+        if name in self._kept:
+            return KEEP
+        if self._chosen is not None:
+            return FILL if name in self._chosen else _BROKER_HEADERS.get(name, KEEP)
+        return _BROKER_HEADERS.get(name, FILL)
+
+    def text(self, text: bytes, action: str) -> bytes:
+        """A text after an action; as long as it was."""
+        if action == KEEP:
+            return text
+        if action == NAME:
+            return self.names.name(text) if self._pseudonymous else text
+        if action == HIDDEN and self._pseudonymous:
+            return self.names.name(text)
+        return filler(len(text))
+
+    def table(self, octets: bytearray, at: int, end: int, choose: Choose, depth: int = 0) -> None:
+        """Clean the name/value pairs of a table at `at` to `end`, behind its length."""
+        while at < end:
+            name_end = at + 1 + octets[at]
+            if name_end >= end:
+                break
+            action = choose(bytes(octets[at + 1 : name_end]))
+            at = self._value(octets, name_end, end, action, depth)
+            if at < 0:
+                return
+        _fill(octets, at, end)
+
+    def _value(self, octets: bytearray, at: int, end: int, action: str, depth: int) -> int:
+        """Clean the value whose tag is at `at`; the position behind it, -1 when all is filler."""
+        kind = _TYPES[octets[at]]
+        start = at + 1
+        width = _WIDTHS.get(kind)
+        if width is not None:
+            if start + width > end:
+                return _fill(octets, start, end)
+            if action not in (KEEP, NAME):
+                octets[start : start + width] = bytes(width)
+            return start + width
+        if kind == "" or start + 4 > end:
+            return _fill(octets, start, end)
+        stop = start + 4 + int.from_bytes(octets[start : start + 4], "big")
+        start += 4
+        if stop > end:
+            return _fill(octets, start, end)
+        if kind in _TEXTS:
+            octets[start:stop] = self.text(bytes(octets[start:stop]), action)
+        elif depth >= MOST_DEPTH:
+            octets[start:stop] = filler(stop - start)
+        elif kind == "table":
+            self.table(octets, start, stop, _inside(action), depth + 1)
+        else:
+            self._array(octets, start, stop, action, depth + 1)
+        return stop
+
+    def _array(self, octets: bytearray, at: int, end: int, action: str, depth: int) -> None:
+        while 0 <= at < end:
+            at = self._value(octets, at, end, action, depth)
+
+
+def _fill(octets: bytearray, at: int, end: int) -> int:
+    """Put filler to the end of a container that cannot be walked further."""
+    octets[at:end] = filler(end - at)
+    return -1
+
+
+def _inside(action: str) -> Choose:
+    """What becomes of values in a table that is itself a value."""
+    if action == NAME:
+        return lambda name: _NESTED.get(name, NAME)
+    return lambda _: action

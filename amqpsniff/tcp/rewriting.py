@@ -1,0 +1,365 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Packets written again with other payload: headers stay, contents go, checksums are made right.
+
+`PacketRewriter.rewrite` goes the way of `link` and `layers`, from the link header inwards through tags
+and tunnels, and keeps only what it understands: of every header the fields that carry it on its way.
+Payload of TCP is what the caller says, or filler; what is not TCP, not understood, or behind the end
+that the IP header names (padding, check sequences) becomes zeros. So do options of IP and all of TCP
+but those that matter to TCP itself. Lengths stay as they are.
+
+A checksum is that of the whole packet as it would have been with this payload: of a packet that was
+cut by a snap length the missing octets count as filler. One that was wrong before, as in packets
+caught before their sender's network card finished them, is right afterwards. Fragments of IP packets
+keep their IP header.
+"""
+
+from __future__ import annotations
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.link import ip_place, link_place  # type: ignore
+else:
+    from .link import ip_place, link_place
+
+PLACE_BITS = cython.declare(cython.int, 40)
+PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
+MAX_LAYERS = cython.declare(cython.int, 32)  # as in `layers`
+IPV4 = cython.declare(cython.int, 0x0800)
+IPV6 = cython.declare(cython.int, 0x86DD)
+ARP = cython.declare(cython.int, 0x0806)
+ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
+ERSPAN = cython.declare(cython.int, 0x88BE)
+VXLAN_PORT = cython.declare(cython.int, 4789)
+GENEVE_PORT = cython.declare(cython.int, 6081)
+LINK_ETHERNET = cython.declare(cython.int, 1)
+LINK_COOKED = cython.declare(cython.int, 113)
+LINK_COOKED_2 = cython.declare(cython.int, 276)
+
+_EXTENSIONS = (0, 43, 60, 135, 139, 140)
+_TCP_OPTIONS = (2, 3, 4, 5, 8)
+"""Maximum segment size, window scale, selective acknowledgements, timestamps."""
+_ICMP_PLAIN = (0, 3, 8, 11)
+_ICMPV6_PLAIN = (1, 2, 3, 4, 128, 129)
+"""ICMP messages whose second word is a number: an identifier, a sequence, an MTU, a pointer."""
+_ARP_OCTETS = 28
+_FILLER = b"\x78"
+
+
+class PacketRewriter:
+    """Writes packets again.
+
+    Args:
+        addresses: Gives other addresses and ports (`amqpsniff.sanitize.addresses`); null to keep
+            those that are there.
+    """
+
+    def __init__(self, addresses: object = None) -> None:
+        self.addresses = addresses
+        self.out = bytearray()
+        self.payload = None
+        self.payload_at = -1
+        self.is_tcp = False
+        self._ends = frozenset()
+        self._before = b""
+
+    def ends(self) -> frozenset[tuple[bytes, int]]:
+        """Both ends of the last packet's TCP conversation, as they were; none where it is none."""
+        return self._ends
+
+    def rewrite(
+        self, octets: bytes, link_type: int, original: int, payload: object, payload_at: int
+    ) -> bytearray:
+        """A packet of `link_type`, of which `octets` were captured of `original`, made safe.
+
+        `payload` stands at `payload_at` of the packet, where the walk must come to the end of a TCP
+        header; otherwise, and where it is null, filler does. `is_tcp` says afterwards that there is
+        a TCP header.
+        """
+        self.out = bytearray(octets)
+        self.payload, self.payload_at = payload, payload_at
+        self.is_tcp = False
+        self._ends = frozenset()
+        end: cython.longlong = len(octets)
+        place: cython.longlong = link_place(octets, 0, end, link_type)
+        if place < 0:
+            self._not_ip(link_type, end)
+            return self.out
+        self._link_addresses(link_type)
+        self._network(
+            place >> PLACE_BITS, place & PLACE_MASK, end, max(original, end), 0
+        )
+        return self.out
+
+    # link headers
+
+    def _link_addresses(self, link_type: int) -> None:
+        if self.addresses is None:
+            return
+        if link_type == LINK_ETHERNET:
+            self._macs(0)
+        elif link_type == LINK_COOKED:
+            self._mac(6)
+        elif link_type == LINK_COOKED_2:
+            self._mac(12)
+
+    def _macs(self, at: int) -> None:
+        if self.addresses is not None:
+            self._mac(at)
+            self._mac(at + 6)
+
+    def _mac(self, at: int) -> None:
+        if at + 6 <= len(self.out):
+            self.out[at : at + 6] = self.addresses.mac(bytes(self.out[at : at + 6]))
+
+    def _not_ip(self, link_type: int, end: int) -> None:
+        """A packet that leads to no IP header: its link header is kept where it is known."""
+        kept = 14 if link_type == LINK_ETHERNET else 16 if link_type == LINK_COOKED else 0
+        kept = 20 if link_type == LINK_COOKED_2 else kept
+        if end < kept:
+            kept = 0
+        elif kept:
+            self._link_addresses(link_type)
+        if link_type == LINK_ETHERNET and end >= 14 and self._u16(12) == ARP:
+            kept = self._arp(14, end)
+        self._blank(kept, end)
+
+    def _arp(self, at: int, end: int) -> int:
+        """ARP of Ethernet and IPv4; the position behind what is kept of it."""
+        if end - at < _ARP_OCTETS or bytes(self.out[at : at + 6]) != b"\0\x01\x08\0\x06\x04":
+            return at
+        if self.addresses is not None:
+            for place in (at + 8, at + 18):
+                self._mac(place)
+                ip = place + 6
+                self.out[ip : ip + 4] = self.addresses.ipv4(bytes(self.out[ip : ip + 4]))
+        return at + _ARP_OCTETS
+
+    # network
+
+    def _network(self, kind: int, at: int, end: int, wire_end: int, depth: int) -> None:
+        """An IP header at `at`; packets captured up to `end` went on to `wire_end`."""
+        if depth > MAX_LAYERS:
+            self._blank(at, end)
+        elif kind in (IPV4, 4):
+            self._ipv4(at, end, wire_end, depth)
+        elif kind in (IPV6, 41):
+            self._ipv6(at, end, wire_end, depth)
+        else:
+            self._blank(at, end)
+
+    def _ipv4(self, at: int, end: int, wire_end: int, depth: int) -> None:
+        out = self.out
+        if end - at < 20 or out[at] >> 4 != 4:
+            self._blank(at, end)
+            return
+        header = (out[at] & 15) * 4
+        total = self._u16(at + 2)
+        if total:
+            wire_end = at + total
+            self._blank(min(end, wire_end), end)
+            end = min(end, wire_end)
+        if header < 20 or wire_end < at + header or end < at + 20:
+            self._blank(at, end)
+            return
+        self._before = bytes(out[at + 12 : at + 20])
+        if self.addresses is not None:
+            for place in (at + 12, at + 16):
+                out[place : place + 4] = self.addresses.ipv4(bytes(out[place : place + 4]))
+        options = min(at + header, end)
+        out[at + 20 : options] = b"\x01" * (options - at - 20)
+        ends = bytes(out[at + 12 : at + 20])
+        if self._u16(at + 6) & 0x3FFF:
+            self._blank(options, end)
+        else:
+            self._transport(out[at + 9], at + header, end, wire_end, ends, depth)
+        out[at + 10 : at + 12] = b"\0\0"
+        if options == at + header:
+            out[at + 10 : at + 12] = _checksum(bytes(out[at:options]))
+
+    def _ipv6(self, at: int, end: int, wire_end: int, depth: int) -> None:
+        out = self.out
+        if end - at < 40 or out[at] >> 4 != 6:
+            self._blank(at, end)
+            return
+        length = self._u16(at + 4)
+        if length:
+            wire_end = at + 40 + length
+            self._blank(min(end, wire_end), end)
+            end = min(end, wire_end)
+        self._before = bytes(out[at + 8 : at + 40])
+        if self.addresses is not None:
+            for place in (at + 8, at + 24):
+                out[place : place + 16] = self.addresses.ipv6(bytes(out[place : place + 16]))
+        self._transport(
+            out[at + 6], at + 40, end, wire_end, bytes(out[at + 8 : at + 40]), depth
+        )
+
+    def _transport(
+        self, kind: int, at: int, end: int, wire_end: int, ends: bytes, depth: int
+    ) -> None:
+        """What an IP header carries; `ends` are its addresses, for checksums."""
+        out = self.out
+        for _ in range(MAX_LAYERS):
+            if kind not in _EXTENSIONS and kind != 51:
+                break
+            if end - at < 2:
+                self._blank(at, end)
+                return
+            length = 8 + out[at + 1] * (4 if kind == 51 else 8)
+            kind = out[at]
+            self._blank(at + 2, min(at + length, end))
+            at += length
+        if at >= end:
+            return
+        if kind == 6:
+            self._tcp(at, end, wire_end, ends)
+        elif kind == 17:
+            self._udp(at, end, wire_end, ends, depth)
+        elif kind == 47:
+            self._gre(at, end, wire_end, depth)
+        elif kind in (4, 41):
+            self._network(kind, at, end, wire_end, depth + 1)
+        elif kind == 1 or kind == 58:
+            self._icmp(kind, at, end, wire_end, ends)
+        else:
+            self._blank(at + 8 if kind == 44 and end - at >= 8 else at, end)
+
+    # transport
+
+    def _tcp(self, at: int, end: int, wire_end: int, ends: bytes) -> None:
+        out = self.out
+        header = (out[at + 12] >> 4) * 4 if end - at >= 14 else 0
+        if header < 20 or at + header > wire_end:
+            self._blank(at, end)
+            return
+        self.is_tcp = True
+        half = len(self._before) // 2
+        source = (self._before[:half], self._u16(at))
+        self._ends = frozenset((source, (self._before[half:], self._u16(at + 2))))
+        if self.addresses is not None:
+            for place in (at, at + 2):
+                port = self.addresses.port(self._u16(place))
+                out[place : place + 2] = port.to_bytes(2, "big")
+        start = at + header
+        self._tcp_options(at + 20, min(start, end))
+        if start < end:
+            payload = self.payload
+            if payload is None or self.payload_at != start or len(payload) != end - start:
+                payload = _FILLER * (end - start)
+            out[start:end] = payload
+        if end - at < 20:
+            self._blank(at + 16, end)
+            return
+        out[at + 16 : at + 18] = b"\0\0"
+        if start <= end:
+            missing = _FILLER * (wire_end - end)
+            out[at + 16 : at + 18] = self._summed(6, at, end, ends, missing)
+
+    def _tcp_options(self, at: int, end: int) -> None:
+        """Keep the options that TCP itself needs; others keep kind and length."""
+        out = self.out
+        while at < end:
+            kind = out[at]
+            if kind == 1:
+                at += 1
+                continue
+            if kind == 0 or end - at < 2 or not 2 <= out[at + 1] <= end - at:
+                break
+            if kind not in _TCP_OPTIONS:
+                self._blank(at + 2, at + out[at + 1])
+            at += out[at + 1]
+        self._blank(at, end)
+
+    def _udp(self, at: int, end: int, wire_end: int, ends: bytes, depth: int) -> None:
+        out = self.out
+        if end - at < 8:
+            self._blank(at + 4, end)
+            return
+        port = self._u16(at + 2)
+        if port == VXLAN_PORT and end - at >= 16 and out[at + 8] & 8:
+            self._inner(ETHERNET_BRIDGING, at + 16, end, wire_end, depth)
+        elif port == GENEVE_PORT and end - at >= 16 and out[at + 8] >> 6 == 0:
+            options = (out[at + 8] & 0x3F) * 4
+            self._blank(at + 16, min(at + 16 + options, end))
+            self._inner(self._u16(at + 10), at + 16 + options, end, wire_end, depth)
+        else:
+            self._blank(at + 8, end)
+        if self.addresses is not None:
+            for place in (at, at + 2):
+                out[place : place + 2] = self.addresses.port(self._u16(place)).to_bytes(2, "big")
+        if out[at + 6] or out[at + 7]:
+            out[at + 6 : at + 8] = b"\0\0"
+            missing = (_FILLER if self.is_tcp else b"\0") * (wire_end - end)
+            found = self._summed(17, at, end, ends, missing)
+            out[at + 6 : at + 8] = found if found != b"\0\0" else b"\xff\xff"
+
+    def _icmp(self, kind: int, at: int, end: int, wire_end: int, ends: bytes) -> None:
+        """Type and code are kept, and a number; what it quotes is not."""
+        out = self.out
+        if end - at < 8:
+            self._blank(at + 2, end)
+            return
+        plain = out[at] in (_ICMP_PLAIN if kind == 1 else _ICMPV6_PLAIN)
+        self._blank(at + 2, at + 4)
+        self._blank(at + 8 if plain else at + 4, end)
+        if kind == 1:
+            out[at + 2 : at + 4] = _checksum(bytes(out[at:end]))
+        else:
+            out[at + 2 : at + 4] = self._summed(58, at, end, ends, b"\0" * (wire_end - end))
+
+    def _gre(self, at: int, end: int, wire_end: int, depth: int) -> None:
+        """GRE and ERSPAN, as in `layers`."""
+        out = self.out
+        flags = self._u16(at) if end - at >= 4 else 0x4000
+        if flags & 0x4007:
+            self._blank(at, end)
+            return
+        kind = self._u16(at + 2)
+        inside = at + 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0)
+        inside += 4 if flags & 0x1000 else 0
+        if kind == ERSPAN:
+            kind = ETHERNET_BRIDGING
+            inside += 8 if flags & 0x1000 else 0
+        self._inner(kind, inside, end, wire_end, depth)
+        if flags & 0x8000 and end - at >= 8:
+            out[at + 4 : at + 6] = b"\0\0"
+            missing = (_FILLER if self.is_tcp else b"\0") * (wire_end - end)
+            out[at + 4 : at + 6] = _checksum(bytes(out[at:end]) + missing)
+
+    def _inner(self, ethertype: int, at: int, end: int, wire_end: int, depth: int) -> None:
+        """Go on in a tunnel, at what stands below `ethertype`."""
+        place: cython.longlong = ip_place(bytes(self.out), at, end, ethertype) if at < end else -1
+        if place < 0:
+            self._blank(min(at, end), end)
+            return
+        if ethertype == ETHERNET_BRIDGING:
+            self._macs(at)
+        self._network(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, depth + 1)
+
+    def _summed(self, kind: int, at: int, end: int, ends: bytes, missing: bytes) -> bytes:
+        """The checksum of TCP, UDP or ICMPv6 with its pseudo-header."""
+        length = end - at + len(missing)
+        pseudo = ends + length.to_bytes(4, "big") + kind.to_bytes(4, "big")
+        return _checksum(pseudo + bytes(self.out[at:end]) + missing)
+
+    def _blank(self, at: int, end: int) -> None:
+        if at < end:
+            self.out[at:end] = bytes(end - at)
+
+    def _u16(self, at: int) -> int:
+        return self.out[at] << 8 | self.out[at + 1]
+
+
+def _checksum(octets: bytes) -> bytes:
+    """The complement of the ones' complement sum of 16-bit words (RFC 1071).
+
+    That sum is the remainder of the whole number by 65,535, where only nothing but zeros gives 0.
+    """
+    if len(octets) & 1:
+        octets += b"\0"
+    number = int.from_bytes(octets, "big")
+    rest = number % 65535
+    if rest == 0 and number:
+        rest = 65535
+    return (65535 - rest).to_bytes(2, "big")

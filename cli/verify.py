@@ -1,0 +1,168 @@
+"""`amqpsniff verify`: what tshark sees in captures, held against what is decoded here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amqpsniff.errors import CaptureError, UsageError
+
+from .options import OUTPUT, ROWS, Input, spread
+
+if TYPE_CHECKING:
+    from amqpsniff.capture.tshark import Tshark
+    from amqpsniff.opinion import Comparison, Difference
+
+    from .output import Output
+
+FORMATS = ("text", "ndjson")
+
+
+@spread
+def verify(
+    source: Input,
+    unknown: Annotated[
+        bool,
+        typer.Option(
+            "--unknown",
+            help="List only differences that no known disagreement explains.",
+            rich_help_panel=ROWS,
+        ),
+    ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            help="List at most this many differences; all are counted.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help=f"{', '.join(FORMATS)}; with ndjson the summary goes to standard error.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = FORMATS[0],
+) -> int:
+    """Decode captures with tshark too, and list where it and this program differ.
+
+    Frames are compared packet by packet: channel, type, size, class, method, and every argument
+    and property. A difference that is understood has a name; docs/verify.md explains them. Exit
+    code 1 when there is one that is not. tshark must be installed; it is told the ports of servers.
+
+    Examples:
+
+        amqpsniff verify trace.pcapng
+        amqpsniff verify captures/ --unknown
+        amqpsniff verify trace.pcapng --format ndjson | jq 'select(.known == null)'
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    from amqpsniff.capture import expand
+    from amqpsniff.capture.tshark import find
+
+    from .entry import FAILED, FOUND, complain
+    from .output import Output
+
+    names = expand(source.captures)
+    if "-" in names:
+        raise UsageError("both read the capture from its beginning; save standard input to a file")
+    listing = _Listing(Output(), format_, limit, unknown=unknown, several=len(names) > 1)
+    tshark, failed, done = find(), 0, None
+    for name in names:
+        try:
+            done = listing.compare(replace(source, captures=[name]), tshark)
+        except CaptureError as error:
+            if len(names) == 1:
+                raise
+            complain(str(error))
+            failed += 1
+    if done is not None and not (source.quiet and format_ == "ndjson"):
+        listing.conclude()
+    return FAILED if failed else FOUND if listing.unknown else 0
+
+
+class _Listing:
+    """Writes differences, and counts them over all captures."""
+
+    def __init__(
+        self, output: Output, form: str, limit: int | None, *, unknown: bool, several: bool
+    ) -> None:
+        self._output = output
+        self._form = form
+        self._left = limit
+        self._only_unknown = unknown
+        self._several = several
+        self._version = ""
+        self._counts: Counter[str] = Counter()
+        self._known: Counter[str] = Counter()
+
+    @property
+    def unknown(self) -> int:
+        """Differences that nothing explains."""
+        return self._counts["unknown"]
+
+    def compare(self, source: Input, tshark: Tshark) -> Comparison:
+        """List the differences of one capture."""
+        from amqpsniff.opinion import Comparison
+
+        from .reading import Reading
+
+        reading = Reading(source)
+        comparison = Comparison(reading.capture, tshark)
+        for difference in comparison:
+            self._list(source.captures[0], difference)
+        reading.capture = comparison.capture
+        reading.judge(reading.capture.found)
+        self._version = tshark.version_text
+        for name in ("compared", "equal", "ours", "theirs", "unknown"):
+            self._counts[name] += getattr(comparison, name)
+        self._known += comparison.known
+        return comparison
+
+    def _list(self, name: str, difference: Difference) -> None:
+        if self._only_unknown and difference.known is not None:
+            return
+        if self._left is not None:
+            if not self._left:
+                return
+            self._left -= 1
+        if self._form == "ndjson":
+            row = {"capture": name, **difference.row()}
+            sys.stdout.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            return
+        self._output.lines([self._line(name if self._several else "", difference)])
+
+    def _line(self, name: str, difference: Difference) -> str:
+        from .render.opinion import line
+
+        return line(name, difference, self._output.paint, self._output.width)
+
+    def conclude(self) -> None:
+        """Write the summary."""
+        from .entry import complain
+        from .render.findings import labelled
+        from .render.opinion import explanations, verdict
+
+        text = verdict(self._counts, self._known, self._version)
+        if self._form != "text":
+            complain(text)
+            return
+        self._output.lines([text])
+        met = explanations(self._known)
+        if self._output.terminal:
+            self._output.show(*([labelled(*met)] if met else []))
+        else:
+            self._output.lines(f"{name}: {what}" for name, what in met)

@@ -1,0 +1,100 @@
+"""`amqpsniff verify` says where tshark differs, and what is wrong where it cannot be asked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import on_terminal, run
+from tests.opinion.doctored import doctored, speaking
+
+pytest.importorskip("pyshark")
+pytestmark = pytest.mark.tshark
+real = pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose tshark is found first."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+@real
+def test_known_differences() -> None:
+    code, out, err = run("verify", "amqplib08.pcap", "v08_v09.pcap", "-q")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert (
+        "amqplib08.pcap:    15   1 channel.open-ok is malformed to tshark (open-ok-of-0-8)" in lines
+    )
+    (summary,) = (line for line in lines if "compared" in line)
+    assert summary.startswith("332 frames here, 313 with tshark 4.")
+    assert "known differences: close-of-0-8 26, protocol-header 19, " in summary
+    assert summary.endswith("unknown: 0")
+    assert lines[-1].startswith("confirm-in-0-8: class 85 in a connection of 0-8; tshark: shown as")
+
+
+@real
+def test_an_unknown_difference(other: Path) -> None:
+    doctored(other, "s/3.10.8/3.10.9/")
+    code, out, _ = run("verify", "bunny.pcapng", "--unknown", "--format", "ndjson")
+    assert code == 1
+    (row,) = map(json.loads, out.splitlines())
+    assert row == {
+        "capture": "bunny.pcapng", "packet_number": 6, "connection_id": row["connection_id"],
+        "channel": 0, "method": "connection.start", "tshark_class_id": 10, "tshark_method_id": 10,
+        "what": "argument", "name": "server_properties.version", "ours": "3.10.8",
+        "tshark": "(string) 3.10.9", "known": None,
+    }  # fmt: skip
+    code, out, err = run("verify", "bunny.pcapng", "--limit", "1")
+    assert code == 1
+    assert "     4   0 protocol-header is not shown by tshark (protocol-header)\n" in out
+    assert "; unknown: 1\n" in out
+    code, out, err = run("verify", "bunny.pcapng", "--limit", "0", "--format", "ndjson")
+    assert (code, out) == (1, "")
+    assert err.endswith("unknown: 1\n")
+
+
+@real
+@pytest.mark.parametrize("columns", [80, 160])
+def test_lines_fit_a_terminal(columns: int) -> None:
+    code, out, _ = on_terminal("verify", "amqplib08.pcap", "-q", columns=columns)
+    assert code == 0
+    for line in out.splitlines():
+        assert len(line) <= columns or "compared" in line, line
+
+
+def test_no_tshark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, out, err = run("verify", "bunny.pcapng")
+    assert (code, out) == (3, "")
+    assert err.startswith("amqpsniff: tshark is not installed; install it (")
+    assert err.count("\n") == 1
+
+
+def test_rubbish(other: Path) -> None:
+    speaking(other, "echo rubbish")
+    code, _, err = run("verify", "bunny.pcapng")
+    assert code == 3
+    assert err == (
+        "amqpsniff: what tshark writes cannot be read: syntax error in line 1 of its output\n"
+    )
+
+
+@real
+def test_a_file_that_is_no_capture() -> None:
+    assert run("verify", "README.md").code == 3
+    code, out, err = run("verify", "README.md", "bunny.pcapng")
+    assert code == 3
+    assert "README.md: not a capture" in err
+    assert "unknown: 0" in out
+
+
+def test_usage() -> None:
+    assert run("verify", "-").code == 2
+    code, _, err = run("verify", "bunny.pcapng", "--format", "sarif")
+    assert (code, err) == (2, "amqpsniff: no format `sarif` here; there are text, ndjson\n")
