@@ -15,6 +15,7 @@ from amqpsniff.session.rules import RULES, Scene
 from amqpsniff.session.rules.scene import (
     LARGE_HEADERS_OCTETS,
     LARGE_OCTETS,
+    MANY_TABLES,
     STALLED_NS,
 )
 
@@ -204,7 +205,7 @@ class Watcher:
             occasions.append("dead-lettered")
         if b'"eta":"' in octets:
             occasions.append("to-be-done-later")
-        if len(octets) > _LARGE_HEADERS:
+        if len(octets) > _LARGE_HEADERS or octets.count(b"{") + octets.count(b"[") > MANY_TABLES:
             occasions.append("large-headers")
         for occasion in occasions:
             facts = {"entry": entry, "rows": messages, "row": row}

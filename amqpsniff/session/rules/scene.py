@@ -33,8 +33,8 @@ OCCASIONS = {
     "redelivered": "a delivery with redelivered set; facts: entry (None: not known), rows, row",
     "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
     "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
-    "large-headers": "a message with headers of more than `LARGE_HEADERS_OCTETS`; facts: entry, "
-    "rows, row",
+    "large-headers": "a message with headers of more than `LARGE_HEADERS_OCTETS`, or of more than "
+    "`MANY_TABLES`; facts: entry, rows, row",
     "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",
     "answered": "a delivery with a correlation-id while calls wait; facts: entry, rows, row",
     "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "
@@ -49,6 +49,9 @@ LARGE_OCTETS = 1 << 20
 
 LARGE_HEADERS_OCTETS = 4_096
 """Size of headers, as JSON, from which on `large-headers` comes: more than most bodies have."""
+
+MANY_TABLES = 16
+"""Tables and arrays in headers from which on `large-headers` comes too."""
 
 STALLED_NS = 1_000_000_000
 """Time from a method to the end of its content from which on `half-sent` comes."""
