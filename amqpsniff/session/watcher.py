@@ -16,6 +16,7 @@ from amqpsniff.session.rules.scene import (
     LARGE_HEADERS_OCTETS,
     LARGE_OCTETS,
     MANY_TABLES,
+    PAUSED_NS,
     STALLED_NS,
 )
 
@@ -36,6 +37,8 @@ _NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
+_PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
+_PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
 
 MOST_EXCHANGES = 4_096
@@ -192,9 +195,12 @@ class Watcher:
             self.tell("half-sent", channel, number, ts_ns, facts)
         elif ts_ns != _NULL and 0 < after <= frames.rows:
             took: cython.longlong = frames.ts_ns.values[after - 1]
-            if took != _NULL and took - ts_ns > self.stalled:
+            if took != _NULL and took - ts_ns >= _PAUSED:
                 facts = {"rows": messages, "row": row, "took_ns": took - ts_ns}
-                self.tell("half-sent", channel, number, ts_ns, facts)
+                if took - ts_ns <= _PAUSED_MOST:
+                    self.tell("paused", channel, number, ts_ns, facts)
+                elif took - ts_ns > self.stalled:
+                    self.tell("half-sent", channel, number, ts_ns, facts)
         return 0
 
     def _look_at_headers(self, channel, entry, messages, row):

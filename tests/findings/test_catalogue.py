@@ -106,7 +106,7 @@ COVERED_BY = {
     "TM09": "connection-blocked",
     "TM10": "reply-missing",
     "TM11": "tcp-retransmissions",
-    "TM12": "",  # needs the times of single acknowledgements of TCP
+    "TM12": "delayed-ack-stall",
     "TM13": "message-stalled",
     "TM14": "broker-slow",
     "SE01": "credentials-in-clear",

@@ -96,6 +96,12 @@ TIMING = (
          "The client keeps the rest in a buffer that it does not flush: update its library.",
          "A large body on a slow network takes its time.",
          ("broker-not-reading",)),
+    Kind("delayed-ack-stall", "warning", "B",
+         "Each message waits for a delayed acknowledgement of TCP",
+         "The method of a publish is sent, and the rest of it as soon as a bare acknowledgement "
+         "comes 35 to 50 ms later; five times or more on a connection.",
+         "Set TCP_NODELAY on the client, or let it write method, header and body at once.",
+         "A program that pauses for as long by chance."),
     Kind("broker-slow", "info", "B",
          "The broker takes long to answer",
          "An answer to a declaration, a binding, a consumer or a channel took a second or more.",

@@ -25,6 +25,7 @@ from amqpsniff.session.rules import (
     network,
     opening,
     operations,
+    pauses,
     publishing,
     reading,
     refusals,
@@ -66,6 +67,7 @@ _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     sharing.RULES,
     sizes.RULES,
     stalls.RULES,
+    pauses.RULES,
     topology.RULES,
     reading.RULES,
     returning.RULES,  # what the others found is known by then

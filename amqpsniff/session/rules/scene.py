@@ -39,6 +39,7 @@ OCCASIONS = {
     "answered": "a delivery with a correlation-id while calls wait; facts: entry, rows, row",
     "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "
     "facts: rows, row, took_ns (None: not whole)",
+    "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: rows, row, took_ns",
     "large": "a message above `LARGE_OCTETS`; facts: rows, row",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
@@ -55,6 +56,10 @@ MANY_TABLES = 16
 
 STALLED_NS = 1_000_000_000
 """Time from a method to the end of its content from which on `half-sent` comes."""
+
+PAUSED_NS = (35_000_000, 55_000_000)
+"""Times from a method to the end of its content with which `paused` comes: so long waits who waits
+for a delayed acknowledgement."""
 
 
 class Scene:
