@@ -157,6 +157,8 @@ class Watcher:
             if first >= 0:
                 facts = {"first": first, "rows": messages, "row": row}
                 self.tell("published-again", channel, number, ts_ns, facts)
+        elif messages.redelivered.values[row] != 1:
+            self._queued(channel, messages, row)
         if size > self.large:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("large", channel, number, ts_ns, facts)
@@ -171,6 +173,24 @@ class Watcher:
         if channel.session.calls > 0 and messages.correlation_id.has(row):
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("answered", channel, number, ts_ns, facts)
+        return 0
+
+    def _queued(self, channel, messages, row):
+        """Count how long a delivery was in its queue, if its publish is known."""
+        slot: cython.longlong = self.repeats.slot_of(messages, row)
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        if slot < 0 or ts_ns == _NULL:
+            return 0
+        waited: cython.longlong = ts_ns - self.repeats.since.values[slot]
+        if waited < 0:
+            return 0
+        channel.queued += 1
+        channel.queued_ns += waited
+        if waited > channel.queued_ns_max:
+            channel.queued_ns_max = waited
+            number: cython.longlong = messages.packet_number.values[row]
+            queue = messages.vocabularies.queue.text(messages.queue.values[row])
+            channel.longest = (number, ts_ns, queue, self.repeats.numbers.values[slot])
         return 0
 
     def _look(self, channel, entry, messages, row):

@@ -57,8 +57,8 @@ class HalfStream:
     Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (those of the gaps), `cut_octets`
     (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
     `acked` is the highest offset that the other side has acknowledged. `acked_late_ns`: time of a
-    delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see `Conversation`. `shut`, `shuts`: its sender
-    can, or could, take no more; see `windows`.
+    delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see `Conversation`.
+    `shut`, `shuts`: its sender can, or could, take no more; see `windows`.
     """
 
     def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:

@@ -20,9 +20,9 @@ from array import array
 
 import cython
 
+from . import limits as bounds
 from .fragments import Fragments
 from .headers import HeaderParser
-from . import limits as bounds
 from .limits import Limits
 from .stream import StreamBatch
 

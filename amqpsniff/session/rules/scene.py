@@ -39,7 +39,8 @@ OCCASIONS = {
     "answered": "a delivery with a correlation-id while calls wait; facts: entry, rows, row",
     "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "
     "facts: rows, row, took_ns (None: not whole)",
-    "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: rows, row, took_ns",
+    "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
+    "rows, row, took_ns",
     "large": "a message above `LARGE_OCTETS`; facts: rows, row",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
