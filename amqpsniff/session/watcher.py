@@ -45,10 +45,14 @@ MOST_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
 
 
-def _ask(rules, scene):
-    """Ask rules about one scene, which they share."""
-    for rule in rules:
-        rule(scene)
+_REPLIED = RULES.get("replied", ())
+
+
+def _ask(rules, scene, memory):
+    """Ask rules about one scene, which they share; `memory` is what was noted of its connection."""
+    for noted, rule in rules:
+        if noted is None or noted in memory:
+            rule(scene)
 
 
 class Watcher:
@@ -97,21 +101,26 @@ class Watcher:
         """Ask the rules of an occasion on a channel."""
         rules = RULES.get(occasion, ())
         if rules:
-            _ask(rules, Scene(self, channel.session, channel, number, ts_ns, facts=facts))
+            session: Session = channel.session
+            scene = Scene(self, session, channel, number, ts_ns, facts=facts)
+            _ask(rules, scene, session.memory)
 
     def tell_of(self, occasion, session, number, ts_ns, facts):
         """Ask the rules of an occasion of a connection."""
         rules = RULES.get(occasion, ())
         if rules:
-            _ask(rules, Scene(self, session, None, number, ts_ns, facts=facts))
+            memory = {} if session is None else session.memory
+            _ask(rules, Scene(self, session, None, number, ts_ns, facts=facts), memory)
 
     def tell_method(self, session, channel, event, request):
         """Ask the rules of a method, and those of a reply."""
         rules = RULES.get(event.name, ())
+        if not rules and request is None:
+            return
+        scene = Scene(self, session, channel, event.number, event.ts_ns, event, request)
+        _ask(rules, scene, session.memory)
         if request is not None:
-            rules = (*rules, *RULES.get("replied", ()))
-        if rules:
-            _ask(rules, Scene(self, session, channel, event.number, event.ts_ns, event, request))
+            _ask(_REPLIED, scene, session.memory)
 
     def misplaced(self, frames, row, peers, occasion):
         """Ask the rules about a method that may not come from its side, or on its channel."""
@@ -155,8 +164,11 @@ class Watcher:
         if publish:
             first: cython.longlong = self.repeats.first(messages, row)
             if first >= 0:
-                facts = {"first": first, "rows": messages, "row": row}
-                self.tell("published-again", channel, number, ts_ns, facts)
+                channel.repeats += 1
+                channel.last_repeat = number
+                if channel.repeats == 1:
+                    facts = {"first": first, "rows": messages, "row": row}
+                    self.tell("published-again", channel, number, ts_ns, facts)
         elif messages.redelivered.values[row] != 1:
             self._queued(channel, messages, row)
         if size > self.large:

@@ -76,15 +76,20 @@ _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
 )
 
 
-def _gather() -> dict[str, tuple[Rule, ...]]:
-    rules: dict[str, tuple[Rule, ...]] = {}
+Asked = tuple[str | None, Rule]
+"""A rule, and what must have been noted for it to be asked; see `scene.after`."""
+
+
+def _gather() -> dict[str, tuple[Asked, ...]]:
+    rules: dict[str, tuple[Asked, ...]] = {}
     for table in _MODULES:
         for occasion, more in table.items():
-            rules[occasion] = (*rules.get(occasion, ()), *more)
+            asked = [(getattr(rule, "noted", None), rule) for rule in more]
+            rules[occasion] = (*rules.get(occasion, ()), *asked)
     return rules
 
 
 RULES = _gather()
 """Every rule by its occasion."""
 
-__all__ = ["OCCASIONS", "RULES", "Rule", "Scene"]
+__all__ = ["OCCASIONS", "RULES", "Asked", "Rule", "Scene"]

@@ -8,7 +8,7 @@ sends another segment that is not full (RFC 896).
 from __future__ import annotations
 
 from amqpsniff.session.rules.amounts import time_text
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
 OFTEN = 5
@@ -26,6 +26,7 @@ def note(scene: Scene) -> None:
     noted[4] = scene.number
 
 
+@after("paused")
 def judge(scene: Scene) -> None:
     """connection-ends: as many messages waited as segments that were sent upon a late ACK."""
     noted = scene.memory.get("paused")
