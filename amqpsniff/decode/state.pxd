@@ -4,7 +4,8 @@ from amqpsniff.decode.values cimport ValueReader
 cdef class Connection:
     cdef public object conversation, session, volume, login, asked, capture
     cdef public bint is_amqp, began, role_proved, past_login
-    cdef public int client_direction, dialect, row_serial, row_code
+    cdef public int client_direction, dialect, row_serial, row_code, named_for
+    cdef tuple named
     cdef public long long frame_max
     cpdef tuple name(self)
 

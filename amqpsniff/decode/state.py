@@ -59,6 +59,8 @@ class Connection:
         self.dialect = 0
         self.frame_max = -1
         self.capture = None
+        self.named = None
+        self.named_for = -1
         self.row_serial = -1
         self.row_code = -1
 
@@ -74,12 +76,16 @@ class Connection:
 
     def name(self):
         """(id, client, server); without a known client the side with the higher port is it."""
+        if self.named is not None and self.named_for == self.client_direction:
+            return self.named
         conversation = self.conversation
         client = 1 if self.client_direction == 1 else 0
         if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
             client = 1
         ends = (conversation.a, conversation.b)
-        return (conversation.connection_id, ends[client], ends[1 - client])
+        self.named = (conversation.connection_id, ends[client], ends[1 - client])
+        self.named_for = self.client_direction
+        return self.named
 
 
 class Half:

@@ -70,6 +70,26 @@ class FindingLog:
                 del self._news[key]
             self._add_unplaced(finding)
 
+    def again(
+        self,
+        code: str,
+        connection_id: str | None,
+        capture: str | None,
+        channel: int | None,
+        count: int,
+        last: int | None,
+    ) -> bool:
+        """Count more of a finding that there is already, as `add` would; False when there is none.
+
+        Who raises a finding often asks this first, and need not put it into words again.
+        """
+        known = self._findings.get((code, connection_id or capture, channel))
+        if known is None:
+            return False
+        known.count += count
+        known.last_packet_number = last
+        return True
+
     def _add_unplaced(self, finding: Finding) -> None:
         known = self._unplaced.get(finding.code)
         if known is not None:

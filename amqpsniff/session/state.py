@@ -254,7 +254,9 @@ class Channel(Closable):
     the longest; `slow_confirm_…`, `slow_ack_…`: packet of the publish or delivery of the longest,
     and time of its answer. `most_…`: the delivery with which `unsettled` was at its most.
     `waited_publishes`: those made while none was unconfirmed. `waits`: deliveries that came while
-    none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `blamed_packet_number`:
+    none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `queued`: deliveries
+    whose publish is known; `longest`: that with the most time since then, as (packet, time, queue,
+    packet of the publish). `repeats`: publishes that came before. `blamed_packet_number`:
     the oldest request that waited when the server closed the channel and blamed its method. Times
     are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
     """
@@ -308,6 +310,9 @@ class Channel(Closable):
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
         self.confirm_ns = self.confirm_ns_max = 0
         self.ack_ns = self.ack_ns_max = 0
+        self.queued = self.queued_ns = self.queued_ns_max = 0
+        self.longest = None
+        self.repeats = self.last_repeat = 0
         self.numbering = self.numbered = False
         self.next_number = 1
         self.in_transaction = False

@@ -21,6 +21,7 @@ cdef class Watcher:
     cdef int unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)
     cdef int weigh(self, Channel channel, Entry entry, MessageRows messages, long long row, long long size) except? -1
+    cdef int _queued(self, Channel channel, MessageRows messages, long long row) except? -1
     cdef int _look(self, Channel channel, Entry entry, MessageRows messages, long long row) except? -1
     cdef int _look_at_headers(self, Channel channel, Entry entry, MessageRows messages, long long row) except? -1
     cdef int _tally(self, MessageRows messages, long long row, bint publish, long long size) except? -1

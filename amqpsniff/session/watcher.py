@@ -15,6 +15,8 @@ from amqpsniff.session.rules import RULES, Scene
 from amqpsniff.session.rules.scene import (
     LARGE_HEADERS_OCTETS,
     LARGE_OCTETS,
+    MANY_TABLES,
+    PAUSED_NS,
     STALLED_NS,
 )
 
@@ -35,16 +37,22 @@ _NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
+_PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
+_PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
 
 MOST_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
 
 
-def _ask(rules, scene):
-    """Ask rules about one scene, which they share."""
-    for rule in rules:
-        rule(scene)
+_REPLIED = RULES.get("replied", ())
+
+
+def _ask(rules, scene, memory):
+    """Ask rules about one scene, which they share; `memory` is what was noted of its connection."""
+    for noted, rule in rules:
+        if noted is None or noted in memory:
+            rule(scene)
 
 
 class Watcher:
@@ -93,21 +101,26 @@ class Watcher:
         """Ask the rules of an occasion on a channel."""
         rules = RULES.get(occasion, ())
         if rules:
-            _ask(rules, Scene(self, channel.session, channel, number, ts_ns, facts=facts))
+            session: Session = channel.session
+            scene = Scene(self, session, channel, number, ts_ns, facts=facts)
+            _ask(rules, scene, session.memory)
 
     def tell_of(self, occasion, session, number, ts_ns, facts):
         """Ask the rules of an occasion of a connection."""
         rules = RULES.get(occasion, ())
         if rules:
-            _ask(rules, Scene(self, session, None, number, ts_ns, facts=facts))
+            memory = {} if session is None else session.memory
+            _ask(rules, Scene(self, session, None, number, ts_ns, facts=facts), memory)
 
     def tell_method(self, session, channel, event, request):
         """Ask the rules of a method, and those of a reply."""
         rules = RULES.get(event.name, ())
+        if not rules and request is None:
+            return
+        scene = Scene(self, session, channel, event.number, event.ts_ns, event, request)
+        _ask(rules, scene, session.memory)
         if request is not None:
-            rules = (*rules, *RULES.get("replied", ()))
-        if rules:
-            _ask(rules, Scene(self, session, channel, event.number, event.ts_ns, event, request))
+            _ask(_REPLIED, scene, session.memory)
 
     def misplaced(self, frames, row, peers, occasion):
         """Ask the rules about a method that may not come from its side, or on its channel."""
@@ -151,8 +164,13 @@ class Watcher:
         if publish:
             first: cython.longlong = self.repeats.first(messages, row)
             if first >= 0:
-                facts = {"first": first, "rows": messages, "row": row}
-                self.tell("published-again", channel, number, ts_ns, facts)
+                channel.repeats += 1
+                channel.last_repeat = number
+                if channel.repeats == 1:
+                    facts = {"first": first, "rows": messages, "row": row}
+                    self.tell("published-again", channel, number, ts_ns, facts)
+        elif messages.redelivered.values[row] != 1:
+            self._queued(channel, messages, row)
         if size > self.large:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("large", channel, number, ts_ns, facts)
@@ -167,6 +185,24 @@ class Watcher:
         if channel.session.calls > 0 and messages.correlation_id.has(row):
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("answered", channel, number, ts_ns, facts)
+        return 0
+
+    def _queued(self, channel, messages, row):
+        """Count how long a delivery was in its queue, if its publish is known."""
+        slot: cython.longlong = self.repeats.slot_of(messages, row)
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        if slot < 0 or ts_ns == _NULL:
+            return 0
+        waited: cython.longlong = ts_ns - self.repeats.since.values[slot]
+        if waited < 0:
+            return 0
+        channel.queued += 1
+        channel.queued_ns += waited
+        if waited > channel.queued_ns_max:
+            channel.queued_ns_max = waited
+            number: cython.longlong = messages.packet_number.values[row]
+            queue = messages.vocabularies.queue.text(messages.queue.values[row])
+            channel.longest = (number, ts_ns, queue, self.repeats.numbers.values[slot])
         return 0
 
     def _look(self, channel, entry, messages, row):
@@ -191,9 +227,12 @@ class Watcher:
             self.tell("half-sent", channel, number, ts_ns, facts)
         elif ts_ns != _NULL and 0 < after <= frames.rows:
             took: cython.longlong = frames.ts_ns.values[after - 1]
-            if took != _NULL and took - ts_ns > self.stalled:
+            if took != _NULL and took - ts_ns >= _PAUSED:
                 facts = {"rows": messages, "row": row, "took_ns": took - ts_ns}
-                self.tell("half-sent", channel, number, ts_ns, facts)
+                if took - ts_ns <= _PAUSED_MOST:
+                    self.tell("paused", channel, number, ts_ns, facts)
+                elif took - ts_ns > self.stalled:
+                    self.tell("half-sent", channel, number, ts_ns, facts)
         return 0
 
     def _look_at_headers(self, channel, entry, messages, row):
@@ -204,7 +243,7 @@ class Watcher:
             occasions.append("dead-lettered")
         if b'"eta":"' in octets:
             occasions.append("to-be-done-later")
-        if len(octets) > _LARGE_HEADERS:
+        if len(octets) > _LARGE_HEADERS or octets.count(b"{") + octets.count(b"[") > MANY_TABLES:
             occasions.append("large-headers")
         for occasion in occasions:
             facts = {"entry": entry, "rows": messages, "row": row}

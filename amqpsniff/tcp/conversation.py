@@ -128,6 +128,11 @@ class Conversation:
         return self.first.retransmissions, self.second.retransmissions
 
     @property
+    def awaited_acks(self) -> tuple[int, int]:
+        """Segments sent as soon as a delayed acknowledgement of all before came, by direction."""
+        return self.first.awaited_acks, self.second.awaited_acks
+
+    @property
     def gaps(self) -> tuple[int, int]:
         """Holes given up, by direction."""
         return self.first.gaps, self.second.gaps

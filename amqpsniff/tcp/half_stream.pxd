@@ -15,6 +15,8 @@ cdef class HalfStream:
     cdef long long last_row, fin_number, fin_ns
     cdef readonly long long packets, retransmissions, gaps, lost_octets, cut_octets
     cdef readonly long long last_number, last_ns, activity
+    cdef long long acked_late_ns
+    cdef readonly long long awaited_acks
     cdef long long delivered_number, delivered_ns
     cdef long long waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef int strange

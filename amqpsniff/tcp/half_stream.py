@@ -56,8 +56,9 @@ class HalfStream:
 
     Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (those of the gaps), `cut_octets`
     (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
-    `acked` is the highest offset that the other side has acknowledged. `shut`, `shuts`: its sender
-    can, or could, take no more; see `windows`.
+    `acked` is the highest offset that the other side has acknowledged. `acked_late_ns`: time of a
+    delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see `Conversation`.
+    `shut`, `shuts`: its sender can, or could, take no more; see `windows`.
     """
 
     def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
@@ -79,6 +80,7 @@ class HalfStream:
         self.packets = self.retransmissions = self.gaps = self.lost_octets = 0
         self.cut_octets = 0
         self.last_number = self.last_ns = self.activity = 0
+        self.acked_late_ns = self.awaited_acks = 0
         self.delivered_number = self.delivered_ns = 0
         self.waiting_until = -1
         self.waiting_acked = 0

@@ -80,6 +80,15 @@ class Limits(NamedTuple):
     fragments_per_packet: int = 256
 
 
+LEAST_DELAY_NS = 35 * MILLISECOND
+MOST_DELAY_NS = 50 * MILLISECOND
+"""A bare acknowledgement this long after what it acknowledges was delayed: Linux waits 40 ms
+(measured: 40.2 to 46.4 ms)."""
+
+PROMPT_NS = MILLISECOND
+"""What is sent within this time after an acknowledgement had waited for it (RFC 896; measured:
+0.02 ms, and a round trip more where the capture was made at the other side)."""
+
 HELD_SEGMENT_OCTETS = 256
 """What the record of a held segment costs, measured with `sys.getsizeof` and rounded up."""
 

@@ -20,6 +20,7 @@ from array import array
 
 import cython
 
+from . import limits as bounds
 from .fragments import Fragments
 from .headers import HeaderParser
 from .limits import NUMBER_BITS as _NUMBER_BITS
@@ -60,6 +61,11 @@ FIELDS = cython.declare(cython.longlong, 14)
 # of addresses gains nothing.
 CELLS = cython.declare(cython.longlong, 16_384)
 CELL = cython.declare(cython.longlong, 6)
+
+# See there.
+LEAST_DELAY_NS = cython.declare(cython.longlong, bounds.LEAST_DELAY_NS)
+MOST_DELAY_NS = cython.declare(cython.longlong, bounds.MOST_DELAY_NS)
+PROMPT_NS = cython.declare(cython.longlong, bounds.PROMPT_NS)
 
 # Events made ready beside one for each packet.
 SPARE_EVENTS = cython.declare(cython.longlong, 8)
@@ -269,6 +275,12 @@ class Reassembler:
                             if self.placing:
                                 self._place(half, rows, at)
                             self._deliver(half, rows[at + 10], length, number, ts_ns)
+                            if half.acked_late_ns > 0:
+                                if ts_ns - half.acked_late_ns <= PROMPT_NS:
+                                    half.awaited_acks += 1
+                                half.acked_late_ns = 0
+                        elif LEAST_DELAY_NS <= ts_ns - other.last_ns <= MOST_DELAY_NS:
+                            other.acked_late_ns = ts_ns
                         continue
             self.follower.unusual(octets, index, rows, at, number, ts_ns)
         self.segments += count - others

@@ -51,7 +51,7 @@ CONVERSATIONS: tuple[tuple[str, int, list[str], int | None], ...] = (
 @pytest.mark.parametrize("name", rows.captures())
 def test_rows(name: str) -> None:
     path = rows.captures()[name]
-    if not path.exists():
+    if path is None:
         pytest.skip("no such capture beside the repository (AMQPSNIFF_SHARED)")
     assert list(rows.lines(path)) == rows.kept(name)
 

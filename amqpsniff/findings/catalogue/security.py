@@ -48,11 +48,11 @@ SECURITY = (
          "See whether that user was meant to, and what its permissions allow it.",
          "Migrations and tests; a client's own temporary queues."),
     Kind("resource-bomb", "error", "A",
-         "A client sends what is made to exhaust a reader",
-         "Field tables with more than 10000 entries, a body-size above 512 MiB, or 1000 channels "
-         "opened within a second.",
-         "Disconnect the client and find out what it is; nothing here or in the broker should "
-         "have to read this.",
+         "Something was sent that is made to exhaust its reader",
+         "Arguments or headers with more than 10000 entries or more than 16 tables inside each "
+         "other, a body-size above 512 MiB, or 1000 channels opened within a second.",
+         "Disconnect the client that sends it and find out what it is: of a delivery, the one that "
+         "published it.",
          "",
          ("field-table-too-deep", "field-table-malformed")),
     Kind("user-id-refused", "warning", "A",

@@ -15,6 +15,14 @@ TIMING = (
          "The time from a delivery to its acknowledgement is a second on average, or 30 once.",
          "Make the handler faster or start more consumers.",
          "Consumers that acknowledge in batches wait on purpose."),
+    Kind("queue-residence-long", "info", "B",
+         "Messages are in their queue for long",
+         "The time from a publish to the delivery of the same message (message-id or "
+         "correlation-id, properties, size and route) is a second on average, or ten once.",
+         "Start more consumers or make them faster; where nothing is backed up, see how the "
+         "message was routed.",
+         "Delayed exchanges, and consumers that come now and then, make messages wait on purpose. "
+         "Of a channel only messages count whose publish was captured."),
     Kind("rpc-unanswered", "warning", "B",
          "A request got no answer",
          "A message with reply-to and correlation-id was published, and no message with that "
@@ -96,6 +104,12 @@ TIMING = (
          "The client keeps the rest in a buffer that it does not flush: update its library.",
          "A large body on a slow network takes its time.",
          ("broker-not-reading",)),
+    Kind("delayed-ack-stall", "warning", "B",
+         "Each message waits for a delayed acknowledgement of TCP",
+         "The method of a publish is sent, and the rest of it as soon as a bare acknowledgement "
+         "comes 35 to 50 ms later; five times or more on a connection.",
+         "Set TCP_NODELAY on the client, or let it write method, header and body at once.",
+         "A program that pauses for as long by chance."),
     Kind("broker-slow", "info", "B",
          "The broker takes long to answer",
          "An answer to a declaration, a binding, a consumer or a channel took a second or more.",

@@ -25,7 +25,9 @@ from amqpsniff.session.rules import (
     network,
     opening,
     operations,
+    pauses,
     publishing,
+    queueing,
     reading,
     refusals,
     requeueing,
@@ -63,24 +65,31 @@ _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     churn.RULES,
     confirming.RULES,
     flow.RULES,
+    queueing.RULES,
     sharing.RULES,
     sizes.RULES,
     stalls.RULES,
+    pauses.RULES,
     topology.RULES,
     reading.RULES,
     returning.RULES,  # what the others found is known by then
 )
 
 
-def _gather() -> dict[str, tuple[Rule, ...]]:
-    rules: dict[str, tuple[Rule, ...]] = {}
+Asked = tuple[str | None, Rule]
+"""A rule, and what must have been noted for it to be asked; see `scene.after`."""
+
+
+def _gather() -> dict[str, tuple[Asked, ...]]:
+    rules: dict[str, tuple[Asked, ...]] = {}
     for table in _MODULES:
         for occasion, more in table.items():
-            rules[occasion] = (*rules.get(occasion, ()), *more)
+            asked = [(getattr(rule, "noted", None), rule) for rule in more]
+            rules[occasion] = (*rules.get(occasion, ()), *asked)
     return rules
 
 
 RULES = _gather()
 """Every rule by its occasion."""
 
-__all__ = ["OCCASIONS", "RULES", "Rule", "Scene"]
+__all__ = ["OCCASIONS", "RULES", "Asked", "Rule", "Scene"]

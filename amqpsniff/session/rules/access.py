@@ -38,14 +38,22 @@ def _logs_in(scene: Scene) -> None:
     user = user_of(scene)
     login = (client_host(scene), server_end(scene), user)
     if mechanism in CLEAR and on_network(scene):
-        detail = f"{shown(scene)} to {server_end(scene)}, mechanism {mechanism} without TLS"
-        report_once(scene, "credentials-in-clear", login, detail)
+        report_once(scene, "credentials-in-clear", login, lambda: _in_clear(scene))
     if mechanism == "ANONYMOUS":
-        report_once(scene, "login-anonymous", login, f"{shown(scene)} to {server_end(scene)}")
+        report_once(scene, "login-anonymous", login, lambda: _login(scene))
     if user == "guest":
-        report_once(scene, "account-default", login, f"{shown(scene)} to {server_end(scene)}")
+        report_once(scene, "account-default", login, lambda: _login(scene))
     elif user is not None:
         _shares(scene, user)
+
+
+def _login(scene: Scene) -> str:
+    return f"{shown(scene)} to {server_end(scene)}"
+
+
+def _in_clear(scene: Scene) -> str:
+    mechanism = said(scene, "connection.start-ok").get("mechanism")
+    return f"{_login(scene)}, mechanism {mechanism} without TLS"
 
 
 class _Users:
@@ -83,7 +91,7 @@ def _server_says(scene: Scene) -> None:
     oldest = OLDEST_SERIES.get(product) if isinstance(product, str) else None
     if oldest is not None and (0, 0) < release(version) < oldest:
         detail = f"{product} {version} at {server_end(scene)}; supported from {_dotted(oldest)} on"
-        report_once(scene, "software-outdated", (server_end(scene), version), detail)
+        report_once(scene, "software-outdated", (server_end(scene), version), lambda: detail)
 
 
 def _client_says(scene: Scene) -> None:
@@ -93,7 +101,7 @@ def _client_says(scene: Scene) -> None:
     if mended is not None and (0, 0) < release(version) < mended[0]:
         key = (client_host(scene), product, version)
         detail = f"{product} {version} {mended[1]}, until {_dotted(mended[0])}"
-        report_once(scene, "software-outdated", key, detail)
+        report_once(scene, "software-outdated", key, lambda: detail)
 
 
 def _dotted(numbers: tuple[int, int]) -> str:

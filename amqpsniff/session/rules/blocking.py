@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpsniff.session.rules.peers import end_ns
 from amqpsniff.session.rules.phrases import lasting
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
 ROUND_TRIP_NS = 500_000_000
@@ -26,6 +26,7 @@ def _unblocked(scene: Scene) -> None:
     _say(scene, scene.ts_ns, "")
 
 
+@after("blocked")
 def _ended(scene: Scene) -> None:
     _say(scene, end_ns(scene), " until the end")
 
@@ -55,6 +56,8 @@ def _published(scene: Scene) -> None:
     scene.memory["while blocked"] += 1
     _, number, since, _ = blocked
     if since is None or scene.ts_ns is None or scene.ts_ns - since <= ROUND_TRIP_NS:
+        return
+    if scene.again("publish-while-blocked"):
         return
     waited = lasting(scene.ts_ns - since)
     detail = f"published {waited} after connection.blocked in packet {number}"

@@ -13,7 +13,7 @@ from amqpsniff.session.rules.amounts import (
     remember,
     time_text,
 )
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import name_at
 
 SLOW_NS = SECOND
@@ -81,6 +81,7 @@ def note_reply(scene: Scene) -> None:
         seen[2:] = [took, call]
 
 
+@after("replies")
 def judge_slow(scene: Scene) -> None:
     """connection-ends: answers that came late."""
     count, total, longest, call = scene.memory.get("replies", (0, 0, 0, None))
@@ -94,6 +95,7 @@ def judge_slow(scene: Scene) -> None:
     scene.report("rpc-slow", detail, number=number, ts_ns=ts_ns)
 
 
+@after("calls")
 def judge_unanswered(scene: Scene) -> None:
     """connection-ends: requests without an answer, though there was time."""
     if scene.session.lossy or not scene.both_sides or scene.ts_ns is None:
@@ -109,6 +111,7 @@ def judge_unanswered(scene: Scene) -> None:
     scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=len(late), last=last)
 
 
+@after("reply queues")
 def judge_queues(scene: Scene) -> None:
     """connection-ends: a reply queue for each call."""
     queues = scene.memory.get("reply queues", {})

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from amqpsniff.session.rules.amounts import MOST_NAMES
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 
 EVENTS = "celeryev"
 """The exchange of Celery's events."""
@@ -66,6 +66,7 @@ def _counts(scene: Scene) -> list[Any]:
     return counts
 
 
+@after("eta")
 def judge_eta(scene: Scene) -> None:
     """channel-ends: tasks with an ETA that raise the prefetch count."""
     noted = scene.memory.get("eta", {}).pop(scene.channel.number, None)
@@ -90,6 +91,7 @@ def note_queue(scene: Scene) -> None:
         queues.setdefault(event.queue, (scene.number, scene.ts_ns))
 
 
+@after("result queues")
 def judge_queues(scene: Scene) -> None:
     """connection-ends: many such queues."""
     queues = scene.memory.get("result queues", {})

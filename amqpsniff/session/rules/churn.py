@@ -8,7 +8,7 @@ from typing import Any
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.rules.amounts import SECOND, open_channels, time_text
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 
 SHORT_NS = SECOND
 """Life of a connection that was not worth its opening."""
@@ -66,12 +66,15 @@ def _judge_client(scene: Scene, address: str, seen: list[Any]) -> None:
         count = SHORT_CONNECTIONS
         found = seen[1] = times[0]
     ts_ns, number, (connection_id, client, server) = found
+    log = scene.tracker.log
+    if log.again("connection-churn", connection_id, None, None, count, times[-1][1]):
+        return
     apart = (times[-1][0] - times[0][0]) / (SHORT_CONNECTIONS - 1)
     detail = (
         f"{address} opens a connection every {time_text(max(apart, 0))} and closes it within a "
         f"second, with at most {FEW_MESSAGES} messages on each"
     )
-    scene.tracker.log.add(
+    log.add(
         Finding(
             "connection-churn",
             detail,
@@ -90,7 +93,7 @@ def _judge_client(scene: Scene, address: str, seen: list[Any]) -> None:
 def note_channel(scene: Scene) -> None:
     """channel-ends: count it if it was opened and closed for next to nothing."""
     channel = scene.channel
-    if not channel.known or channel.close_code is None or channel.closed_by != "client":
+    if not channel.known or channel.close_octets is None or channel.closed_by != "client":
         return
     if channel.published + channel.delivered + channel.gets > FEW_OPERATIONS:
         return
@@ -100,6 +103,7 @@ def note_channel(scene: Scene) -> None:
     scene.memory["brief channels"] = (count + 1, number, begin_ns, channel.end_ns, last)
 
 
+@after("brief channels")
 def judge_channels(scene: Scene) -> None:
     """connection-ends: many such channels, most of all."""
     noted = scene.memory.get("brief channels")

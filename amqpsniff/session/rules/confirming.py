@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.session.rules.amounts import SECOND, time_text
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 
 SLOW_NS = SECOND // 2
 """Mean time to a confirm that is long: a healthy disk takes some milliseconds."""
@@ -68,6 +68,7 @@ def note_commit(scene: Scene) -> None:
     noted[place] = (first[0], first[1], scene.number)
 
 
+@after("commits")
 def judge_commits(scene: Scene) -> None:
     """channel-ends: a commit for every publish or acknowledgement."""
     channel = scene.channel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.decode.plan import NO_ACK
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.state import CLIENT
 
 RESUME_NS = 5_000_000_000
@@ -67,6 +67,7 @@ def cancelled(scene: Scene) -> None:
     lost.append((tag, queue, scene.channel, scene.number, scene.ts_ns))
 
 
+@after("cancelled")
 def judge_cancelled(scene: Scene) -> None:
     """A connection is over: consumers that were cancelled and not started again."""
     end_ns = scene.session.peer.conversation.end_ns

@@ -128,7 +128,7 @@ def _cut(scene: Scene) -> None:
         beats = f"the heartbeat is {beat} s" if beat else "heartbeats are off"
         name = application(scene) or "clients"
         detail = f"{same} connections of {name} ended after {lasting(idle)} idle; {beats}"
-        report_once(scene, "idle-connection-cut", server_end(scene), detail)
+        report_once(scene, "idle-connection-cut", server_end(scene), lambda: detail)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

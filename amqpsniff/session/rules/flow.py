@@ -11,7 +11,7 @@ from amqpsniff.session.rules.amounts import (
     size_text,
     time_text,
 )
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 
 BACKLOG_OCTETS = 100_000_000
 """Unsettled deliveries that weigh on any client's memory."""
@@ -66,6 +66,7 @@ def note_unlimited(scene: Scene) -> None:
         one[4] = scene.number
 
 
+@after("unlimited")
 def judge_unlimited(scene: Scene) -> None:
     """channel-ends: consumers that no prefetch count limits."""
     channel = scene.channel

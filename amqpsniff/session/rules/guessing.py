@@ -35,7 +35,7 @@ def note_refused_login(scene: Scene) -> None:
     times = refusals.times
     if len(refusals.users) == REFUSALS:
         names = f"{REFUSALS} user names refused or more"
-        report_once(scene, "password-guessing", client, f"{client[0]}: {names}")
+        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {names}")
     elif len(times) == REFUSALS and 0 <= times[-1] - times[0] <= WINDOW_NS:
         often = f"{REFUSALS} logins refused in {(times[-1] - times[0]) / 1e9:.0f} s"
-        report_once(scene, "password-guessing", client, f"{client[0]}: {often}")
+        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {often}")

@@ -37,9 +37,11 @@ def _tuned(scene: Scene) -> None:
         return
     client = (client_host(scene), server_end(scene), application(scene))
     if beat == 0:
-        report_once(scene, "heartbeat-disabled", client, f"{shown(scene)}: heartbeat 0")
+        report_once(scene, "heartbeat-disabled", client, lambda: f"{shown(scene)}: heartbeat 0")
     else:
-        report_once(scene, "heartbeat-too-short", (client, beat), f"{shown(scene)}: {beat} s")
+        report_once(
+            scene, "heartbeat-too-short", (client, beat), lambda: f"{shown(scene)}: {beat} s"
+        )
 
 
 def _opened(scene: Scene) -> None:

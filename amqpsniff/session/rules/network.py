@@ -23,7 +23,7 @@ def _ended(scene: Scene) -> None:
     if on_network(scene):
         ends = (client_host(scene), server_end(scene))
         detail = f"{ends[0]} speaks AMQP without TLS to {ends[1]}"
-        report_once(scene, "connection-unencrypted", ends, detail, first_place(scene))
+        report_once(scene, "connection-unencrypted", ends, lambda: detail, first_place)
 
 
 def _retransmissions(scene: Scene) -> None:

@@ -70,6 +70,9 @@ def _step(scene: Scene) -> None:
 
 def _opened(scene: Scene) -> None:
     """connection.open-ok: which step took long?"""
+    began = began_ns(scene)
+    if began is None or scene.ts_ns is None or scene.ts_ns - began < SLOW_STEP_NS:
+        return
     times = _durations(scene)
     if times is None or not scene.certain:
         return
@@ -116,7 +119,7 @@ def _hung_up(scene: Scene) -> None:
         return
     name, then, number = last
     if name == "connection.start-ok" and now - then <= LOGIN_GIVEN_UP_NS:
-        if not _announces(scene, "authentication_failure_close"):
+        if _announced(scene).get("authentication_failure_close") is not True:
             _refuse_login(scene, number, then, now - then)
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
@@ -193,9 +196,9 @@ def release(version: Any) -> tuple[int, int]:
     return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
 
 
-def _announces(scene: Scene, capability: str) -> bool:
-    properties = table(said(scene, "connection.start-ok"), "client_properties")
-    return table(properties, "capabilities").get(capability) is True
+def _announced(scene: Scene) -> dict[str, Any]:
+    """The capabilities among the client's properties."""
+    return table(table(said(scene, "connection.start-ok"), "client_properties"), "capabilities")
 
 
 def _introduced(scene: Scene) -> None:
@@ -203,13 +206,23 @@ def _introduced(scene: Scene) -> None:
     if not said(scene, "connection.start-ok"):
         return
     client = (client_host(scene), server_end(scene), client_says(scene, "product"))
-    missing = [name for name in CAPABILITIES if not _announces(scene, name)]
-    name = application(scene) or "the client"
+    announced = _announced(scene)
+    missing = tuple(name for name in CAPABILITIES if announced.get(name) is not True)
     if missing:
-        detail = f"{name} does not announce {', '.join(missing)}"
-        report_once(scene, "capabilities-missing", (client, tuple(missing)), detail)
+        listed = ", ".join(missing)
+        report_once(
+            scene,
+            "capabilities-missing",
+            (client, missing),
+            lambda: f"{application(scene) or 'the client'} does not announce {listed}",
+        )
     if client_says(scene, "connection_name") is None:
-        report_once(scene, "connection-unnamed", client, f"{name}: no connection_name")
+        report_once(
+            scene,
+            "connection-unnamed",
+            client,
+            lambda: f"{application(scene) or 'the client'}: no connection_name",
+        )
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.peers import shown
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.wording import name_at, number_of, route
+from amqpsniff.session.state import read_json
 
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""
 
-MANY_ENTRIES_OCTETS = 50_000
-"""Length of arguments as JSON below which they cannot have so many entries."""
+MANY_ENTRIES_OCTETS = 20_000
+"""Length of tables as JSON below which they cannot have so many entries: in an array two octets
+are enough for one."""
+
+DEEP = 16
+"""Tables and arrays inside each other beyond which no application goes: three are usual in headers
+of brokers (x-death)."""
 
 HUGE_BODY = 512 << 20
 """Octets of a body that RabbitMQ since 4.3 refuses by its header alone."""
@@ -28,6 +35,17 @@ _DELETED = {
     "queue.unbind": "unbound queue",
     "exchange.unbind": "unbound exchange",
 }
+
+_WITH_TABLES = (
+    "connection.start",
+    "connection.start-ok",
+    "exchange.declare",
+    "exchange.bind",
+    "queue.declare",
+    "queue.bind",
+    "basic.consume",
+)
+"""Methods with tables, but for those that delete."""
 
 _OWN = "amq.gen"
 """What the names begin with that the broker gives to temporary queues."""
@@ -46,20 +64,53 @@ def _deletes(scene: Scene) -> None:
 
 
 def _declares(scene: Scene) -> None:
+    """A method with tables among its arguments."""
     octets = scene.event.octets
-    if octets is None or len(octets) < MANY_ENTRIES_OCTETS:
-        return
-    arguments = scene.event.arguments
-    entries = _entries(arguments) - len(arguments)
+    if octets is not None and may_be_bomb(octets):
+        arguments = scene.event.arguments
+        tables = [one for one in arguments.values() if isinstance(one, (dict, list))]
+        _judge(scene, scene.event.name, "its tables", tables)
+
+
+def _has_headers(scene: Scene) -> None:
+    """large-headers: a message's table, which has no bound but the frame's."""
+    rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
+    octets = rows.headers.octets_of(row)
+    if may_be_bomb(octets):
+        what = "a publish" if entry is None or entry.kind == PUBLISH else "a delivery"
+        where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
+        _judge(scene, what, "its headers", [read_json(octets)], f" ({where})")
+
+
+def may_be_bomb(octets: bytes) -> bool:
+    """Whether a table as JSON is worth counting."""
+    return len(octets) >= MANY_ENTRIES_OCTETS or octets.count(b"{") + octets.count(b"[") > DEEP
+
+
+def _judge(scene: Scene, what: str, where: str, tables: list[Any], more: str = "") -> None:
+    """Report tables with too many entries, or too many of them inside each other."""
+    entries = sum(_entries(table) for table in tables)
+    deep = max(map(_depth, tables), default=0)
     if entries > MANY_ENTRIES:
-        detail = f"{scene.event.name} with {number_of(entries, 'entry', 'entries')} in its tables"
+        detail = f"{what} with {number_of(entries, 'entry', 'entries')} in {where}{more}"
         scene.report("resource-bomb", detail)
+    elif deep > DEEP:
+        scene.report("resource-bomb", f"{what} with {deep} tables inside each other{more}")
 
 
 def _entries(value: Any) -> int:
     """Entries of all tables and arrays in a value; the decoder bounds their depth."""
+    return len(value) + sum(map(_entries, _inner(value)))
+
+
+def _depth(value: Any) -> int:
+    """How many tables and arrays stand inside each other."""
+    return 1 + max(map(_depth, _inner(value)), default=0)
+
+
+def _inner(value: Any) -> list[Any]:
     values = value.values() if isinstance(value, dict) else value
-    return len(value) + sum(_entries(one) for one in values if isinstance(one, (dict, list)))
+    return [one for one in values if isinstance(one, (dict, list))]
 
 
 def _large(scene: Scene) -> None:
@@ -86,11 +137,10 @@ def _opens(scene: Scene) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(_DELETED, (_deletes,)),
-    "queue.declare": (_declares,),
-    "exchange.declare": (_declares,),
-    "queue.bind": (_declares,),
-    "basic.consume": (_declares,),
-    "connection.start-ok": (_declares,),
+    **dict.fromkeys(_WITH_TABLES, (_declares,)),
+    "queue.unbind": (_deletes, _declares),
+    "exchange.unbind": (_deletes, _declares),
+    "large-headers": (_has_headers,),
     "large": (_large,),
     "channel-begins": (_opens,),
 }

@@ -16,13 +16,14 @@ arguments are no longer than a frame."""
 
 def said(scene: Scene, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
-    known: dict[str, dict[str, Any]] = scene.memory.setdefault("said", {})
-    if method not in known:
-        octets = scene.session.facts.get(method)
+    session = scene.session
+    known: dict[str, Any] | None = session.memory.get(method)
+    if known is None:
+        octets = session.facts.get(method)
         if octets is None:
             return {}
-        known[method] = _read(octets)
-    return known[method]
+        known = session.memory[method] = _read(octets)
+    return known
 
 
 @lru_cache(ALIKE)
@@ -109,6 +110,7 @@ def began_ns(scene: Scene) -> int | None:
     return time if peer.began and time > 0 else None
 
 
+@lru_cache(ALIKE)
 def _host(end: str | None) -> str:
     return "" if not end else end.rpartition(":")[0].strip("[]")
 

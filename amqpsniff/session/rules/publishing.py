@@ -39,6 +39,14 @@ def repeated(scene: Scene) -> None:
     scene.report("publish-repeated", f"message-id '{name}' to {where}; first in packet {first}")
 
 
+def repeated_more(scene: Scene) -> None:
+    """A channel ended: count what it published again after the first time."""
+    channel = scene.channel
+    if channel.repeats > 1:
+        more, last = channel.repeats - 1, channel.last_repeat
+        scene.report("publish-repeated", "", number=last, count=more, last=last)
+
+
 def unprotected(scene: Scene) -> None:
     """A channel ended that published without confirms or transactions."""
     channel = scene.channel
@@ -88,6 +96,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "returned": (returned,),
     "rejected": (rejected,),
     "published-again": (repeated,),
-    "channel-ends": (unprotected, in_doubt),
+    "channel-ends": (unprotected, in_doubt, repeated_more),
 }
 """Rules by occasion."""

@@ -59,17 +59,30 @@ def report_at(
     scene: Scene, place: Place, code: str, detail: str, count: int = 1, last: int | None = None
 ) -> None:
     """Raise a finding about the connection of a place; see `Scene.report`."""
-    finding = Finding(code, detail, *place, count=count, last_packet_number=last)
-    scene.tracker.log.add(finding)
+    log = scene.tracker.log
+    ended = last or place.packet_number
+    if not log.again(code, place.connection_id, None, None, count, ended):
+        log.add(Finding(code, detail, *place, count=count, last_packet_number=last))
 
 
 def report_once(
-    scene: Scene, code: str, key: object, detail: str, place: Place | None = None
+    scene: Scene,
+    code: str,
+    key: object,
+    detail: Callable[[], str],
+    place: Callable[[Scene], Place] = place_of,
 ) -> None:
     """Raise one finding for all connections of a capture with a key: at the first, counting all.
 
-    `place` is where it is seen, when that is not the scene.
+    `detail` gives its words, when they are needed; `place` where it is seen, if that is not the
+    scene.
     """
-    here = place or place_of(scene)
-    first = kept(scene, code, (here.capture, key), lambda: here)
-    report_at(scene, first, code, detail, last=here.packet_number)
+    key = (scene.session.capture, key)
+    first = scene.everything.get(code, {}).get(key)
+    if first is not None:
+        last = scene.number if place is place_of else place(scene).packet_number
+        if scene.tracker.log.again(code, first.connection_id, None, None, 1, last):
+            return
+    here = place(scene)
+    first = kept(scene, code, key, lambda: here)
+    report_at(scene, first, code, detail(), last=here.packet_number)

@@ -28,7 +28,7 @@ from amqpsniff.session.rules.remembering import (
     place_of,
     report_at,
 )
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
 FAILURES = 3
@@ -62,6 +62,7 @@ class _Series:
         self.told = False
 
 
+@after("failure")
 def _failed(scene: Scene) -> None:
     failure, now = scene.memory.get("failure"), end_ns(scene)
     if failure is None or now is None:

@@ -21,8 +21,8 @@ OCCASIONS = {
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of state.OUTCOMES)",
     "published-on-closed": "a publish after the server closed the channel; facts: none",
-    "published-again": "a publish with message-id, properties, size and route of an earlier one; "
-    "facts: first (packet of that), rows, row",
+    "published-again": "the first publish of a channel with message-id, properties, size and route "
+    "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",
     "consumer-cancelled": "a consumer that the broker cancelled; facts: consumer (None: not known)",
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
@@ -33,12 +33,14 @@ OCCASIONS = {
     "redelivered": "a delivery with redelivered set; facts: entry (None: not known), rows, row",
     "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
     "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
-    "large-headers": "a message with headers of more than `LARGE_HEADERS_OCTETS`; facts: entry, "
-    "rows, row",
+    "large-headers": "a message with headers of more than `LARGE_HEADERS_OCTETS`, or of more than "
+    "`MANY_TABLES`; facts: entry, rows, row",
     "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",
     "answered": "a delivery with a correlation-id while calls wait; facts: entry, rows, row",
     "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "
     "facts: rows, row, took_ns (None: not whole)",
+    "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
+    "rows, row, took_ns",
     "large": "a message above `LARGE_OCTETS`; facts: rows, row",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
@@ -50,8 +52,15 @@ LARGE_OCTETS = 1 << 20
 LARGE_HEADERS_OCTETS = 4_096
 """Size of headers, as JSON, from which on `large-headers` comes: more than most bodies have."""
 
+MANY_TABLES = 16
+"""Tables and arrays in headers from which on `large-headers` comes too."""
+
 STALLED_NS = 1_000_000_000
 """Time from a method to the end of its content from which on `half-sent` comes."""
+
+PAUSED_NS = (35_000_000, 55_000_000)
+"""Times from a method to the end of its content with which `paused` comes: so long waits who waits
+for a delayed acknowledgement."""
 
 
 class Scene:
@@ -123,15 +132,19 @@ class Scene:
 
         `count` and `last` (packet number) are for one that stands for many.
         """
-        tracker, session = self.tracker, self.session
+        tracker, session, channel = self.tracker, self.session, self.channel
         if tracker.log is None:
             return
         at = self.number if number is None else number
+        last = at if last is None else last
         time = self.ts_ns if ts_ns is None else ts_ns
         connection_id = client = server = capture = None
         if session is not None:
             connection_id, client, server = session.peer.name()
-            capture = session.capture if self.channel is None else self.channel.capture
+            capture = session.capture if channel is None else channel.capture
+        place = None if channel is None else channel.number
+        if tracker.log.again(code, connection_id, capture, place, count, last):
+            return
         tracker.log.add(
             Finding(
                 code,
@@ -142,11 +155,34 @@ class Scene:
                 connection_id=connection_id,
                 client=client,
                 server=server,
-                channel=None if self.channel is None else self.channel.number,
+                channel=place,
                 count=count,
-                last_packet_number=last if last is not None else at,
+                last_packet_number=last,
             )
         )
 
+    def again(self, code: str) -> bool:
+        """Count one more of a finding that was raised here before; False when none was.
+
+        For occasions that come often: the words of the finding are those of the first.
+        """
+        tracker, session, channel = self.tracker, self.session, self.channel
+        if tracker.log is None or session is None:
+            return False
+        place = None if channel is None else channel.number
+        connection_id = session.peer.name()[0]
+        again: bool = tracker.log.again(code, connection_id, None, place, 1, self.number)
+        return again
+
 
 Rule = Callable[[Scene], None]
+
+
+def after(noted: str) -> Callable[[Rule], Rule]:
+    """Mark a rule that has nothing to judge where `Scene.memory` has nothing of this name."""
+
+    def mark(rule: Rule) -> Rule:
+        rule.noted = noted  # type: ignore[attr-defined]
+        return rule
+
+    return mark

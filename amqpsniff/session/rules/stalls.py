@@ -13,7 +13,7 @@ from amqpsniff.session.rules.amounts import (
     time_text,
 )
 from amqpsniff.session.rules.reading import shut_of
-from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene
+from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene, after
 from amqpsniff.session.rules.wording import name_at
 
 SLOW_OCTETS = 100_000
@@ -41,6 +41,7 @@ def look(scene: Scene) -> None:
         scene.report("message-stalled", detail, ts_ns=_when(scene.ts_ns))
 
 
+@after("under way")
 def judge(scene: Scene) -> None:
     """connection-ends: messages that never were whole."""
     for number, ts_ns, channel, captured, what in scene.memory.pop("under way", ()):

@@ -8,7 +8,7 @@ something turned out to be missing or late by then.
 
 from __future__ import annotations
 
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.state import SERVER
 
 MOST_SUSPICIONS = 1_000
@@ -52,17 +52,20 @@ def suspect(scene: Scene, code: str, detail: str, awaited: int | None = None) ->
         waiting[key] = Suspicion(scene, code, detail, awaited)
 
 
+@after("suspicions")
 def _answered(scene: Scene) -> None:
     if scene.event.side == SERVER:
         tell(scene)
 
 
+@after("suspicions")
 def _excuse(scene: Scene) -> None:
     """Packets of a connection that come in another order than they were sent leave it uncertain."""
     if any(one.excused for one in scene.memory.get("suspicions", {}).values()):
         scene.session.lossy = True
 
 
+@after("suspicions")
 def tell(scene: Scene) -> None:
     """Everything of the other side is there: tell what was suspected."""
     _excuse(scene)

@@ -12,7 +12,7 @@ from amqpsniff.session.rules.amounts import (
     remember,
     time_text,
 )
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import name_at
 
 REPEATED = 10
@@ -107,6 +107,7 @@ def forget_declaration(scene: Scene) -> None:
     scene.memory.get("declared", {}).pop(_subject(scene.event), None)
 
 
+@after("repeated")
 def judge_declarations(scene: Scene) -> None:
     """connection-ends: more repeated declarations than one for two publishes."""
     series, method, (kind, name) = scene.memory.get("repeated", (None, "", ("", "")))
@@ -158,12 +159,18 @@ def _count(scene: Scene, name: str, queue: str | None) -> None:
         series.add(scene)
 
 
+@after("polled")
 def judge_polls(scene: Scene) -> None:
-    """connection-ends: queues whose length, or whose messages, are polled."""
+    """connection-ends: queues whose length is polled."""
     for queue, series in scene.memory.get("polled", {}).items():
         if series.count >= POLLS and series.rate > POLLS_PER_SECOND:
             detail = f"{queue_text(queue)}: {series.count} times, {series.rate:.1f} a second"
             series.report(scene, "queue-length-polling", detail)
+
+
+@after("got")
+def judge_gets(scene: Scene) -> None:
+    """connection-ends: queues whose messages are polled."""
     for queue, series in scene.memory.get("got", {}).items():
         if series.count < GETS or series.rate < GETS_PER_SECOND:
             continue
@@ -194,6 +201,7 @@ def note_change(scene: Scene) -> None:
         unmade[UNMAKES[event.name]] += 1
 
 
+@after("changes")
 def judge_changes(scene: Scene) -> None:
     """connection-ends: what is made is deleted again, at a high rate."""
     series, made, unmade = scene.memory.get("changes", (None, (0, 0), (0, 0)))
@@ -220,5 +228,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "exchange.unbind": (forget_declaration,),
     "basic.get": (note_get,),
     "basic.get-empty": (note_empty,),
-    "connection-ends": (judge_declarations, judge_polls, judge_changes),
+    "connection-ends": (judge_declarations, judge_polls, judge_gets, judge_changes),
 }

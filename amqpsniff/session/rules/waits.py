@@ -6,7 +6,7 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.session.rules.amounts import SECOND, later, time_text
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 
 MISSING_NS = 5 * SECOND
 """Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
@@ -26,21 +26,31 @@ BLOCKING_REQUESTS = 20
 
 def note_answer(scene: Scene) -> None:
     """replied: how long it took, by method; an error when it was very long."""
-    request = scene.request
-    if scene.channel is None or request.side != 0 or scene.ts_ns is None or request.ts_ns == NULL:
+    request, now = scene.request, scene.ts_ns
+    asked = request.ts_ns
+    if scene.channel is None or request.side != 0 or now is None or asked == NULL:
         return
-    took = max(scene.ts_ns - request.ts_ns, 0)
+    took = now - asked if now > asked else 0
     name = scene.tracker.names[request.method]
-    answers = scene.memory.setdefault("answers", {})
-    one = answers.setdefault(name, [0, 0, -1, None])
+    memory = scene.session.memory
+    answers = memory.get("answers")
+    if answers is None:
+        answers = memory["answers"] = {}
+        memory["waited"] = [0, 0, 0, request.number]
+    one = answers.get(name)
+    if one is None:
+        one = answers[name] = [0, 0, -1, None]
     one[0] += 1
     one[1] += took
     if took > one[2]:
-        one[2:] = [took, request.number]
-    waited = scene.memory.setdefault("waited", [0, 0, 0, request.number])
+        one[2], one[3] = took, request.number
+    waited = memory["waited"]
     waited[0] += 1
-    waited[1] += max(scene.ts_ns - max(request.ts_ns, waited[2]), 0)
-    waited[2] = scene.ts_ns
+    free = max(asked, waited[2])
+    waited[1] += now - free if now > free else 0
+    waited[2] = now
+    if took >= SLOW_NS:
+        memory["answered late"] = True
     if took > MISSING_NS and scene.both_sides:
         _report_missing(scene, name, request, f"was answered after {time_text(took)}")
 
@@ -75,6 +85,7 @@ def _report_missing(
     )
 
 
+@after("answered late")
 def judge_slow(scene: Scene) -> None:
     """connection-ends: answers that took long."""
     answers = scene.memory.get("answers", {})
@@ -91,6 +102,7 @@ def judge_slow(scene: Scene) -> None:
     scene.report("broker-slow", "; ".join(named), number=number, count=count)
 
 
+@after("waited")
 def judge_blocking(scene: Scene) -> None:
     """connection-ends: much of its time went into waiting."""
     count, waited, _, number = scene.memory.get("waited", (0, 0, 0, None))

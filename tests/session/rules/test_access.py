@@ -117,6 +117,46 @@ def test_a_table_to_exhaust_a_reader() -> None:
     assert not told(declared(9_999), "resource-bomb")
 
 
+def headers(table: object, way: str = "C1: basic.publish exchange=e routing_key=k") -> str:
+    """A message with these headers."""
+    return f"{OPEN}{way} | body=1 headers='{json.dumps(table)}'"
+
+
+def deep(levels: int) -> object:
+    """Tables inside each other, so many, those of arrays counted."""
+    table: object = {}
+    for level in range(levels - 1):
+        table = {"a": table} if level % 2 or level == levels - 2 else [table]
+    return table
+
+
+def test_headers_to_exhaust_a_reader() -> None:
+    row = one(headers({"h": [1] * 10_000}), "resource-bomb")
+    assert row["detail"] == (
+        "a publish with 10001 entries in its headers (exchange 'e', routing key 'k')"
+    )
+    assert not told(headers({"h": [1] * 9_999}), "resource-bomb")
+
+
+def test_a_delivery_to_exhaust_its_consumer() -> None:
+    way = "S1: basic.deliver consumer_tag=t delivery_tag=1 routing_key=k"
+    row = one(headers(deep(17), way), "resource-bomb")
+    assert row["detail"] == (
+        "a delivery with 17 tables inside each other (the default exchange, routing key 'k')"
+    )
+    assert not told(headers(deep(16), way), "resource-bomb")
+
+
+@pytest.mark.parametrize("name", ["queue.declare queue=q", "queue.bind queue=q", "queue.unbind"])
+def test_arguments_inside_each_other(name: str) -> None:
+    def sent(levels: int) -> str:
+        return f"{OPEN}C1: {name} arguments='{json.dumps(deep(levels))}'"
+
+    detail = one(sent(17), "resource-bomb")["detail"]
+    assert detail == f"{name.partition(' ')[0]} with 17 tables inside each other"
+    assert not told(sent(16), "resource-bomb")
+
+
 def test_channels_to_exhaust_a_broker() -> None:
     def opened(wait: str) -> str:
         return "handshake\n" + "\n".join(f"{wait}C{n}: channel.open" for n in range(1, 1101))

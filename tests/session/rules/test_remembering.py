@@ -38,7 +38,7 @@ def test_one_finding_for_each_capture() -> None:
     for capture, number in (("a.pcap", 1), ("a.pcap", 2), ("b.pcap", 3)):
         scene = _scene(capture, number)
         scene.everything, scene.tracker = first.everything, first.tracker
-        report_once(scene, "connection-unnamed", "key", "detail")
+        report_once(scene, "connection-unnamed", "key", lambda: "detail")
     found = first.tracker.log.take()
     assert [(row.capture, row.count, row.last_packet_number) for row in found] == [
         ("a.pcap", 2, 2),
