@@ -196,6 +196,7 @@ class Live:
             totals=pipeline.totals,
             outcomes=pipeline.outcomes(),
             replies=pipeline.replies(),
+            encrypted=pipeline.encrypted,
         )
         reading: Any = SimpleNamespace(capture=capture, findings=watch.found)
         result = report(reading, self.census.facts(), TOP)

@@ -311,13 +311,12 @@ class Decoder:
         """A TLS conversation is over, whether it could be read or not."""
         conversation = connection.conversation
         tls = conversation.tls
-        for code, detail, number, ts_ns in tls.troubles(
+        for code, detail, at, ts_ns in tls.troubles(
             conversation, self.handler.ports, connection.is_amqp
         ):
-            capture = connection.capture
-            if number is not None and number >> _NUMBER_BITS < len(self.places):
-                capture = self.places[number >> _NUMBER_BITS]
-                number &= _NUMBER_MASK
+            number, capture = at, connection.capture
+            if at is not None and at >> _NUMBER_BITS < len(self.places):
+                number, capture = at & _NUMBER_MASK, self.places[at >> _NUMBER_BITS]
             trouble = (code, detail, number, ts_ns)
             self.bystanders.encrypted(conversation, trouble, tls.client or 0, capture)
         self.encrypted.append(connection)

@@ -39,6 +39,7 @@ class Talk:
     ports: tuple[int, int] = (40000, 5672)
     connection_id: str = "00000000000000aa"
     ended: str | None = None
+    tls: None = None
 
 
 class Decoded:
