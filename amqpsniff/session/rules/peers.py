@@ -16,14 +16,8 @@ arguments are no longer than a frame."""
 
 def said(scene: Scene, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
-    session = scene.session
-    known: dict[str, Any] | None = session.memory.get(method)
-    if known is None:
-        octets = session.facts.get(method)
-        if octets is None:
-            return {}
-        known = session.memory[method] = _read(octets)
-    return known
+    octets = scene.session.facts.get(method)
+    return {} if octets is None else _read(octets)
 
 
 @lru_cache(ALIKE)
