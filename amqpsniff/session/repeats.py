@@ -2,10 +2,10 @@
 """Messages that come again: publishes that are repeated, and deliveries of what was published.
 
 A message is known by the `mark` of its content header (size and properties) and its route. Bodies
-are not compared, so only messages with a message-id or a correlation-id are looked at. One slot is
-kept for each remainder of a mark; the next publish with that remainder takes it: what is forgotten
-is not found, and nothing is found that is not there. `amqpsniff.session.journeys` finds more, for
-those who ask for links, at several times the cost.
+are not compared, so only messages with a message-id or a correlation-id are looked at. The last
+`MOST_PUBLISHES` are kept, in a ring; of those with one mark the last. What is forgotten is not
+found, and nothing is found that is not there. `amqpsniff.session.journeys` finds more, for those
+who ask for links, at several times the cost.
 """
 
 import cython
@@ -22,14 +22,14 @@ else:
     from amqpsniff.columns import Integers
     from amqpsniff.session.likeness import coded, mixed
 
-SLOTS = 65_536
-"""Publishes remembered, a power of 2: some seconds of a busy broker, in 2.5 MB."""
+MOST_PUBLISHES = 65_536
+"""Publishes remembered: some seconds of a busy broker, in 10 MB."""
 
 WITHIN_NS = 300_000_000_000
 """Time within which a publisher that is in doubt tries again; later ones mean it."""
 
 _NULL = cython.declare(cython.longlong, NULL)
-_MASK = cython.declare(cython.longlong, SLOTS - 1)
+_MOST = cython.declare(cython.longlong, MOST_PUBLISHES)
 _WITHIN = cython.declare(cython.longlong, WITHIN_NS)
 _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 
@@ -41,13 +41,15 @@ class Repeats:
     """
 
     def __init__(self):
+        self.places = {}
+        self.count = 0
         self.marks = Integers()
         self.routes = Integers()
         self.numbers = Integers()
         self.times = Integers()
         self.since = Integers()
         for column in (self.marks, self.routes, self.numbers, self.times, self.since):
-            column.reserve(SLOTS)
+            column.reserve(MOST_PUBLISHES)
 
     def first(self, messages, row):
         """Packet of the publish that a row repeats; -1 for none, and it is remembered itself."""
@@ -56,15 +58,22 @@ class Repeats:
             return -1
         mark: cython.longlong = messages.mark.values[row]
         now: cython.longlong = messages.ts_ns.values[row]
-        slot: cython.longlong = mark & _MASK
+        place: object = self.places.get(mark)
         route: cython.longlong = self._route(messages, row)
-        if self.marks.values[slot] == mark and self.routes.values[slot] == route:
-            self.since.values[slot] = _NULL
-            if named and now != _NULL and now - self.times.values[slot] <= _WITHIN:
-                return self.numbers.values[slot]
+        slot: cython.longlong
+        since: cython.longlong = now
+        if place is None:
+            slot = self._free()
+            self.marks.values[slot] = mark
+            self.places[mark] = slot
         else:
-            self.since.values[slot] = now
-        self.marks.values[slot] = mark
+            slot = place
+            if self.routes.values[slot] == route:
+                since = _NULL
+                if named and now != _NULL and now - self.times.values[slot] <= _WITHIN:
+                    self.since.values[slot] = _NULL
+                    return self.numbers.values[slot]
+        self.since.values[slot] = since
         self.routes.values[slot] = route
         self.numbers.values[slot] = messages.packet_number.values[row]
         self.times.values[slot] = now
@@ -72,12 +81,24 @@ class Repeats:
 
     def slot_of(self, messages, row):
         """Where the publish is that a delivery is of; -1 when it is not known or has no time."""
-        mark: cython.longlong = messages.mark.values[row]
-        slot: cython.longlong = mark & _MASK
-        if self.marks.values[slot] != mark or self.since.values[slot] == _NULL:
+        if not self.places:
             return -1
-        if self.routes.values[slot] != self._route(messages, row):
+        place: object = self.places.get(messages.mark.values[row])
+        if place is None:
             return -1
+        slot: cython.longlong = place
+        if self.since.values[slot] == _NULL:
+            return -1
+        return slot if self.routes.values[slot] == self._route(messages, row) else -1
+
+    def _free(self):
+        """The next place of the ring; what was there is forgotten."""
+        slot: cython.longlong = self.count % _MOST
+        if self.count >= _MOST:
+            before: object = self.marks.values[slot]
+            if self.places.get(before) == slot:
+                del self.places[before]
+        self.count += 1
         return slot
 
     def _route(self, messages, row):
@@ -89,7 +110,5 @@ class Repeats:
 
     def forget(self, mark):
         """The broker did not take the publish of this mark: it should come again."""
-        slot: cython.longlong = mark & _MASK
-        if self.marks.values[slot] == mark:
-            self.marks.values[slot] = _NULL
+        self.places.pop(mark, None)
         return 0

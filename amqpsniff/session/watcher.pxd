@@ -1,6 +1,9 @@
+from amqpsniff.columns cimport Texts
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.session.repeats cimport Repeats
 from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
+
+cdef bint _may_stand_out(Texts column, long long start, long long end) except? -1
 
 cdef class Watcher:
     cdef public object log

@@ -21,6 +21,7 @@ from amqpsniff.session.rules.scene import (
 )
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.repeats import (  # type: ignore[import-not-found]
@@ -28,6 +29,7 @@ if cython.compiled:
     )
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
+    from amqpsniff.columns import Texts
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.repeats import Repeats
@@ -39,6 +41,7 @@ _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
+_MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
 
 MOST_EXCHANGES = 4_096
@@ -53,6 +56,24 @@ def _ask(rules, scene, memory):
     for noted, rule in rules:
         if noted is None or noted in memory:
             rule(scene)
+
+
+def _may_stand_out(column, start, end):
+    """Whether headers are worth reading: many tables in them, or a name like one looked for."""
+    tables: cython.int = 0
+    at: cython.longlong
+    octet: cython.int
+    for at in range(start, end - 3):
+        octet = column.octets[at]
+        if octet == 0x22:  # a quote, and then `x-d` or `eta`
+            octet = column.octets[at + 1]
+            if octet == 0x78 and column.octets[at + 3] == 0x64:
+                return True
+            if octet == 0x65 and column.octets[at + 2] == 0x74 and column.octets[at + 3] == 0x61:
+                return True
+        elif octet == 0x7B or octet == 0x5B:
+            tables += 1
+    return tables > _MANY_TABLES
 
 
 class Watcher:
@@ -102,7 +123,7 @@ class Watcher:
         rules = RULES.get(occasion, ())
         if rules:
             session: Session = channel.session
-            scene = Scene(self, session, channel, number, ts_ns, facts=facts)
+            scene = Scene(self, session, channel, number, ts_ns, None, None, facts)
             _ask(rules, scene, session.memory)
 
     def tell_of(self, occasion, session, number, ts_ns, facts):
@@ -110,7 +131,7 @@ class Watcher:
         rules = RULES.get(occasion, ())
         if rules:
             memory = {} if session is None else session.memory
-            _ask(rules, Scene(self, session, None, number, ts_ns, facts=facts), memory)
+            _ask(rules, Scene(self, session, None, number, ts_ns, None, None, facts), memory)
 
     def tell_method(self, session, channel, event, request):
         """Ask the rules of a method, and those of a reply."""
@@ -237,7 +258,12 @@ class Watcher:
 
     def _look_at_headers(self, channel, entry, messages, row):
         """Ask the rules about headers that stand out."""
-        octets: bytes = messages.headers.octets_of(row)
+        column: Texts = messages.headers
+        start: cython.longlong = column.offsets[row]
+        end: cython.longlong = column.offsets[row + 1]
+        if end - start <= _LARGE_HEADERS and not _may_stand_out(column, start, end):
+            return 0
+        octets: bytes = column.octets_of(row)
         occasions: list = []
         if b'"x-death"' in octets:
             occasions.append("dead-lettered")

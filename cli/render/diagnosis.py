@@ -53,7 +53,7 @@ class Diagnosis:
         """A case, its consequences indented under it, and a blank line behind all of it."""
         left = 2 * INDENT * depth
         for part in self._parts(case, depth, max(self._width - left - INDENT, LEAST_WIDTH)):
-            yield Padding(part, (0, 0, 0, left))
+            yield Padding(part, (0, 0, 0, left), expand=False)
         yield Text("")
         for consequence in case.consequences:
             yield from self.case(consequence, depth + 1)
@@ -70,17 +70,17 @@ class Diagnosis:
         )
         wide = width >= WIDE and any(row["connection_id"] for row in case.rows)
         where = self._table(case, width) if wide else self._lines(case)
-        yield Padding(where, (0, 0, 0, INDENT))
+        yield Padding(where, (0, 0, 0, INDENT), expand=False)
         more = len(case.rows) - self._places
         if more > 0:
             rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
-            yield Padding(Text(rest, "key"), (0, 0, 0, INDENT))
+            yield Padding(Text(rest, "key"), (0, 0, 0, INDENT), expand=False)
         facts = labelled(
             ("likely cause", "" if depth else _elsewhere(case.first)),
             ("what to do", kind.advice),
             ("false alarms", "" if depth else kind.false_alarms),
         )
-        yield Padding(facts, (0, 0, 0, INDENT))
+        yield Padding(facts, (0, 0, 0, INDENT), expand=False)
 
     def _lines(self, case: Case) -> Any:
         """The places as text: what a narrow terminal has no columns for."""

@@ -90,8 +90,13 @@ def _server_says(scene: Scene) -> None:
     product, version = properties.get("product"), properties.get("version")
     oldest = OLDEST_SERIES.get(product) if isinstance(product, str) else None
     if oldest is not None and (0, 0) < release(version) < oldest:
-        detail = f"{product} {version} at {server_end(scene)}; supported from {_dotted(oldest)} on"
-        report_once(scene, "software-outdated", (server_end(scene), version), lambda: detail)
+        server = server_end(scene)
+        report_once(
+            scene,
+            "software-outdated",
+            (server, version),
+            lambda: f"{product} {version} at {server}; supported from {_dotted(oldest)} on",
+        )
 
 
 def _client_says(scene: Scene) -> None:

@@ -16,14 +16,22 @@ SMALL_FRAME_MAX = 8192
 
 
 def _ended(scene: Scene) -> None:
-    if not scene.session.lanes:
+    session = scene.session
+    if not session.lanes:
         return
-    _retransmissions(scene)
-    _doubts(scene)
+    if max(session.peer.conversation.retransmissions) >= LEAST_RETRANSMISSIONS:
+        _retransmissions(scene)
+    if session.lossy or not scene.both_sides:
+        _doubts(scene)
     if on_network(scene):
         ends = (client_host(scene), server_end(scene))
-        detail = f"{ends[0]} speaks AMQP without TLS to {ends[1]}"
-        report_once(scene, "connection-unencrypted", ends, lambda: detail, first_place)
+        report_once(
+            scene,
+            "connection-unencrypted",
+            ends,
+            lambda: f"{ends[0]} speaks AMQP without TLS to {ends[1]}",
+            first_place(scene),
+        )
 
 
 def _retransmissions(scene: Scene) -> None:

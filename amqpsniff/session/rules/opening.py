@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import (
+    ALIKE,
     application,
     began_ns,
     client_host,
@@ -21,6 +23,7 @@ from amqpsniff.session.rules.peers import (
 from amqpsniff.session.rules.phrases import in_packet, lasting
 from amqpsniff.session.rules.remembering import report_once
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.state import read_json
 
 STEPS = (
     "connection.start",
@@ -157,19 +160,27 @@ def _refuse_tuning(scene: Scene, detail: str, number: int, ts_ns: int | None) ->
 
 def _tuned(scene: Scene) -> None:
     """tune-ok: does it ask for more than tune offers?"""
-    asked, offered = said(scene, "connection.tune-ok"), said(scene, "connection.tune")
+    facts = scene.session.facts
+    octets = (facts.get(name) for name in ("connection.tune-ok", "connection.tune"))
+    detail = _overstated(*octets, facts.get("connection.start"))
+    if detail:
+        scene.memory["tuning"] = (detail, scene.number, scene.ts_ns)
+
+
+@lru_cache(ALIKE)
+def _overstated(tune_ok: bytes | None, tune: bytes | None, start: bytes | None) -> str:
+    """What is wrong with the arguments of tune-ok, after those of tune and start; may be empty."""
+    asked, offered = read_json(tune_ok), read_json(tune)
     wrong = [
         f"{name.replace('_', '-')} {_limit(asked[name])} where the broker offers {offered[name]}"
         for name in ("channel_max", "frame_max")
         if _exceeds(asked.get(name), offered.get(name))
     ]
-    least = _least_frame_max(scene)
+    least = _least_frame_max(table(read_json(start), "server_properties"))
     frame_max = asked.get("frame_max")
     if isinstance(frame_max, int) and 0 < frame_max < least:
         wrong.append(f"frame-max {frame_max} where {least} is the least")
-    if wrong:
-        detail = "tune-ok has " + " and ".join(wrong)
-        scene.memory["tuning"] = (detail, scene.number, scene.ts_ns)
+    return "tune-ok has " + " and ".join(wrong) if wrong else ""
 
 
 def _limit(value: int) -> str:
@@ -182,8 +193,7 @@ def _exceeds(asked: Any, offered: Any) -> bool:
     return asked == 0 or asked > offered
 
 
-def _least_frame_max(scene: Scene) -> int:
-    server = table(said(scene, "connection.start"), "server_properties")
+def _least_frame_max(server: dict[str, Any]) -> int:
     version = release(server.get("version"))
     newer = server.get("product") == "RabbitMQ" and version >= LEAST_FRAME_MAX_SINCE
     return LEAST_FRAME_MAX_NOW if newer else LEAST_FRAME_MAX

@@ -16,14 +16,8 @@ arguments are no longer than a frame."""
 
 def said(scene: Scene, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
-    session = scene.session
-    known: dict[str, Any] | None = session.memory.get(method)
-    if known is None:
-        octets = session.facts.get(method)
-        if octets is None:
-            return {}
-        known = session.memory[method] = _read(octets)
-    return known
+    octets = scene.session.facts.get(method)
+    return {} if octets is None else _read(octets)
 
 
 @lru_cache(ALIKE)
@@ -57,7 +51,11 @@ def user_of(scene: Scene) -> str | None:
 
 def client_host(scene: Scene) -> str:
     """The client's address without its port; empty when it is not known."""
-    return _host(scene.session.peer.name()[1])
+    memory = scene.session.memory
+    host: str | None = memory.get("client host")
+    if host is None:
+        host = memory["client host"] = _host(scene.session.peer.name()[1])
+    return host
 
 
 def server_end(scene: Scene) -> str:
@@ -80,13 +78,8 @@ def shown(scene: Scene) -> str:
 def on_network(scene: Scene) -> bool:
     """Whether anyone on the way can read it: no TLS, and not one host speaking to itself."""
     peer = scene.session.peer
-    _, client, server = peer.name()
-    hosts = _host(client), _host(server)
-    return (
-        peer.conversation.tls is None
-        and all(hosts)
-        and not all(_is_loopback(host) for host in hosts)
-    )
+    ends = client_host(scene), _host(peer.name()[2])
+    return peer.conversation.tls is None and _is_between_hosts(*ends)
 
 
 def ended_by_server(scene: Scene) -> bool:
@@ -110,12 +103,15 @@ def began_ns(scene: Scene) -> int | None:
     return time if peer.began and time > 0 else None
 
 
-@lru_cache(ALIKE)
 def _host(end: str | None) -> str:
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 
 @lru_cache(ALIKE)
+def _is_between_hosts(client: str, server: str) -> bool:
+    return bool(client and server) and not (_is_loopback(client) and _is_loopback(server))
+
+
 def _is_loopback(host: str) -> bool:
     try:
         address = ip_address(host)

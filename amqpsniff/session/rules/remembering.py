@@ -37,11 +37,11 @@ def place_of(scene: Scene) -> Place:
 
 def first_place(scene: Scene) -> Place:
     """The first packet of a scene's connection."""
-    conversation = scene.session.peer.conversation
+    session = scene.session
+    conversation = session.peer.conversation
     number, ts_ns = conversation.first_packet_number, conversation.start_ns
-    return place_of(scene)._replace(
-        packet_number=number or None, ts_ns=ts_ns if ts_ns > 0 else None
-    )
+    time = ts_ns if ts_ns > 0 else None
+    return Place(session.capture, number or None, time, *session.peer.name())
 
 
 def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept:
@@ -70,19 +70,19 @@ def report_once(
     code: str,
     key: object,
     detail: Callable[[], str],
-    place: Callable[[Scene], Place] = place_of,
+    place: Place | None = None,
 ) -> None:
     """Raise one finding for all connections of a capture with a key: at the first, counting all.
 
-    `detail` gives its words, when they are needed; `place` where it is seen, if that is not the
-    scene.
+    `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
+    the scene.
     """
     key = (scene.session.capture, key)
     first = scene.everything.get(code, {}).get(key)
     if first is not None:
-        last = scene.number if place is place_of else place(scene).packet_number
+        last = scene.number if place is None else place.packet_number
         if scene.tracker.log.again(code, first.connection_id, None, None, 1, last):
             return
-    here = place(scene)
+    here = place or place_of(scene)
     first = kept(scene, code, key, lambda: here)
     report_at(scene, first, code, detail(), last=here.packet_number)

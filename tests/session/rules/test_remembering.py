@@ -75,5 +75,5 @@ def test_silent_clients_are_so_many() -> None:
             first_packet_number=1,
             start_ns=1,
         )
-        seen.ended(conversation, b"", "a.pcap")
+        seen.ended(conversation, "a.pcap")
     assert len(log.take()) == bystanders.MOST_CLIENTS
