@@ -29,6 +29,8 @@ MAX_MESSAGE_OCTETS = 1 << 18
 MAX_ALERTS = 16
 """Alerts of one conversation that are remembered."""
 
+INCOMPLETE = "octets of the handshake are missing from the capture"
+
 _HARMLESS = frozenset(("close_notify", "user_canceled", "no_renegotiation"))
 
 
@@ -76,7 +78,7 @@ class TlsConversation(Opener):
         if self.state == SEALED or not self.secrets:
             way.silence()
             if self.state != SEALED:
-                self.seal("octets of the handshake are missing from the capture")
+                self.seal(INCOMPLETE)
 
     def record(
         self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
@@ -201,6 +203,12 @@ class TlsConversation(Opener):
             way.silence()
             way.messages.clear()
 
+    def assume(self, way: Direction) -> None:
+        """A direction lost its place in the handshake: what follows may be encrypted already."""
+        if self.handshake.server is not None and self.handshake.find_master(self.secrets):
+            way.encrypted = True
+            self._begin()
+
     def _keys_12(self, ways: list[Direction]) -> bool:
         """Give directions their keys before TLS 1.3; whether there are any."""
         from .protection import of_keys
@@ -260,7 +268,7 @@ class TlsConversation(Opener):
         """The beginning of a record that is not encrypted, or has no keys yet."""
         if way.encrypted or kind == DATA:
             if self.state != SEALED:
-                self.seal("octets of the handshake are missing from the capture")
+                self.seal(INCOMPLETE)
             return
         way.messages += text
         self._messages(way, b"", number, ts_ns)
@@ -304,8 +312,10 @@ class TlsConversation(Opener):
         """The conversation is over."""
         if self.state == ENCRYPTED:
             self.seal(self._reason())
-        elif self.state == CLEAR and any(way.mode == SEARCHING for way in self.directions):
-            self.why = "octets of the handshake are missing from the capture"
+        elif self.state == CLEAR and (
+            self._waiting or any(way.mode == SEARCHING for way in self.directions)
+        ):
+            self.seal(INCOMPLETE)
 
     @property
     def opened(self) -> bool:
