@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """One TLS conversation: handshake, keys and records of both directions.
 
 Records in clear are the handshake and its alerts. Once a direction's records are encrypted they
@@ -193,8 +194,9 @@ class TlsConversation(Opener):
     @property
     def held(self) -> int:
         """Octets that are kept."""
-        ways = sum(way.held + len(way.messages) for way in self.directions)
-        return self._waiting_octets + ways
+        one, other = self.directions
+        messages = len(one.messages) + len(other.messages)
+        return self._waiting_octets + one.held + other.held + messages
 
     def give_up(self, why: str) -> None:
         """Keep nothing of it."""

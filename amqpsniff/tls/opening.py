@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Records of a direction that has keys, opened one after the other, also after holes.
 
 Each record has a number that its check includes, so one that opens is in its place; after a hole
@@ -121,7 +122,8 @@ class Opener(ABC):
             text = text.rstrip(b"\0")
             if not text:
                 return
-            kind, text = text[-1], text[:-1]
+            last = len(text) - 1
+            kind, text = text[last], text[:last]
         if kind == DATA:
             self._give(way, text, number, ts_ns)
         else:
