@@ -206,5 +206,3 @@ def _bits_of(method: Method, first: int) -> int:
             break
         count += 1
     return (1 << count) - 1
-
-

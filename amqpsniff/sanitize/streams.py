@@ -117,5 +117,3 @@ def _last_from(spans: array[int], offset: int) -> int:
         else:
             high = middle
     return max(low - 1, 0) * _STEP
-
-

@@ -86,9 +86,7 @@ class PacketRewriter:
             self._not_ip(link_type, end)
             return self.out
         self._link_addresses(link_type)
-        self._network(
-            place >> PLACE_BITS, place & PLACE_MASK, end, max(original, end), 0
-        )
+        self._network(place >> PLACE_BITS, place & PLACE_MASK, end, max(original, end), 0)
         return self.out
 
     # link headers
@@ -191,9 +189,7 @@ class PacketRewriter:
         if self.addresses is not None:
             for place in (at + 8, at + 24):
                 out[place : place + 16] = self.addresses.ipv6(bytes(out[place : place + 16]))
-        self._transport(
-            out[at + 6], at + 40, end, wire_end, bytes(out[at + 8 : at + 40]), depth
-        )
+        self._transport(out[at + 6], at + 40, end, wire_end, bytes(out[at + 8 : at + 40]), depth)
 
     def _transport(
         self, kind: int, at: int, end: int, wire_end: int, ends: bytes, depth: int
