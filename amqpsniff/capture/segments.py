@@ -42,6 +42,7 @@ MAX_LINE_OCTETS = 1 << 20
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _IPV6 = struct.Struct(">IHBB16s16s")
 _TCP = struct.Struct(">HHIIBBHHH")
+_NS = 1_000_000_000
 _NS_DIGITS = 9
 
 
@@ -81,7 +82,7 @@ def _time(text: str) -> int:
     """Nanoseconds of seconds with a fraction."""
     seconds, _, fraction = text.partition(".")
     try:
-        whole = int(seconds) * 10**_NS_DIGITS
+        whole = int(seconds) * _NS
         part = int(fraction[:_NS_DIGITS].ljust(_NS_DIGITS, "0"))
     except ValueError:
         return NO_TIME
