@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from amqpsniff.capture.choosing import AUTO
+from amqpsniff.capture.choosing import READERS as CAPTURE_READERS
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.proxied import header_octets
@@ -72,6 +74,7 @@ class Options:
         tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
         tls_keylog_later: The key log may come later: that it is not there is no error.
         tls_keys: Files of RSA private keys that open TLS conversations.
+        reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
     """
 
     ports: frozenset[int] = frozenset()
@@ -83,10 +86,13 @@ class Options:
     tls_keylog: File | None = None
     tls_keylog_later: bool = False
     tls_keys: tuple[File, ...] = ()
+    reader: str = AUTO
 
     def __post_init__(self) -> None:
         if self.dialect is not None and self.dialect not in DIALECTS:
             raise UsageError(f"no dialect `{self.dialect}`; there are {', '.join(DIALECTS)}")
+        if self.reader not in CAPTURE_READERS:
+            raise UsageError(f"no reader `{self.reader}`; there are {', '.join(CAPTURE_READERS)}")
         if self.table_dialect not in READINGS:
             raise UsageError(
                 f"no table dialect `{self.table_dialect}`; there are {', '.join(READINGS)}"

@@ -38,6 +38,7 @@ def open(
     show_secrets: bool = False,
     tls_keylog: File | None = None,
     tls_key: Files = (),
+    reader: str = "auto",
 ) -> Capture:
     """Name captures to be read: files, directories, patterns, or `-` for standard input.
 
@@ -63,6 +64,7 @@ def open(
         tls_keylog: A key log (`SSLKEYLOGFILE`) that opens TLS conversations; secrets inside a
             pcapng are found without it.
         tls_key: File of an RSA private key that opens those with an RSA key exchange, or several.
+        reader: `own`, `tshark`, or `auto`: tshark reads what our own readers cannot.
     """
     options = Options(
         ports=frozenset(ports),
@@ -73,6 +75,7 @@ def open(
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
         tls_keys=files(tls_key),
+        reader=reader,
     )
     return Capture(paths, options)
 
@@ -222,7 +225,7 @@ class Capture:
         from amqpsniff.capture import CaptureSet
 
         pipeline = self._pipeline((), census=census)
-        with CaptureSet(self.names) as packets:
+        with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch in packets:
                 pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)
@@ -253,7 +256,7 @@ class Capture:
         links = any(maker.links for maker in makers)
         pipeline = self._pipeline(tables, links=links)
         waits = STANDARD_INPUT in self.names
-        with CaptureSet(self.names) as packets:
+        with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch in packets:
                 pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)

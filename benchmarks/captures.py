@@ -16,6 +16,7 @@ MIXES = {
     "messages": ("node",),
     "connections": ("php_churn",),
     "rpc": ("aiopika_rpc",),
+    "tls": ("tls13",),
 }
 """Name of a capture → the samples it repeats."""
 

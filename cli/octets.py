@@ -159,7 +159,7 @@ def batches(reading: Reading) -> Iterator[tuple[Any, Octets]]:
     pipeline.tls = octets  # type: ignore[assignment]
     reading.capture.totals = pipeline.totals
     maker = Maker("frames", encoded=True)
-    with CaptureSet(reading.capture.names) as packets:
+    with CaptureSet(reading.capture.names, reader=pipeline.options.reader) as packets:
         for batch in packets:
             pipeline.learn(packets.take_secrets())
             pipeline.feed(batch)

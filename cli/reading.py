@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WARNED_OF = frozenset(
     ("capture-truncated", "capture-damaged", "capture-unreadable", "interface-dropped",
-     "packets-cut", "protocol-header-unknown", "protocol-not-decoded")
+     "packets-cut", "protocol-header-unknown", "protocol-not-decoded", "capture-through-tshark")
 )  # fmt: skip
 """Findings that say why something is not there: those about the files, and about protocols that are
 not decoded."""
@@ -66,6 +66,7 @@ class Reading:
             body_sha256=body_sha256,
             tls_keylog=options.tls_keylog or _usual_keylog(),
             tls_key=options.tls_key or (),
+            reader=options.reader,
         )
 
     def started(self) -> int | None:

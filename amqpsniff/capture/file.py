@@ -11,7 +11,7 @@ import os
 import select
 import stat
 from collections.abc import Callable, Iterator
-from typing import IO
+from typing import IO, Protocol
 
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
 from amqpsniff.capture.formats import (
@@ -45,10 +45,38 @@ Opener = Callable[[str], IO[bytes]]
 _READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
 
 
+class Source(Protocol):
+    """Where the octets of a capture come from."""
+
+    regular: bool
+
+    @property
+    def position(self) -> int:
+        """Octets read so far."""
+        ...
+
+    def read(self, octets: int) -> bytes:
+        """What is there, at most `octets`; waits only while nothing is; empty at the end."""
+        ...
+
+    def back(self, octets: int) -> None:
+        """Read the last octets once more; only where the source is regular."""
+        ...
+
+    def park(self) -> None:
+        """Give the descriptor back until the next read, where that can be done."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 class CaptureFile:
     """An iterator over the batches of packets in one capture; `name` is a path or `-`.
 
     `opener` opens files that are not on this machine: given the name, a file to `read` and `seek`.
+    With a `source` the octets come from there, and the name only stands in rows.
 
     `capture` is the name shown in rows, `format` is `pcap` or `pcapng`, `compression` `gzip`,
     `zstd` or null. `findings`, `secrets`, `link_types` and `comments` grow while it is read and are
@@ -62,12 +90,14 @@ class CaptureFile:
         *,
         block_octets: int = BLOCK_OCTETS,
         opener: Opener | None = None,
+        source: Source | None = None,
     ) -> None:
         self.capture = os.fspath(name)
         self.block_octets = block_octets
         self.compression: str | None = None
+        self._ahead: PacketBatch | None = None
         self._troubles: list[tuple[str, str]] = []
-        self._source = _Source(self.capture, opener)
+        self._source: Source = source if source is not None else _Source(self.capture, opener)
         try:
             self._reader, self._blocks = self._recognised()
             self._direct = self._source.regular and self.compression is None
@@ -113,7 +143,16 @@ class CaptureFile:
     def __iter__(self) -> Iterator[PacketBatch]:
         return self
 
+    def first_link_types(self) -> list[int]:
+        """LINKTYPE_ values of the interfaces described before the first packets, or with them."""
+        if self._ahead is None:
+            self._ahead = next(self, None)
+        return self.link_types
+
     def __next__(self) -> PacketBatch:
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, None
+            return ahead
         reader = self._reader
         while not reader.ended:
             block = next(self._blocks, None)
@@ -240,7 +279,7 @@ class _Source:
     def __init__(self, name: str, opener: Opener | None = None) -> None:
         self._name = name
         self._opener = opener
-        self.position = 0
+        self._position = 0
         self.regular = False
         self._closed = False
         self._file: io.FileIO | IO[bytes] | None
@@ -262,25 +301,30 @@ class _Source:
         except OSError as error:
             raise CaptureError(f"{shown(name)}: cannot be opened: {_reason(error)}") from None
 
+    @property
+    def position(self) -> int:
+        """Octets read so far."""
+        return self._position
+
     def read(self, octets: int) -> bytes:
         """What is there, at most `octets`; waits only while nothing is; empty at the end."""
         if self._closed:
             return b""
         if self._file is None:
             self._file = self._opener(self._name) if self._opener else io.FileIO(self._name)
-            self._file.seek(self.position)
+            self._file.seek(self._position)
         block = self._file.read(octets)
         while block is None:  # a descriptor that does not block by itself
             select.select([self._file], [], [])
             block = self._file.read(octets)
-        self.position += len(block)
+        self._position += len(block)
         return block
 
     def back(self, octets: int) -> None:
         """Read the last octets once more; only where the file is regular."""
-        self.position -= octets
+        self._position -= octets
         if octets and self._file is not None:
-            self._file.seek(self.position)
+            self._file.seek(self._position)
 
     def park(self) -> None:
         if self.regular and self._file is not None:

@@ -40,6 +40,12 @@ _OTHERS = (
     (b"btsnoop\x00", "a Bluetooth btsnoop capture", _EDITCAP),
     (b"\x1c\x00\x01\xac", "an IxVeriWave pcap variant", _EDITCAP),
     (b"\x1c\x00\x01\xab", "an IxVeriWave pcap variant", _EDITCAP),
+    (b"+---------+---------------+----------+", "a K12 text capture", _EDITCAP),
+    (b"\xaa\xaa\xaa\xaa", "a 5View capture", _EDITCAP),
+    (b"\x01\x10\x4c\x00\x01\x05", "a Novell LANalyzer capture", _EDITCAP),
+    (b"TR\x00\x64\x00", "an HP-UX nettl trace", _EDITCAP),
+    (b"iptrace ", "an AIX iptrace capture", _EDITCAP),
+    (b"ObserverPktBuffe", "a Viavi Observer capture", _EDITCAP),
     (b"\x04\x22\x4d\x18", "an lz4 archive", _UNPACK),
     (b"\xfd7zXZ\x00", "an xz archive", _UNPACK),
     (b"BZh", "a bzip2 archive", _UNPACK),
@@ -53,6 +59,17 @@ _OTHERS = (
     (b"\x89PNG", "a PNG image", _NOTHING),
 )
 _TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one)'
+
+
+def is_wiresharks(octets: bytes) -> bool:
+    """Whether a file begins as a format that is not read here and that Wireshark reads."""
+    return any(octets.startswith(magic) for magic, _, advice in _OTHERS if advice == _EDITCAP)
+
+
+def may_be_wiresharks(octets: bytes) -> bool:
+    """Whether Wireshark may read a file that is not read here: it begins as nothing else known."""
+    known = [advice for magic, _, advice in _OTHERS if octets.startswith(magic)]
+    return bool(octets) and any(octets) and known in ([], [_EDITCAP])
 
 
 def recognise(octets: bytes) -> str:

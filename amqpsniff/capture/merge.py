@@ -11,9 +11,11 @@ slices of the captures' own batches; nothing is copied.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from amqpsniff.capture.file import BLOCK_OCTETS, CaptureFile, Opener
+from amqpsniff.capture.choosing import OWN, AnyCapture, opened
+from amqpsniff.capture.file import BLOCK_OCTETS, Opener
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.runs import run_end
 from amqpsniff.errors import CaptureError
@@ -39,7 +41,7 @@ class CaptureSet:
 
     `findings`, `secrets`, `link_types` and `comments` are those of all captures so far. A capture
     that cannot be read is a finding `capture-unreadable`; raises CaptureError when none can.
-    `opener` is that of `CaptureFile`.
+    `opener` is that of `CaptureFile`; `reader` says who reads, see `amqpsniff.capture.choosing`.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class CaptureSet:
         *,
         block_octets: int = BLOCK_OCTETS,
         opener: Opener | None = None,
+        reader: str = OWN,
     ) -> None:
-        self._opener = opener
+        self._open_file = partial(opened, reader=reader, opener=opener)
         self._block_octets = block_octets
         self._findings: list[Finding] = []
         self._secrets: list[tuple[int, bytes]] = []
@@ -60,7 +63,7 @@ class CaptureSet:
         self._waiting: list[_Lane] = []
         if len(names) == 1:
             lane = _Lane(names[0], 0)
-            lane.file = CaptureFile(names[0], block_octets=block_octets, opener=opener)
+            lane.file = self._open_file(names[0], block_octets)
             self._waiting.append(lane)
         else:
             self._line_up(names)
@@ -111,7 +114,7 @@ class CaptureSet:
             self._close(lane)
         self._waiting = []
 
-    def _files(self) -> Iterator[CaptureFile]:
+    def _files(self) -> Iterator[AnyCapture]:
         return (lane.file for lane in self._open if lane.file is not None)
 
     def _line_up(self, names: list[str]) -> None:
@@ -121,7 +124,7 @@ class CaptureSet:
         for index, name in enumerate(names):
             lane = _Lane(name, index)
             try:
-                time = lane.glance(time, self._opener)
+                time = lane.glance(time, self._open_file)
             except CaptureError as error:
                 first_error = first_error or error
                 self._unreadable(name, error)
@@ -163,9 +166,7 @@ class CaptureSet:
         """Open a lane's capture; whether it has packets."""
         if lane.file is None:
             try:
-                lane.file = CaptureFile(
-                    lane.name, block_octets=LEAST_BLOCK_OCTETS, opener=self._opener
-                )
+                lane.file = self._open_file(lane.name, LEAST_BLOCK_OCTETS)
             except CaptureError as error:
                 self._unreadable(lane.name, error)
                 return False
@@ -214,7 +215,7 @@ class _Lane:
         self.name = name
         self.index = index
         self.time = NO_TIME
-        self.file: CaptureFile | None = None
+        self.file: AnyCapture | None = None
         self.batch: PacketBatch | None = None
         self.secrets = 0
 
@@ -223,12 +224,12 @@ class _Lane:
             return self.time < other.time
         return self.index < other.index
 
-    def glance(self, before: int, opener: Opener | None = None) -> int:
+    def glance(self, before: int, open_file: Callable[[str, int], AnyCapture]) -> int:
         """Find the time of the first packet that has one, else `before`, in the first batch.
 
         A stream that cannot be opened again stays open, with that batch.
         """
-        file = CaptureFile(self.name, block_octets=GLANCE_OCTETS, opener=opener)
+        file = open_file(self.name, GLANCE_OCTETS)
         self.time = before
         batch = next(file, None)
         if batch is not None:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from amqpsniff.capture.choosing import OWN, for_tshark
 from amqpsniff.capture.file import (
     BLOCK_OCTETS,
     STANDARD_INPUT,
@@ -41,14 +42,17 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 
 def read(
-    inputs: Iterable[str | os.PathLike[str]], *, block_octets: int = BLOCK_OCTETS
+    inputs: Iterable[str | os.PathLike[str]],
+    *,
+    block_octets: int = BLOCK_OCTETS,
+    reader: str = OWN,
 ) -> CaptureSet:
     """The packets of all inputs (see `expand`) in the order of time, as an iterator of batches.
 
     Numbers are within each capture. Raises CaptureError when nothing can be read; with several
     captures, those that cannot be read are findings.
     """
-    return CaptureSet(expand(inputs), block_octets=block_octets)
+    return CaptureSet(expand(inputs), block_octets=block_octets, reader=reader)
 
 
 def _named(one: str) -> Iterator[str]:
@@ -84,7 +88,7 @@ def _holds_capture(path: str) -> bool:
             return False
         open_capture(path, block_octets=GLANCE_OCTETS).close()
     except NotACapture:
-        return False
+        return for_tshark(path, named=False)
     except (CaptureError, OSError):
         return True
     return True

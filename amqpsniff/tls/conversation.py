@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """One TLS conversation: handshake, keys and records of both directions.
 
 Records in clear are the handshake and its alerts. Once a direction's records are encrypted they
@@ -28,6 +29,8 @@ MAX_MESSAGE_OCTETS = 1 << 18
 
 MAX_ALERTS = 16
 """Alerts of one conversation that are remembered."""
+
+INCOMPLETE = "octets of the handshake are missing from the capture"
 
 _HARMLESS = frozenset(("close_notify", "user_canceled", "no_renegotiation"))
 
@@ -76,7 +79,7 @@ class TlsConversation(Opener):
         if self.state == SEALED or not self.secrets:
             way.silence()
             if self.state != SEALED:
-                self.seal("octets of the handshake are missing from the capture")
+                self.seal(INCOMPLETE)
 
     def record(
         self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
@@ -191,8 +194,9 @@ class TlsConversation(Opener):
     @property
     def held(self) -> int:
         """Octets that are kept."""
-        ways = sum(way.held + len(way.messages) for way in self.directions)
-        return self._waiting_octets + ways
+        one, other = self.directions
+        messages = len(one.messages) + len(other.messages)
+        return self._waiting_octets + one.held + other.held + messages
 
     def give_up(self, why: str) -> None:
         """Keep nothing of it."""
@@ -200,6 +204,12 @@ class TlsConversation(Opener):
         for way in self.directions:
             way.silence()
             way.messages.clear()
+
+    def assume(self, way: Direction) -> None:
+        """A direction lost its place in the handshake: what follows may be encrypted already."""
+        if self.handshake.server is not None and self.handshake.find_master(self.secrets):
+            way.encrypted = True
+            self._begin()
 
     def _keys_12(self, ways: list[Direction]) -> bool:
         """Give directions their keys before TLS 1.3; whether there are any."""
@@ -260,7 +270,7 @@ class TlsConversation(Opener):
         """The beginning of a record that is not encrypted, or has no keys yet."""
         if way.encrypted or kind == DATA:
             if self.state != SEALED:
-                self.seal("octets of the handshake are missing from the capture")
+                self.seal(INCOMPLETE)
             return
         way.messages += text
         self._messages(way, b"", number, ts_ns)
@@ -304,8 +314,10 @@ class TlsConversation(Opener):
         """The conversation is over."""
         if self.state == ENCRYPTED:
             self.seal(self._reason())
-        elif self.state == CLEAR and any(way.mode == SEARCHING for way in self.directions):
-            self.why = "octets of the handshake are missing from the capture"
+        elif self.state == CLEAR and (
+            self._waiting or any(way.mode == SEARCHING for way in self.directions)
+        ):
+            self.seal(INCOMPLETE)
 
     @property
     def opened(self) -> bool:

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Records of a direction that has keys, opened one after the other, also after holes.
 
 Each record has a number that its check includes, so one that opens is in its place; after a hole
@@ -80,6 +81,10 @@ class Opener(ABC):
         """The beginning of a record that is not encrypted, or has no keys yet."""
 
     @abstractmethod
+    def assume(self, way: Direction) -> None:
+        """A direction lost its place in the handshake: what follows may be encrypted already."""
+
+    @abstractmethod
     def seal(self, why: str) -> None:
         """It will not open."""
 
@@ -117,7 +122,8 @@ class Opener(ABC):
             text = text.rstrip(b"\0")
             if not text:
                 return
-            kind, text = text[-1], text[:-1]
+            last = len(text) - 1
+            kind, text = text[last], text[:last]
         if kind == DATA:
             self._give(way, text, number, ts_ns)
         else:
@@ -200,6 +206,8 @@ class Opener(ABC):
         """Whether a record after `lost` octets opens; then it is the next."""
         from .protection import of_traffic_secret
 
+        if way.protection is None:
+            self.assume(way)
         protection, suite = way.protection, self.handshake.suite
         if protection is None or suite is None:
             return False
@@ -212,8 +220,7 @@ class Opener(ABC):
             found = self._try(renewed, 0, count, header, payload)
             if found is not None:
                 del way.later[:1]
-                way.secret, way.protection = secret, renewed
-                way.sequence = max(0, found[0] - lost // each)
+                way.secret, way.protection, way.sequence = secret, renewed, 0
         if found is None:
             if self._tries <= 0:
                 way.silence()
@@ -221,7 +228,8 @@ class Opener(ABC):
         sequence, text = found
         passed = sequence - way.sequence
         way.sequence = sequence + 1
-        self._miss(way, lost - passed * each if passed else 0, number, ts_ns)
+        if passed > (0 if way.proven or way.protection.inner else 1):  # the first is Finished
+            self._miss(way, max(1, lost - passed * each), number, ts_ns)
         self._opened(way, header[0], text, number, ts_ns)
         return True
 

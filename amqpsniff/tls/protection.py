@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Records opened: the ciphers of TLS 1.0 to 1.3 over one direction's keys.
 
 `open` checks as it decrypts, so that a record that opens is right, in its place and of these keys.
@@ -112,13 +113,13 @@ class Cbc:
         number = sequence.to_bytes(8, "big") + header[:3]
         sealed = payload
         if self.mac_last:
-            sealed = payload[: -self.size]
+            sealed = payload[: max(0, len(payload) - self.size)]
             if not self._fits(number, sealed, payload[len(sealed) :]):
                 return None
         if len(sealed) % BLOCK or len(sealed) < self.prefix + BLOCK:
             return None
         text = self._decrypted(sealed)
-        count = len(text) - text[-1] - 1
+        count = len(text) - text[len(text) - 1] - 1
         if self.mac_last:
             return text[:count] if count >= 0 else None
         count -= self.size

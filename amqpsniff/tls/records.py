@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """One direction of a TLS conversation cut into records, also where octets of it are missing.
 
 A record's header says how long it is, so the place is kept by arithmetic while a hole lies inside
@@ -33,6 +34,7 @@ class Direction:
         later: Traffic secrets that come after it.
         encrypted: Whether its records are encrypted.
         messages: Octets of handshake messages that are not whole.
+        held: Octets kept of a record that is not whole.
     """
 
     def __init__(self, conversation: Any, index: int) -> None:
@@ -48,29 +50,26 @@ class Direction:
         self.later: list[bytes] = []
         self.messages = bytearray()
         self.records = 0
+        self.held = 0
         self._buffer = bytearray()
         self._need = HEADER
         self._pieces: list[tuple[int, bytes]] | None = None
         self._filled = 0
         self._lost = 0
 
-    @property
-    def held(self) -> int:
-        """Octets kept of a record that is not whole."""
-        return len(self._buffer)
-
-    def begins_with_record(self, octets: bytes) -> bool:
-        """Whether these octets may be the beginning of a record."""
-        return is_header(octets[:HEADER])
-
     def silence(self) -> None:
         """Listen no more."""
         self.mode = DEAF
+        self.held = 0
         self._buffer.clear()
         self._pieces = None
 
     def data(self, octets: bytes, number: int, ts_ns: int) -> None:
         """The next octets."""
+        self._data(octets, number, ts_ns)
+        self.held = len(self._buffer)
+
+    def _data(self, octets: bytes, number: int, ts_ns: int) -> None:
         if self.mode == CUTTING:
             if self._pieces is not None:
                 octets = self._fill(octets, number, ts_ns)
@@ -90,10 +89,16 @@ class Direction:
         """Cut records off octets that begin with one."""
         at, end = 0, len(octets)
         while end - at >= HEADER:
-            if not is_header(octets[at : at + HEADER]):
+            length = octets[at + 3] << 8 | octets[at + 4]
+            if not (
+                CHANGE_CIPHER_SPEC <= octets[at] <= DATA
+                and octets[at + 1] == 3
+                and octets[at + 2] <= 4
+                and 0 < length <= MAX_PAYLOAD
+            ):
                 self._confused(octets[at:], number, ts_ns)
                 return
-            length = HEADER + (octets[at + 3] << 8 | octets[at + 4])
+            length += HEADER
             self._need = length
             if end - at < length:
                 break

@@ -120,7 +120,7 @@ def troubles(
         yield from _weaknesses(tls, conversation)
     if tls.state == OPENED or tls.alerts:
         return
-    if server is None and tls.handshake.client is not None:
+    if server is None and not tls.why:
         if conversation.ended is not None and not any(conversation.gaps):
             yield Trouble("tls-handshake-unanswered", f"{_shown(tls)}; {_ended(conversation)}")
         return

@@ -40,7 +40,7 @@ class Identity(NamedTuple):
 
 
 @cache
-def identity(kind: str = "rsa") -> Identity:
+def identity(kind: str) -> Identity:
     """A self-signed certificate of `HOST` with an `rsa` or `ec` key."""
     folder = Path(tempfile.mkdtemp(prefix="tls"))
     key: Any = (

@@ -16,6 +16,12 @@ CAPTURES = (
          "A capture could not be read",
          "The file is not there, may not be opened, or is no capture in a known format.",
          "Check the path and the format; editcap -F pcapng converts what tshark can read."),
+    Kind("capture-through-tshark", "info", "A",
+         "The capture was read through tshark",
+         "Its format or its link type is not one that is read here, or --reader tshark asks for "
+         "it.",
+         "Nothing, if what was expected is there. editcap -F pcapng makes a file that is read "
+         "faster; --reader own does without tshark."),
     Kind("interface-dropped", "warning", "A",
          "The capturing host dropped packets",
          "The capture's own statistics count packets that it did not get to write.",

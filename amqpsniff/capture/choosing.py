@@ -1,0 +1,92 @@
+"""Who reads a capture: our own readers, or tshark where they cannot or where it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias
+
+from amqpsniff.capture.file import STANDARD_INPUT, CaptureFile, Opener
+from amqpsniff.capture.formats import (
+    DESCRIBED_OCTETS,
+    describe,
+    is_wiresharks,
+    may_be_wiresharks,
+)
+from amqpsniff.capture.through import (
+    AUTO,
+    LINK_TYPES,
+    OWN,
+    READERS,
+    TSHARK,
+    ThroughTshark,
+    found_tshark,
+)
+from amqpsniff.errors import NotACapture, TsharkError
+
+__all__ = ["AUTO", "OWN", "READERS", "TSHARK", "AnyCapture", "for_tshark", "opened"]
+
+AnyCapture: TypeAlias = CaptureFile | ThroughTshark
+
+
+def opened(name: str, block_octets: int, reader: str, opener: Opener | None = None) -> AnyCapture:
+    """Open a capture with the reader that is asked for.
+
+    With `auto` tshark reads a format that is not read here, and a file whose link types are not,
+    where it is installed. It reads no file that an `opener` opens. Raises CaptureError,
+    NotACapture.
+    """
+    if opener is not None:
+        return CaptureFile(name, block_octets=block_octets, opener=opener)
+    if reader == TSHARK:
+        why = "tshark is asked for"
+        return ThroughTshark(name, why, block_octets=block_octets, segments=True)
+    try:
+        file = CaptureFile(name, block_octets=block_octets)
+    except NotACapture as error:
+        if reader == OWN or not for_tshark(name, named=True):
+            raise
+        trouble = _trouble()
+        if trouble:
+            raise NotACapture(f"{error}; reading it through tshark: {trouble}") from None
+        return ThroughTshark(name, describe(_head(name))[0], block_octets=block_octets)
+    if reader == AUTO and file.regular and file.compression is None:
+        return _with_known_links(file, block_octets)
+    return file
+
+
+def _with_known_links(file: CaptureFile, block_octets: int) -> AnyCapture:
+    """The file, or tshark's reading of it when none of its link types is read here."""
+    kinds = file.first_link_types()
+    if not kinds or LINK_TYPES & set(kinds) or _trouble():
+        return file
+    file.close()
+    why = f"its link type is {', '.join(map(str, kinds))}"
+    return ThroughTshark(file.capture, why, block_octets=block_octets, segments=True)
+
+
+def for_tshark(name: str, *, named: bool) -> bool:
+    """Whether a file that is not read here may be one for tshark.
+
+    One that was named by itself may be anything; of those found in a folder only known formats are.
+    """
+    if name == STANDARD_INPUT:
+        return False
+    head = _head(name)
+    return may_be_wiresharks(head) if named else is_wiresharks(head) and not _trouble()
+
+
+def _trouble() -> str:
+    """Why tshark cannot be used; empty when it can."""
+    try:
+        found_tshark()
+    except TsharkError as error:
+        return str(error)
+    return ""
+
+
+def _head(name: str) -> bytes:
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(DESCRIBED_OCTETS)
+    except OSError:
+        return b""

@@ -1,0 +1,238 @@
+"""A capture read through tshark: formats, link types and tunnels that are not read here.
+
+For a format tshark writes the packets as pcapng into a pipe, which is read like any other; where
+their link type is not one of ours, or tshark's reading is asked for, it writes the TCP segments it
+finds instead (`amqpsniff.capture.segments`). Numbers are those of the file either way.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from functools import cache
+
+from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile
+from amqpsniff.capture.formats import shown
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.segments import ARGUMENTS, LINK_RAW, Segments
+from amqpsniff.capture.tshark import Run, Tshark, find
+from amqpsniff.errors import CaptureError, NotACapture, TsharkError
+from amqpsniff.findings import Finding
+
+LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276))
+"""LINKTYPE_ values whose packets are read here; the others are tshark's."""
+
+AUTO, OWN, TSHARK = "auto", "own", "tshark"
+READERS = (AUTO, OWN, TSHARK)
+"""Who reads: tshark where nothing else can, never, or always."""
+
+
+PATIENCE_S = 1e9
+"""Seconds that a stream may be silent: for as long as it likes."""
+
+
+def found_tshark() -> Tshark:
+    """The tshark there is, asked for its version once; raises TsharkError."""
+    return _found(os.environ.get("PATH", ""))
+
+
+@cache
+def _found(_: str) -> Tshark:
+    return find()
+
+
+class _Pipe:
+    """The pcapng that tshark makes of a capture, as a source of octets."""
+
+    regular = False
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.position = 0
+
+    def read(self, octets: int) -> bytes:
+        """What is there; waits while nothing is."""
+        found = self._run.read(octets)
+        self.position += len(found)
+        return found
+
+    def back(self, octets: int) -> None:
+        """A pipe does not go back; never asked for where the source is not regular."""
+
+    def park(self) -> None:
+        """A pipe is not opened again."""
+
+    def close(self) -> None:
+        """The run is ended by its owner."""
+
+
+class ThroughTshark:
+    """What `CaptureFile` is, for a capture that tshark reads.
+
+    `why` says in words why it does. With `segments` it looks for TCP by itself from the beginning.
+    Raises TsharkError without a tshark that can be used, NotACapture when that cannot read it.
+    """
+
+    compression = None
+
+    def __init__(
+        self,
+        name: str,
+        why: str,
+        *,
+        block_octets: int = BLOCK_OCTETS,
+        segments: bool = False,
+    ) -> None:
+        self.capture = name
+        self.why = why
+        self.block_octets = block_octets
+        try:
+            self.tshark = found_tshark()
+        except TsharkError as error:
+            raise TsharkError(f"{shown(name)}: {error}") from None
+        self.regular = name != STANDARD_INPUT
+        self.format = "tshark"
+        self.findings: list[Finding] = []
+        self.secrets: list[tuple[int, bytes]] = []
+        self.comments: list[str] = []
+        self.link_types: list[int] = []
+        self._file: CaptureFile | None = None
+        self._first: PacketBatch | None = None
+        self._rows: Iterator[PacketBatch] = iter(())
+        self._run: Run | None = None
+        self._segments = Segments(name)
+        self._closed = False
+        if segments or not self._convert():
+            self._read_segments()
+        detail = f"{self.why}; it is read through tshark {self.tshark.version_text}"
+        self.findings.append(Finding("capture-through-tshark", detail, name))
+
+    def _start(self, options: tuple[str, ...]) -> Run:
+        """Start a tshark on the capture in place of the one there is, if any."""
+        if self._run is not None:
+            self._run.close()
+        stream = self.capture == STANDARD_INPUT
+        more = ("-l",) if stream else ()
+        run = Run(
+            self.tshark,
+            ["-r", self.capture, *options, *more],
+            **({"stdin": 0, "silence_s": PATIENCE_S} if stream else {}),  # type: ignore[arg-type]
+        )
+        weakref.finalize(self, run.close)
+        self._run = run
+        return run
+
+    def _convert(self) -> bool:
+        """Have the packets written as pcapng; whether that can be done and is of use."""
+        run = self._start(("-F", "pcapng", "-w", "-"))
+        try:
+            file = CaptureFile(self.capture, block_octets=self.block_octets, source=_Pipe(run))
+            self._first = next(file, None)
+        except CaptureError:  # pcapng cannot hold it, or it is no capture
+            return False
+        if self._first is None or not LINK_TYPES & set(file.link_types):
+            self._first = None
+            return False
+        self._file = file
+        self.secrets, self.comments = file.secrets, file.comments
+        self.link_types = file.link_types
+        return True
+
+    def _read_segments(self) -> None:
+        """Have tshark look for TCP."""
+        run = self._start(ARGUMENTS)
+        self.link_types = [LINK_RAW]
+        if self.capture != STANDARD_INPUT:
+            self._read_secrets()
+        self._rows = self._batches(run)
+        self._first = next(self._rows, None)
+
+    def _read_secrets(self) -> None:
+        """What a pcapng holds beside packets, which tshark does not write with the segments."""
+        try:
+            with CaptureFile(self.capture) as file:
+                if file.format == "pcapng":
+                    for _ in file:
+                        pass
+                    self.secrets, self.comments = file.secrets, file.comments
+        except CaptureError:
+            return  # a format that only tshark reads
+
+    def _batches(self, run: Run) -> Iterator[PacketBatch]:
+        while octets := self._read(run):
+            batch = self._segments.feed(octets)
+            if batch is not None:
+                yield batch
+        self._end(run)
+
+    def _read(self, run: Run) -> bytes:
+        try:
+            return run.read(self.block_octets)
+        except TsharkError as error:
+            self._fail(error)
+            return b""
+
+    def _fail(self, error: TsharkError) -> None:
+        """tshark did not come to its end: what it gave is used, if it gave any."""
+        if not self.packets:
+            raise NotACapture(
+                f"{shown(self.capture)}: not a capture: {self.why}, and tshark "
+                f"{self.tshark.version_text} does not read it ({error})"
+            ) from None
+        self.findings.append(Finding("capture-damaged", str(error), self.capture, self.packets))
+
+    def _end(self, run: Run) -> None:
+        """tshark has given all there is."""
+        if run.cut_short:
+            detail = "the file ends inside a packet, says tshark; everything before it was read"
+            self.findings.append(
+                Finding("capture-truncated", detail, self.capture, self.packets or None)
+            )
+        run.close()
+
+    @property
+    def packets(self) -> int:
+        """Number of the last packet read, 0 before the first."""
+        return self._segments.packets if self._file is None else self._file.packets
+
+    def __iter__(self) -> Iterator[PacketBatch]:
+        return self
+
+    def __next__(self) -> PacketBatch:
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        if self._closed:
+            raise StopIteration
+        if self._file is None:
+            return next(self._rows)
+        self._file.block_octets = self.block_octets
+        try:
+            batch = next(self._file, None)
+        except TsharkError as error:
+            self._fail(error)
+            batch = None
+        if batch is None:
+            self._closed = True
+            self.findings += self._file.findings
+            if self._run is not None:
+                self._end(self._run)
+            raise StopIteration
+        return batch
+
+    def __enter__(self) -> ThroughTshark:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End tshark; nothing is read after this."""
+        self._closed = True
+        self._first = None
+        if self._run is not None:
+            self._run.close()
+
+    def park(self) -> None:
+        """A pipe stays open."""

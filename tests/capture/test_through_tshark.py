@@ -1,0 +1,246 @@
+"""Captures that only tshark can read give the rows of the same packets in a format of ours."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff.capture import tshark as module
+from amqpsniff.capture.choosing import AUTO, OWN, TSHARK, opened
+from amqpsniff.capture.through import LINK_TYPES, found_tshark
+from amqpsniff.capture.tshark import Run
+from amqpsniff.errors import NotACapture, TsharkError, UsageError
+from amqpsniff.tcp import Reassembler
+from tests.capture import build
+from tests.conftest import SAMPLES
+from tests.tcp.wire import Packet, batch, tcp
+
+BLOCK = 1 << 16
+needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
+
+SAMPLE = SAMPLES / "bunny.pcapng"
+PLAIN = SAMPLES / "kombu.pcap.gz"
+
+
+def rows(path: Path, **options: Any) -> list[dict[str, Any]]:
+    found = amqpsniff.open(path, **options).table("frames").to_pylist()
+    return [{name: value for name, value in row.items() if name != "capture"} for row in found]
+
+
+def converted(form: str, source: Path, folder: Path) -> Path:
+    path = folder / f"x.{form}"
+    command = ["editcap", "-F", form, str(source), str(path)]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    return path
+
+
+@needs_tshark
+@pytest.mark.tshark
+@pytest.mark.parametrize("form", ["snoop", "netmon2", "5views", "k12text", "nettl"])
+def test_formats(form: str, tmp_path: Path) -> None:
+    path = converted(form, SAMPLE, tmp_path)
+    with pytest.raises(NotACapture):
+        rows(path, reader=OWN)
+    ours, theirs = rows(SAMPLE), rows(path)
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        names = ("packet_number", "client", "stream_offset", "method", "arguments")
+        assert [one[name] for name in names] == [other[name] for name in names]
+        if form != "k12text":
+            assert one["ts_ns"] == other["ts_ns"]
+    capture = amqpsniff.open(path)
+    capture.table("frames")
+    (said,) = (one for one in capture.found if one.code == "capture-through-tshark")
+    assert "it is read through tshark" in said.detail
+
+
+@needs_tshark
+@pytest.mark.tshark
+@pytest.mark.parametrize("source", [SAMPLE, SAMPLES / "midstream.pcap", SAMPLES / "snapped.pcap"])
+def test_asked_for(source: Path) -> None:
+    """Numbers, times and rows are those of our own reader, cut packets included."""
+    assert rows(source, reader=TSHARK) == rows(source)
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_secrets_inside_are_found(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    source = SAMPLES / "tls12.pcapng"
+    assert rows(source, reader=TSHARK) == rows(source)
+    assert rows(source)
+
+
+def wireless(octets: bytes) -> bytes:
+    """An IP packet in a data frame of IEEE 802.11."""
+    return b"\x08\0\0\0" + bytes(18) + b"\0\0" + b"\xaa\xaa\3\0\0\0\x08\0" + octets
+
+
+def tunnelled(octets: bytes) -> bytes:
+    """An IP packet in GTP-U, in UDP, in IP."""
+    inner = b"\x30\xff" + len(octets).to_bytes(2, "big") + bytes(4) + octets
+    udp = b"\x08\x68\x08\x68" + (8 + len(inner)).to_bytes(2, "big") + b"\0\0" + inner
+    length = (20 + len(udp)).to_bytes(2, "big")
+    return (
+        b"\x45\0" + length + bytes(4) + b"\x40\x11\0\0" + bytes((192, 0, 2, 1, 192, 0, 2, 2)) + udp
+    )
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_rare_links_and_tunnels(tmp_path: Path) -> None:
+    plain = [
+        tcp(1000, b"AMQP\0\0\x09\x01", flags=24),
+        tcp(1008, b"\x08\0\0\0\0\0\0\xce", flags=24),
+    ]
+    header = build.pcap_header(link=228)
+    clear = tmp_path / "clear.pcap"
+    clear.write_bytes(header + b"".join(build.pcap_record("<", 5, 6, one) for one in plain))
+    link = tmp_path / "wireless.pcap"
+    packets = b"".join(build.pcap_record("<", 5, 6, wireless(one)) for one in plain)
+    link.write_bytes(build.pcap_header(link=105) + packets)
+    assert rows(link, reader=OWN) == []
+    assert rows(link) == rows(clear) != []
+    tunnel = tmp_path / "tunnel.pcap"
+    packets = b"".join(build.pcap_record("<", 5, 6, tunnelled(one)) for one in plain)
+    tunnel.write_bytes(build.pcap_header(link=228) + packets)
+    assert rows(tunnel, reader=TSHARK) == rows(clear)
+
+
+def test_link_types_are_those_that_tcp_reads() -> None:
+    """A link type is ours when one of the ways of writing a packet on it leads to its IP header."""
+    packet = tcp(1000, b"AMQP\0\0\x09\x01")
+    before = (
+        b"", b"\2\0\0\0", b"\0\0\0\2", bytes(12) + b"\x08\0", bytes(14) + b"\x08\0",
+        b"\x08\0" + bytes(18), b"\x0f\0\x08\0", b"\x11\0\0\0\0\0\0\x21", b"\xff\3\0\x21",
+    )  # fmt: skip
+    found = set()
+    for link in range(300):
+        for head in (*before, bytes(40)):
+            octets = head + (
+                packet if head != bytes(40) else b"\x60" + bytes(5) + b"\6" + bytes(60)
+            )
+            stage = Reassembler()
+            stage.feed(batch([Packet(octets, link_type=link)]))
+            if stage.counters["segments"]:
+                found.add(link)
+    assert found | {229} == LINK_TYPES
+
+
+def fake(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tshark that is a shell script, in a folder of its own, first on the path."""
+    path = folder / name / "tshark"
+    path.parent.mkdir()
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
+
+
+VERSION = '[ "$1" = --version ] && { echo "TShark (Wireshark) 4.0.17."; exit; }'
+
+
+def test_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyshark")
+    snoop = tmp_path / "x.snoop"
+    snoop.write_bytes(b"snoop\0\0\0\0\0\0\2\0\0\0\4" + bytes(40))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NotACapture, match=r"a snoop capture; .*tshark is not installed"):
+        amqpsniff.open(snoop).table("frames")
+    with pytest.raises(TsharkError, match="tshark is not installed"):
+        amqpsniff.open(SAMPLE, reader=TSHARK).table("frames")
+    assert rows(SAMPLE)
+    fake(tmp_path, "old", 'echo "TShark (Wireshark) 1.2.3"', monkeypatch)
+    with pytest.raises(TsharkError, match=r"tshark 1\.2\.3 at .* is too old"):
+        amqpsniff.open(SAMPLE, reader=TSHARK).table("frames")
+    fake(tmp_path, "other", "echo hello", monkeypatch)
+    with pytest.raises(TsharkError, match="is not tshark"):
+        amqpsniff.open(SAMPLE, reader=TSHARK).table("frames")
+    with pytest.raises(UsageError, match="no reader `other`"):
+        amqpsniff.open(SAMPLE, reader="other")
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.snoop"
+    path.write_bytes(b"snoop\0\0\0 and then nothing of the kind" + bytes(40))
+    with pytest.raises(NotACapture, match=r"a snoop capture, and tshark \S+ does not read it"):
+        amqpsniff.open(path).table("frames")
+    text = tmp_path / "notes.txt"
+    text.write_text("not a capture\n" * 10)
+    with pytest.raises(NotACapture, match=r"it is ASCII text, and tshark .* does not read it"):
+        amqpsniff.open(text).table("frames")
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_cut_short(tmp_path: Path) -> None:
+    """What was before the cut is read, and tshark's words are a finding."""
+    path = converted("snoop", SAMPLE, tmp_path)
+    path.write_bytes(path.read_bytes()[:9000])
+    capture = amqpsniff.open(path)
+    assert capture.table("frames").num_rows
+    assert "capture-truncated" in {one.code for one in capture.found}
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_folders(tmp_path: Path) -> None:
+    """Known formats in a folder are read through tshark, other files are passed over."""
+    converted("snoop", SAMPLE, tmp_path)
+    (tmp_path / "notes.txt").write_text("nothing")
+    capture = amqpsniff.open(tmp_path)
+    assert [Path(name).name for name in capture.names] == ["x.snoop"]
+    shutil.copy(SAMPLES / "node.pcap", tmp_path)
+    both = amqpsniff.open(tmp_path)
+    expected = len(rows(SAMPLE)) + len(rows(SAMPLES / "node.pcap"))
+    assert both.table("frames").num_rows == expected
+
+
+def test_nothing_hangs_and_children_are_reaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyshark")
+    started: list[Any] = []
+    start = module._start
+
+    def noted(*arguments: Any) -> Any:
+        started.append(start(*arguments))
+        return started[-1]
+
+    monkeypatch.setattr(module, "_start", noted)
+    monkeypatch.setattr(module, "GOODBYE_S", 0.2)
+    monkeypatch.setattr(Run.__init__, "__kwdefaults__", {"silence_s": 0.2, "stdin": -3})
+    fake(tmp_path, "stuck", f'{VERSION}\ntrap "" TERM\nwhile :; do sleep 9; done', monkeypatch)
+    with pytest.raises(NotACapture, match="said and did nothing"):
+        amqpsniff.open(SAMPLE, reader=TSHARK).table("frames")
+    assert [process.poll() is not None for process in started] == [True]
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_a_pass_that_is_let_go_ends_its_child(tmp_path: Path) -> None:
+    file = opened(str(converted("snoop", SAMPLES / "node.pcap", tmp_path)), 4096, AUTO)
+    next(file)
+    process = file._run._process  # type: ignore[union-attr]
+    file.close()
+    assert process.returncode is not None
+    assert next(file, None) is None
+    dropped = opened(str(converted("snoop", SAMPLES / "node.pcap", tmp_path)), 4096, AUTO)
+    process = dropped._run._process  # type: ignore[union-attr]
+    del dropped
+    gc.collect()
+    assert process.returncode is not None
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_it_is_asked_once() -> None:
+    assert found_tshark() is found_tshark()

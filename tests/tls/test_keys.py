@@ -1,0 +1,401 @@
+"""Keys: where they come from, that they fit, and what is said when they do not."""
+
+from __future__ import annotations
+
+import ssl
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff.errors import UsageError
+from amqpsniff.pipeline import Options, Pipeline
+from amqpsniff.tls import secrets as module
+from amqpsniff.tls.derive import next_secret, traffic_keys
+from amqpsniff.tls.secrets import KEY_LOG, Secrets
+from amqpsniff.tls.suites import SUITES
+from tests.tcp.wire import Packet, Talk, batch
+from tests.tls import talk as tls
+
+pytest.importorskip("cryptography")
+
+PORTS = (40000, 5671)
+Row = dict[str, Any]
+
+
+def packets_of(
+    version: str,
+    ciphers: str | None,
+    keylog: Path | None,
+    said: list[tuple[int, bytes]] | None = None,
+) -> list[Packet]:
+    talk = Talk(ports=PORTS).hands()
+    channel = tls.Channel(tls.Ends(version, ciphers, keylog), talk).handshake()
+    for side, octets in said or tls.conversation():
+        channel.send(side, octets)
+    channel.close()
+    return talk.goodbye().packets
+
+
+def findings(path: Path, *codes: str, **options: Any) -> list[Row]:
+    rows = amqpsniff.open(path, **options).table("findings").to_pylist()
+    return [row for row in rows if row["code"] in codes or not codes]
+
+
+def frames(path: Path, **options: Any) -> int:
+    count: int = amqpsniff.open(path, **options).table("frames").num_rows
+    return count
+
+
+def test_no_keys(tmp_path: Path) -> None:
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.2", "AES128-GCM-SHA256", None))
+    (row,) = findings(path)
+    assert row["code"] == "tls-unreadable"
+    assert row["severity"] == "warning"
+    assert row["detail"] == (
+        "AMQP by its ALPN, amqp; no keys were given; TLS 1.2, TLS_RSA_WITH_AES_128_GCM_SHA256, "
+        f"server name {tls.HOST}, certificate {tls.HOST}, ALPN amqp"
+    )
+    capture = amqpsniff.open(path)
+    capture.table("connections")
+    (one,) = capture.encrypted
+    assert one["certificate"] == {
+        "names": [tls.HOST],
+        "issuer": "Test broker",
+        "expires": "2035-01-01",
+    }
+    assert (one["client"], one["server"]) == ("10.0.0.1:40000", "10.0.0.2:5671")
+    assert capture.totals.sealed == 1
+
+
+def test_keys_of_others(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    packets_of("1.3", None, keylog)
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, None))
+    (row,) = findings(path, tls_keylog=keylog)
+    assert row["code"] == "tls-unreadable"
+    assert "the key log does not have its keys" in row["detail"]
+
+
+@pytest.mark.parametrize(("version", "ciphers"), [("1.3", None), ("1.2", "AES128-SHA")])
+def test_keys_that_do_not_fit(version: str, ciphers: str | None, tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    path = tls.write(tmp_path / "x.pcap", packets_of(version, ciphers, keylog))
+    assert frames(path, tls_keylog=keylog)
+    lines = [line.split() for line in keylog.read_text().splitlines() if line[0] != "#"]
+    keylog.write_text("".join(f"{a} {b} {c[::-1]}\n" for a, b, c in lines))
+    (row,) = findings(path, tls_keylog=keylog)
+    assert row["code"] == "tls-keys-wrong"
+    assert not frames(path, tls_keylog=keylog)
+
+
+def test_private_key(tmp_path: Path) -> None:
+    key = tls.identity("rsa").key
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.2", "AES128-GCM-SHA256", None))
+    assert frames(path, tls_key=key)
+    assert frames(path, tls_key=[key, key])
+    other = tmp_path / "other.key"
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    other.write_bytes(
+        rsa.generate_private_key(65537, 2048).private_bytes(
+            serialization.Encoding.DER,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    (row,) = findings(path, tls_key=other)
+    assert "not the one of the server's certificate" in row["detail"]
+    secret = tls.write(tmp_path / "y.pcap", packets_of("1.2", "ECDHE-RSA-AES128-SHA", None))
+    (row,) = findings(secret, tls_key=key)
+    assert "a private key does not open TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA" in row["detail"]
+
+
+def test_files_that_are_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = tls.SAMPLES / "tls12_rsa.pcap"
+    for options, said in (
+        ({"tls_keylog": tmp_path / "none"}, "key log cannot be read: No such file"),
+        ({"tls_key": tmp_path / "none"}, "private key cannot be read: No such file"),
+        ({"tls_key": sample}, "not a private key"),
+        ({"tls_key": tls.identity("ec").key}, "not an RSA key"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            amqpsniff.open(sample, **options).table("frames")  # type: ignore[arg-type]
+    monkeypatch.setattr(module, "can_decrypt", lambda: False)
+    with pytest.raises(UsageError, match=r'pip install "amqpsniff\[tls\]"'):
+        amqpsniff.open(sample, tls_key=tls.identity("rsa").key).table("frames")
+    (row,) = findings(tls.SAMPLES / "tls12.pcapng", "tls-unreadable") or [{}]
+    assert row == {}  # port 5701 and no ALPN: nothing says that it is AMQP
+    capture = amqpsniff.open(tls.SAMPLES / "tls12.pcapng")
+    capture.table("frames")
+    assert "pip install" in capture.encrypted[0]["why"]
+
+
+def run(packets: list[Packet], pipeline: Pipeline, size: int = 10**9) -> int:
+    """Feed packets in batches; frames that came of them."""
+    for first in range(0, len(packets), size):
+        pipeline.feed(batch(packets[first : first + size], first + 1))
+    pipeline.finish()
+    return sum(taken[0].rows for taken in pipeline.rest())
+
+
+def test_secrets_of_a_capture_come_late(tmp_path: Path) -> None:
+    """As in a pcapng that is being written: the block may stand behind the handshake."""
+    keylog = tmp_path / "keys"
+    packets = packets_of("1.3", None, keylog)
+    expected = run(packets, Pipeline(Options(tls_keylog=keylog)))
+    pipeline = Pipeline(Options(tls_keylog=tmp_path / "none", tls_keylog_later=True))
+    pipeline.feed(batch(packets[:40], 1))
+    pipeline.learn([(KEY_LOG, keylog.read_bytes()), (1, b"other")])
+    for first in range(40, len(packets), 20):
+        pipeline.feed(batch(packets[first : first + 20], first + 1))
+    pipeline.finish()
+    assert sum(taken[0].rows for taken in pipeline.rest()) == expected
+
+
+@pytest.mark.parametrize("when", [5, 9, 30])
+def test_key_log_that_grows(when: int, tmp_path: Path) -> None:
+    keylog, growing = tmp_path / "keys", tmp_path / "growing"
+    packets = packets_of("1.3", None, keylog)
+    expected = run(packets, Pipeline(Options(tls_keylog=keylog)))
+    growing.write_text("")
+    pipeline = Pipeline(Options(tls_keylog=growing))
+    for at, packet in enumerate(packets):
+        if at == when:
+            lines = keylog.read_text()
+            with growing.open("a") as file:
+                file.write(lines[: len(lines) // 2])  # a line that is being written
+                file.flush()
+                pipeline.feed(batch([packet], at + 1))
+                file.write(lines[len(lines) // 2 :])
+            continue
+        pipeline.feed(batch([packet], at + 1))
+    pipeline.finish()
+    assert sum(taken[0].rows for taken in pipeline.rest()) == expected
+
+
+def test_key_log_that_is_replaced_or_odd(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    line = b"CLIENT_RANDOM " + b"ab" * 32 + b" " + b"cd" * 48
+    path.write_bytes(b"# comment\r\n" + line + b"\r\nnonsense\nCLIENT_RANDOM zz zz\n" + b"x" * 9000)
+    found = Secrets(path)
+    assert found.find(module.MASTER, b"\xab" * 32) == b"\xcd" * 48
+    path.write_bytes(line.replace(b"ab", b"12"))
+    assert found.refresh()
+    assert not found.refresh()
+    assert found.find(module.MASTER, b"\x12" * 32) == b"\xcd" * 48
+    path.unlink()
+    assert not found.refresh()
+
+
+def test_older_forms_of_lines(tmp_path: Path) -> None:
+    """The master secret by session id opens a session that was resumed."""
+    path = tmp_path / "keys"
+    path.write_text(f"RSA Session-ID:{'ab' * 32} Master-Key:{'cd' * 48}\n")
+    assert Secrets(path).session(b"\xab" * 32) == b"\xcd" * 48
+
+
+def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SECRETS", 3)
+    monkeypatch.setattr(module, "MAX_SESSIONS", 2)
+    found = Secrets()
+    for at in range(5):
+        found.add(KEY_LOG, b"CLIENT_RANDOM %064x %096x" % (at, at))
+        found.remember(bytes((at,)), b"master")
+    known = [at for at in range(5) if found.find(module.MASTER, at.to_bytes(32, "big"))]
+    assert known == [2, 3, 4]
+    assert [at for at in range(5) if found.session(bytes((at,)))] == [3, 4]
+
+
+@pytest.mark.parametrize("tickets", [True, False])
+def test_resumption(tickets: bool, tmp_path: Path) -> None:
+    """The second session has no key exchange: its keys are those of the first."""
+    ends = tls.Ends("1.2", "AES128-GCM-SHA256", None)
+    if not tickets:
+        for context in (ends.client, ends.server):
+            context.options |= ssl.OP_NO_TICKET
+    first, second = Talk(ports=PORTS).hands(), Talk(ports=(40001, 5671), isn=(5, 6)).hands()
+    channel = tls.Channel(ends, first).handshake()
+    for side, octets in tls.conversation():
+        channel.send(side, octets)
+    again = tls.Channel(ends, second, channel.sides[0].session).handshake()
+    assert again.sides[0].session_reused
+    for side, octets in tls.conversation():
+        again.send(side, octets)
+    path = tls.write(tmp_path / "x.pcap", first.packets + second.packets)
+    capture = amqpsniff.open(path, tls_key=tls.identity("rsa").key)
+    assert capture.table("connections").num_rows == 2
+    assert [one["opened"] for one in capture.encrypted] == [True, True]
+
+
+def test_key_update(tmp_path: Path) -> None:
+    """Records after a KeyUpdate open with the keys that follow from those before."""
+    keylog = tmp_path / "keys"
+    said = tls.conversation()
+    half = len(said) // 2
+    talk = Talk(ports=PORTS).hands()
+    channel = tls.Channel(tls.Ends("1.3", None, keylog), talk).handshake()
+    for side, octets in said[:half]:
+        channel.send(side, octets)
+    hello = talk.packets[3].octets[40:]
+    found = Secrets(keylog)
+    senders = [
+        Sender(found.find(label, hello[11:43]) or b"", sum(one[0] == at for one in said[:half]))
+        for at, label in enumerate(module.TRAFFIC)
+    ]
+    senders[1].sequence += 2  # OpenSSL's tickets
+    for at, (side, octets) in enumerate(said[half:]):
+        if at % 20 == 3:
+            talk.put(side, senders[side].update())
+        talk.put(side, senders[side].seal(octets))
+    path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
+    clear = tls.in_clear(Talk(ports=PORTS).hands(), said).goodbye()
+    ours = tls.rows(path, "frames", tls_keylog=keylog)
+    assert ours == tls.rows(tls.write(tmp_path / "y.pcap", clear.packets), "frames")
+    # and when the KeyUpdate itself was lost
+    for lost in (at for at, one in enumerate(talk.packets) if len(one.octets) == 40 + 5 + 22):
+        kept = talk.packets[:lost] + talk.packets[lost + 1 :]
+        holes = tls.rows(tls.write(tmp_path / "z.pcap", kept), "frames", tls_keylog=keylog)
+        assert len(ours["frames"]) - len(holes["frames"]) <= 2
+
+
+class Sender:
+    """A side that seals records of TLS 1.3 with AES-256 by itself."""
+
+    def __init__(self, secret: bytes, sequence: int) -> None:
+        self.secret = secret
+        self.sequence = sequence
+
+    def seal(self, octets: bytes, kind: int = 23) -> bytes:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        key, iv = traffic_keys(SUITES[0x1302], self.secret)
+        nonce = int.from_bytes(iv, "big") ^ self.sequence
+        header = b"\x17\x03\x03" + struct.pack(">H", len(octets) + 17)
+        self.sequence += 1
+        text = octets + bytes((kind,))
+        return header + AESGCM(key).encrypt(nonce.to_bytes(12, "big"), text, header)
+
+    def update(self) -> bytes:
+        record = self.seal(b"\x18\0\0\1\0", 22)
+        self.secret, self.sequence = next_secret("sha384", self.secret), 0
+        return record
+
+
+def alerted(change: Callable[[tls.Ends], None], version: str = "1.2") -> list[Packet]:
+    ends = tls.Ends(version, None, None)
+    change(ends)
+    talk = Talk(ports=PORTS).hands()
+    channel = tls.Channel(ends, talk)
+    with pytest.raises(ssl.SSLError):
+        channel.handshake()
+    for side in (0, 1):
+        channel.deliver(side)
+    return talk.goodbye().packets
+
+
+def test_alerts(tmp_path: Path) -> None:
+    def distrust(ends: tls.Ends) -> None:
+        ends.client.verify_mode = ssl.CERT_REQUIRED
+
+    def old(ends: tls.Ends) -> None:
+        ends.client.minimum_version = ssl.TLSVersion.TLSv1_3
+        ends.client.maximum_version = ssl.TLSVersion.TLSv1_3
+
+    for change, side, word in ((distrust, "client", "unknown_ca"), (old, "server", "protocol_v")):
+        path = tls.write(tmp_path / "x.pcap", alerted(change))
+        (row,) = findings(path)
+        assert (row["code"], row["severity"]) == ("tls-alert", "error")
+        assert row["detail"].startswith(f"the {side} sent {word}")
+
+
+def test_weaknesses(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    old = tls.write(tmp_path / "x.pcap", packets_of("1.1", "AES128-SHA", keylog))
+    (row,) = findings(old, "tls-outdated", tls_keylog=keylog)
+    assert row["detail"].startswith("TLS 1.1")
+    new = tls.write(tmp_path / "y.pcap", packets_of("1.2", "AES128-SHA", keylog))
+    assert not findings(new, "tls-outdated", "tls-certificate-expired", tls_keylog=keylog)
+    late = [
+        one._replace(ts_ns=one.ts_ns + 400_000_000_000_000_000)
+        for one in packets_of("1.2", "AES128-SHA", keylog)
+    ]
+    (row,) = findings(tls.write(tmp_path / "z.pcap", late), "tls-certificate-expired")
+    assert row["detail"] == f"the certificate of {tls.HOST} ended 2035-01-01"
+
+
+def test_encrypted_connections_are_not_said_to_be_in_clear(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, keylog))
+    codes = {row["code"] for row in findings(path, tls_keylog=keylog)}
+    assert not codes & {"connection-unencrypted", "credentials-in-clear", "tls-unreadable"}
+    assert "credentials-in-clear" in {
+        row["code"] for row in findings(tls.SAMPLES / "pika_mix.pcap")
+    }
+
+
+def test_handshakes_without_an_answer(tmp_path: Path) -> None:
+    hello = packets_of("1.3", None, None)[3].octets[40:]
+    talk = Talk(ports=PORTS).hands()
+    talk.client(hello)
+    still = list(talk.packets)
+    (row,) = findings(tls.write(tmp_path / "x.pcap", talk.goodbye().packets))
+    assert row["code"] == "tls-handshake-unanswered"
+    assert not findings(tls.write(tmp_path / "y.pcap", still))
+
+
+def test_tls_to_a_listener_without_it(tmp_path: Path) -> None:
+    hello = packets_of("1.3", None, None)[3].octets[40:]
+    talk = Talk(ports=(40000, 5672)).hands()
+    talk.client(hello[:100])
+    talk.client(hello[100:])
+    talk.server(b"AMQP\0\0\x09\x01")
+    path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
+    codes = {row["code"]: row["detail"] for row in findings(path)}
+    assert "TLS" in codes["not-amqp"]
+    assert not any(code.startswith("tls") for code in codes)
+
+
+def test_behind_a_proxy(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    for header in (
+        b"PROXY TCP4 192.0.2.1 192.0.2.2 40000 5671\r\n",
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12),
+    ):
+        talk = Talk(ports=PORTS).hands()
+        talk.client(header)
+        channel = tls.Channel(tls.Ends("1.3", None, keylog), talk).handshake()
+        for side, octets in tls.conversation():
+            channel.send(side, octets)
+        path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
+        ours = tls.rows(path, "frames", tls_keylog=keylog)["frames"]
+        clear = Talk(ports=PORTS).hands()
+        clear.client(header)
+        tls.in_clear(clear, tls.conversation()).goodbye()
+        assert ours == tls.rows(tls.write(tmp_path / "y.pcap", clear.packets), "frames")["frames"]
+
+
+def test_another_port_says_nothing(tmp_path: Path) -> None:
+    """TLS on any port may be anything: without ALPN nothing is said of it."""
+    path = tls.SAMPLES / "tls13.pcap"
+    assert not findings(path)
+    (row,) = findings(path, ports=[5701])
+    assert (row["code"], row["count"]) == ("tls-unreadable", 2)
+    assert row["detail"].startswith("perhaps AMQP: port 5701")
+
+
+def test_damaged_record(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    packets = packets_of("1.3", None, keylog)
+    whole = frames(tls.write(tmp_path / "x.pcap", packets), tls_keylog=keylog)
+    octets = bytearray(packets[50].octets)
+    octets[-1] ^= 1
+    packets[50] = packets[50]._replace(octets=bytes(octets))
+    path = tls.write(tmp_path / "y.pcap", packets)
+    (row,) = findings(path, "tls-record-damaged", tls_keylog=keylog)
+    assert row["packet_number"] == 51
+    assert whole - frames(path, tls_keylog=keylog) <= 4
