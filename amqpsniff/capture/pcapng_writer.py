@@ -63,9 +63,7 @@ class PcapngWriter:
     def _block(self, kind: int, body: bytes) -> None:
         padded = len(body) + 3 & ~3
         length = struct.pack("<I", padded + 12)
-        self._sink.write(
-            struct.pack("<I", kind) + length + body.ljust(padded, b"\0") + length
-        )
+        self._sink.write(struct.pack("<I", kind) + length + body.ljust(padded, b"\0") + length)
 
 
 def _option(code: int, value: bytes) -> bytes:

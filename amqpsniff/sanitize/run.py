@@ -147,7 +147,7 @@ class _Second:
     def _payloads(self, batch: PacketBatch, events: Any) -> dict[int, tuple[int, bytearray]]:
         """Where the payload of a row begins in its packet, and what stands there."""
         found = {}
-        places = self._reassembler.take_places()
+        places: Any = self._reassembler.take_places()
         for at in range(0, len(places), 5):
             row, half, offset, start, captured = places[at : at + 5]
             own = batch.octets[start : start + captured]

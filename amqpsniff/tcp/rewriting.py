@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Packets written again with other payload: headers stay, contents go, checksums are made right.
 
-`PacketRewriter.rewrite` goes the way of `link` and `layers`, from the link header inwards through tags
-and tunnels, and keeps only what it understands: of every header the fields that carry it on its way.
-Payload of TCP is what the caller says, or filler; what is not TCP, not understood, or behind the end
-that the IP header names (padding, check sequences) becomes zeros. So do options of IP and all of TCP
-but those that matter to TCP itself. Lengths stay as they are.
+`PacketRewriter.rewrite` goes the way of `link` and `layers`, from the link header inwards through
+tags and tunnels, and keeps only what it understands: of every header the fields that carry it on
+its way. Payload of TCP is what the caller says, or filler; what is not TCP, not understood, or
+behind the end that the IP header names (padding, check sequences) becomes zeros. So do options of
+IP and all of TCP but those that matter to TCP itself. Lengths stay as they are.
 
 A checksum is that of the whole packet as it would have been with this payload: of a packet that was
 cut by a snap length the missing octets count as filler. One that was wrong before, as in packets
-caught before their sender's network card finished them, is right afterwards. Fragments of IP packets
-keep their IP header.
+caught before their sender's network card finished them, is right afterwards. Fragments of IP
+packets keep their IP header.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ class PacketRewriter:
             self._not_ip(link_type, end)
             return self.out
         self._link_addresses(link_type)
-        self._network(
-            place >> PLACE_BITS, place & PLACE_MASK, end, max(original, end), 0
-        )
+        self._network(place >> PLACE_BITS, place & PLACE_MASK, end, max(original, end), 0)
         return self.out
 
     # link headers
@@ -191,9 +189,7 @@ class PacketRewriter:
         if self.addresses is not None:
             for place in (at + 8, at + 24):
                 out[place : place + 16] = self.addresses.ipv6(bytes(out[place : place + 16]))
-        self._transport(
-            out[at + 6], at + 40, end, wire_end, bytes(out[at + 8 : at + 40]), depth
-        )
+        self._transport(out[at + 6], at + 40, end, wire_end, bytes(out[at + 8 : at + 40]), depth)
 
     def _transport(
         self, kind: int, at: int, end: int, wire_end: int, ends: bytes, depth: int
