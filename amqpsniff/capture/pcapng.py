@@ -20,6 +20,7 @@ measured on tshark 4.0.17.
 from __future__ import annotations
 
 from array import array
+from typing import NamedTuple
 
 import cython
 
@@ -37,6 +38,9 @@ MAX_INTERFACES = 1 << 16
 
 # Interfaces one finding names; the rest are counted.
 MAX_INTERFACES_NAMED = 8
+
+# Of a file that was put together of others there are as many; more are read and not remembered.
+MAX_SECTIONS = 1 << 12
 
 # Key logs of long runs reach some megabytes; a file of nothing but secrets must not fill memory.
 MAX_SECRETS_OCTETS = 1 << 26
@@ -79,14 +83,42 @@ _DAMAGE = {
 }
 
 
+class Section(NamedTuple):
+    """A section: the last packet before it, its byte order, its interfaces by index."""
+
+    packets_before: int
+    order: str
+    interfaces: list[Interface]
+
+    def interface_of(self, octets: bytes, start: int, captured: int) -> Interface:
+        """The interface of a packet, of which `captured` octets begin at `start` of the file's."""
+        begin = start - 28
+        kind, length = (number(octets[at : at + 4], self.order) for at in (begin, begin + 4))
+        end = begin + (length + 3) // 4 * 4
+        index = 0
+        if (
+            begin >= 0
+            and kind in (ENHANCED_PACKET, PACKET)
+            and number(octets[end - 4 : end], self.order) == length
+            and number(octets[start - 8 : start - 4], self.order) == captured
+        ):
+            width = 4 if kind == ENHANCED_PACKET else 2
+            index = number(octets[start - 20 : start - 20 + width], self.order)
+        return self.interfaces[index if index < len(self.interfaces) else 0]
+
+
 class PcapngReader(Reader):
-    """Reads a pcapng file; `interfaces` are those of the present section, by index."""
+    """Reads a pcapng file; `interfaces` are those of the present section, by index.
+
+    `sections` are those begun so far, but for those beyond `MAX_SECTIONS`.
+    """
 
     format = "pcapng"
 
     def __init__(self, capture: str) -> None:
         super().__init__(capture)
         self.interfaces: list[Interface] = []
+        self.sections: list[Section] = []
         self._order = ""
         self._table = array("q")
         self._statistics: dict[str, InterfaceStatistics] = {}
@@ -178,6 +210,8 @@ class PcapngReader(Reader):
             return 0
         self._end_section()
         self._order = order
+        if len(self.sections) < MAX_SECTIONS:
+            self.sections.append(Section(self.packets, order, self.interfaces))
         for code, value in options(block[position + 24 : position + padded - 4], order):
             if code == OPT_COMMENT:
                 self._comment(value)

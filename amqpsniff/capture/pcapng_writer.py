@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from typing import IO
 
+from amqpsniff.capture.interface import ISB_IFDROP, ISB_IFRECV, ISB_OSDROP, InterfaceStatistics
 from amqpsniff.capture.packets import NO_TIME
 
 SECTION_HEADER, INTERFACE, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 3, 5, 6
@@ -20,6 +21,7 @@ CUSTOM = 0xBAD
 _MAGIC = 0x1A2B3C4D
 _NAME, _RESOLUTION = 2, 9
 _NANOSECONDS = b"\x09"
+_COUNTS = (ISB_IFRECV, ISB_IFDROP, ISB_OSDROP)
 
 
 class PcapngWriter:
@@ -50,6 +52,17 @@ class PcapngWriter:
             "<IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(octets), original
         )
         self._block(ENHANCED_PACKET, head + octets)
+
+    def statistics(self, interface: int, counted: InterfaceStatistics) -> None:
+        """Write what an interface received and lost; its name is not written."""
+        counts = (counted.received, counted.dropped, counted.dropped_by_system)
+        options = b"".join(
+            _option(code, struct.pack("<Q", count))
+            for code, count in zip(_COUNTS, counts, strict=True)
+            if count is not None
+        )
+        body = struct.pack("<III", interface, 0, 0) + options + _option(0, b"")
+        self._block(STATISTICS, body)
 
     def record(self) -> None:
         """Write a block that is no packet and takes a packet's number."""
