@@ -21,6 +21,9 @@ CUSTOM = 0xBAD
 _MAGIC = 0x1A2B3C4D
 _NAME, _RESOLUTION = 2, 9
 _NANOSECONDS = b"\x09"
+_NOT_A_TIME = (1 << 64) - 1
+"""The latest time there is, which no 64 bits of nanoseconds since 1970 hold with a sign."""
+
 _COUNTS = (ISB_IFRECV, ISB_IFDROP, ISB_OSDROP)
 
 
@@ -47,7 +50,7 @@ class PcapngWriter:
         if ts_ns == NO_TIME and interface == 0 and self._fits(octets, original):
             self._block(SIMPLE_PACKET, struct.pack("<I", original) + octets)
             return
-        time = max(ts_ns, 0)
+        time = _NOT_A_TIME if ts_ns == NO_TIME else max(ts_ns, 0)
         head = struct.pack(
             "<IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(octets), original
         )

@@ -82,6 +82,7 @@ def sanitize(
                 second.feed(packets, batch)
                 yield first.done
             second.finish(packets)
+        yield first.done
 
 
 class _First:
