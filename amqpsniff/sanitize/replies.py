@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from amqpsniff.sanitize.filling import FILLER_OCTET, filler, zeros
+from amqpsniff.sanitize.filling import filler, zeros
 from amqpsniff.sanitize.policy import DECLARED, FILL, HIDDEN, NAME
 from amqpsniff.spec import METHODS, REPLY_CODES
 
@@ -57,6 +57,7 @@ _QUOTED = VOCABULARY.union(
 
 _BROKER = re.compile(rb"([A-Z_]{4,})(?: - |$)")
 _PIECES = re.compile(rb"<<[^>]*(?:>>)?|'[^']*'?|[A-Za-z_][A-Za-z0-9_.-]*|\d+|[^\w'<]+|.", re.DOTALL)
+_UNPRINTABLE = ord("?")
 _NAMED = frozenset((b"queue", b"exchange", b"vhost", b"name", b"key", b"tag", b"prefix"))
 _USER = b"user"
 
@@ -89,7 +90,7 @@ def _safe(piece: bytes, last: bytes, replace: Replace, *, is_broker: bool) -> by
         word = piece.rstrip(b".-")
         kept = word.decode("ascii", "replace").lower() in VOCABULARY or word in _CODES
         return piece if kept else filler(len(word)) + piece[len(word) :]
-    return bytes(octet if 0x20 <= octet < 0x7F else FILLER_OCTET for octet in piece)
+    return bytes(octet if 0x20 <= octet < 0x7F else _UNPRINTABLE for octet in piece)
 
 
 def _safe_quote(piece: bytes, last: bytes, replace: Replace, *, is_broker: bool) -> bytes:

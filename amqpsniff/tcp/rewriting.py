@@ -197,6 +197,10 @@ class PacketRewriter:
         """What an IP header carries; `ends` are its addresses, for checksums."""
         out = self.out
         for _ in range(MAX_LAYERS):
+            if kind == 44 and end - at >= 8 and self._u16(at + 2) & 0xFFF9 == 0:
+                kind = out[at]  # an atomic fragment is whole (RFC 6946)
+                at += 8
+                continue
             if kind not in _EXTENSIONS and kind != 51:
                 break
             if end - at < 2:
