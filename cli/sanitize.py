@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -12,6 +14,7 @@ from amqpsniff.errors import UsageError
 
 from .options import INPUT, OUTPUT, spread
 
+STANDARD_OUTPUT = "-"
 KEPT = "What is kept"
 """A panel of the help."""
 
@@ -28,7 +31,8 @@ def sanitize(
             "--output",
             "-o",
             metavar="FILE",
-            help="The pcapng file to write, which is replaced once all is written.",
+            help="The pcapng file to write, which is replaced once all is written; - for standard "
+            "output.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
@@ -116,7 +120,7 @@ def sanitize(
     from amqpsniff.sanitize import sanitize as write
 
     from .entry import complain
-    from .export import refuse_captures, replacing
+    from .export import refuse_captures
     from .progress import Progress
     from .render.text import octets, plural
 
@@ -131,23 +135,37 @@ def sanitize(
         addresses=addresses,
         drop_foreign=drop_foreign,
     )
-    done = None
-    with replacing(output) as file, Progress(not quiet) as bar:
+    with _sink(output) as file, Progress(not quiet) as bar:
         for done in write(capture, file, options, Options(ports=frozenset(port or ()))):
             bar.at(done.totals.packets + done.packets)
-        written = file.tell()
-    if done is None or quiet:
+    if quiet:
         return 0
     for finding in done.found:
         complain(f"{finding.kind.severity}: {finding.detail}")
     if done.names_forgotten:
         complain("warning: there are so many names that the later ones are filler")
+    where = "standard output" if str(output) == STANDARD_OUTPUT else str(output)
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
     sys.stderr.write(
         f"amqpsniff: {plural(done.packets, 'packet')} with {plural(done.frames, 'AMQP frame')}"
-        f"{dropped}, {octets(written)}, in {output}\n"
+        f"{dropped}, {octets(done.octets)}, in {where}\n"
     )
     return 0
+
+
+@contextmanager
+def _sink(output: Path) -> Iterator[IO[bytes]]:
+    """The file to write, or standard output."""
+    from .export import replacing
+
+    if str(output) != STANDARD_OUTPUT:
+        with replacing(output) as file:
+            yield file
+        return
+    if sys.stdout.isatty():
+        raise UsageError("a capture is no text for a terminal; give -o FILE, or a pipe")
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
 
 
 def _names(text: str) -> frozenset[str]:

@@ -27,8 +27,9 @@ from amqpsniff.capture.formats import (
 )
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcap import PcapReader
-from amqpsniff.capture.pcapng import PcapngReader, Section
+from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.reader import Reader
+from amqpsniff.capture.section import Section
 from amqpsniff.errors import CaptureError, NotACapture
 from amqpsniff.findings import Finding
 

@@ -20,7 +20,6 @@ measured on tshark 4.0.17.
 from __future__ import annotations
 
 from array import array
-from typing import NamedTuple
 
 import cython
 
@@ -28,6 +27,7 @@ from amqpsniff.capture.formats import number, pcapng_byte_order
 from amqpsniff.capture.interface import Interface, InterfaceStatistics, add_statistics, options
 from amqpsniff.capture.packets import NO_TIME, PacketRows
 from amqpsniff.capture.reader import Reader
+from amqpsniff.capture.section import Section
 from amqpsniff.errors import NotACapture
 
 # Wireshark's own limit; a damaged length would otherwise make a reader wait for, and hold, 4 GiB.
@@ -50,10 +50,7 @@ MAX_COMMENT_OCTETS = 1 << 20
 
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE_DESCRIPTION = 1
-PACKET = 2
-SIMPLE_PACKET = 3
 INTERFACE_STATISTICS = 5
-ENHANCED_PACKET = 6
 DECRYPTION_SECRETS = 0xA
 
 # Records to Wireshark but not packets: systemd journal entries, custom blocks, sysdig events.
@@ -81,30 +78,6 @@ _DAMAGE = {
     5: "a packet longer than its block",
     6: "a packet of an interface that was not described",
 }
-
-
-class Section(NamedTuple):
-    """A section: the last packet before it, its byte order, its interfaces by index."""
-
-    packets_before: int
-    order: str
-    interfaces: list[Interface]
-
-    def interface_of(self, octets: bytes, start: int, captured: int) -> Interface:
-        """The interface of a packet, of which `captured` octets begin at `start` of the file's."""
-        begin = start - 28
-        kind, length = (number(octets[at : at + 4], self.order) for at in (begin, begin + 4))
-        end = begin + (length + 3) // 4 * 4
-        index = 0
-        if (
-            begin >= 0
-            and kind in (ENHANCED_PACKET, PACKET)
-            and number(octets[end - 4 : end], self.order) == length
-            and number(octets[start - 8 : start - 4], self.order) == captured
-        ):
-            width = 4 if kind == ENHANCED_PACKET else 2
-            index = number(octets[start - 20 : start - 20 + width], self.order)
-        return self.interfaces[index if index < len(self.interfaces) else 0]
 
 
 class PcapngReader(Reader):

@@ -28,10 +28,14 @@ _COUNTS = (ISB_IFRECV, ISB_IFDROP, ISB_OSDROP)
 
 
 class PcapngWriter:
-    """Writes packets to a binary file; `interface` first, for each one that has packets."""
+    """Writes packets to a binary file; `interface` first, for each one that has packets.
+
+    `octets` is how much was written.
+    """
 
     def __init__(self, sink: IO[bytes]) -> None:
         self._sink = sink
+        self.octets = 0
         self._interfaces = 0
         self._snap_octets: list[int] = []
         self._block(SECTION_HEADER, struct.pack("<IHHq", _MAGIC, 1, 0, -1))
@@ -79,7 +83,9 @@ class PcapngWriter:
     def _block(self, kind: int, body: bytes) -> None:
         padded = len(body) + 3 & ~3
         length = struct.pack("<I", padded + 12)
-        self._sink.write(struct.pack("<I", kind) + length + body.ljust(padded, b"\0") + length)
+        block = struct.pack("<I", kind) + length + body.ljust(padded, b"\0") + length
+        self._sink.write(block)
+        self.octets += len(block)
 
 
 def _option(code: int, value: bytes) -> bytes:

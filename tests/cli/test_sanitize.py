@@ -76,6 +76,18 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_pipe(tmp_path: Path) -> None:
+    shell = f"> {tmp_path}/safe.pcapng"
+    done = process("sanitize", "node.pcap", "-o", "-", shell=shell)
+    assert done.code == 0
+    assert done.err.endswith(", in standard output\n")
+    assert run("sanitize", "node.pcap", "-o", tmp_path / "same.pcapng").code == 0
+    assert (tmp_path / "same.pcapng").read_bytes() == (tmp_path / "safe.pcapng").read_bytes()
+    code, out, _ = on_terminal("sanitize", "node.pcap", "-o", "-", columns=80)
+    assert code == 2
+    assert "a capture is no text for a terminal" in out
+
+
 def test_on_a_terminal(tmp_path: Path) -> None:
     safe = tmp_path / "safe.pcapng"
     code, out, _ = on_terminal("sanitize", "node.pcap", "-o", safe, columns=80)
