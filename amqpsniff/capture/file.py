@@ -29,6 +29,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcap import PcapReader
 from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.reader import Reader
+from amqpsniff.capture.section import Section
 from amqpsniff.errors import CaptureError, NotACapture
 from amqpsniff.findings import Finding
 
@@ -129,6 +130,11 @@ class CaptureFile:
     def comments(self) -> list[str]:
         """Comments of the sections begun so far."""
         return self._reader.comments
+
+    @property
+    def sections(self) -> list[Section]:
+        """Sections of a pcapng file begun so far; none of a pcap file."""
+        return getattr(self._reader, "sections", [])
 
     @property
     def packets(self) -> int:

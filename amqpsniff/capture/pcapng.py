@@ -27,6 +27,7 @@ from amqpsniff.capture.formats import number, pcapng_byte_order
 from amqpsniff.capture.interface import Interface, InterfaceStatistics, add_statistics, options
 from amqpsniff.capture.packets import NO_TIME, PacketRows
 from amqpsniff.capture.reader import Reader
+from amqpsniff.capture.section import Section
 from amqpsniff.errors import NotACapture
 
 # Wireshark's own limit; a damaged length would otherwise make a reader wait for, and hold, 4 GiB.
@@ -38,6 +39,9 @@ MAX_INTERFACES = 1 << 16
 # Interfaces one finding names; the rest are counted.
 MAX_INTERFACES_NAMED = 8
 
+# Of a file that was put together of others there are as many; more are read and not remembered.
+MAX_SECTIONS = 1 << 12
+
 # Key logs of long runs reach some megabytes; a file of nothing but secrets must not fill memory.
 MAX_SECRETS_OCTETS = 1 << 26
 
@@ -46,10 +50,7 @@ MAX_COMMENT_OCTETS = 1 << 20
 
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE_DESCRIPTION = 1
-PACKET = 2
-SIMPLE_PACKET = 3
 INTERFACE_STATISTICS = 5
-ENHANCED_PACKET = 6
 DECRYPTION_SECRETS = 0xA
 
 # Records to Wireshark but not packets: systemd journal entries, custom blocks, sysdig events.
@@ -80,13 +81,17 @@ _DAMAGE = {
 
 
 class PcapngReader(Reader):
-    """Reads a pcapng file; `interfaces` are those of the present section, by index."""
+    """Reads a pcapng file; `interfaces` are those of the present section, by index.
+
+    `sections` are those begun so far, but for those beyond `MAX_SECTIONS`.
+    """
 
     format = "pcapng"
 
     def __init__(self, capture: str) -> None:
         super().__init__(capture)
         self.interfaces: list[Interface] = []
+        self.sections: list[Section] = []
         self._order = ""
         self._table = array("q")
         self._statistics: dict[str, InterfaceStatistics] = {}
@@ -178,6 +183,8 @@ class PcapngReader(Reader):
             return 0
         self._end_section()
         self._order = order
+        if len(self.sections) < MAX_SECTIONS:
+            self.sections.append(Section(self.packets, order, self.interfaces))
         for code, value in options(block[position + 24 : position + padded - 4], order):
             if code == OPT_COMMENT:
                 self._comment(value)

@@ -20,6 +20,8 @@ cdef class FrameHandler:
     cpdef int refresh(self, Connection connection) except? -1
     cpdef int set_client(self, Connection connection, int direction) except? -1
     cpdef int claim(self, Half half, int kind, long long offset, int channel, long long size, object payload, int method, bint exact) except? -1
+    cpdef int claim_body(self, Half half) except? -1
+    cpdef int claim_end(self, Half half, long long offset) except? -1
     cdef int _begin(self, Half half, long long number, long long ts_ns, int channel, int frame_type, long long size) except? -1
     cpdef int frame(self, Half half, ValueReader reader, int frame_type, int channel, long long size, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
     cpdef int body_end(self, Half half, long long number, long long ts_ns) except? -1

@@ -15,7 +15,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
-from amqpsniff.decode.claims import Claim
+from amqpsniff.decode.claims import END, Claim
 from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS
 
@@ -115,6 +115,20 @@ class FrameHandler:
         self.claims.append(
             Claim(serial, half.direction, kind, offset, channel, size, payload, method, exact)
         )
+        return 0
+
+    def claim_body(self, half):
+        """A body frame begins: its header is claimed, its payload is not."""
+        if self.claims is not None:
+            self.claim(
+                half, _BODY, half.frame_offset, half.frame_channel, half.frame_size, b"", -1, True
+            )
+        return 0
+
+    def claim_end(self, half, offset):
+        """An end octet is right."""
+        if self.claims is not None:
+            self.claim(half, END, offset, 0, 0, b"", -1, True)
         return 0
 
     def use_capture(self, name):

@@ -17,8 +17,6 @@ cdef class Framer:
     cdef bint _frame(self, Half half, ValueReader reader, long long at, long long number, long long ts_ns) except? -1
     cdef bint _acceptable(self, Half half, int kind, int channel, long long size, long long number, long long ts_ns) except? -1
     cdef long long _counted(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cpdef int _claim_body(self, Half half) except? -1
-    cpdef int _claim_end(self, Half half, long long offset) except? -1
     cdef int _end_counted(self, Half half, long long number, long long ts_ns) except? -1
     cdef int _cut_frame(self, Half half, long long number, long long ts_ns) except? -1
     cdef long long _kept(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1

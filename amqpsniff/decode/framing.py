@@ -12,7 +12,7 @@ beside the `Half` it is called with.
 import cython
 
 from amqpsniff.decode import plan
-from amqpsniff.decode.claims import END, PROTOCOL_HEADER, PROXY
+from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.decode.synchronize import Search
@@ -122,8 +122,7 @@ class Framer:
             half.frame_size = size
             half.left = size + 1
             half.offset += 7
-            if self.handler.claims is not None:
-                self._claim_body(half)
+            self.handler.claim_body(half)
             return at + 7
         if end - at < size + 8:
             half.expected = size + 8
@@ -151,8 +150,7 @@ class Framer:
             half, reader, kind, channel, size, at + 7, at + 7 + size, True, number, ts_ns
         )
         if last == _END:
-            if self.handler.claims is not None:
-                self._claim_end(half, begin + 7 + size)
+            self.handler.claim_end(half, begin + 7 + size)
             return True
         self._wrong_end(half, channel, last, number, ts_ns)
         return False
@@ -198,22 +196,10 @@ class Framer:
             if reader.data[at] != _END:
                 self._wrong_end(half, half.frame_channel, reader.data[at], number, ts_ns)
                 self.lose(half, False)
-            elif self.handler.claims is not None:
-                self._claim_end(half, half.offset - 1)
+            else:
+                self.handler.claim_end(half, half.offset - 1)
             at += 1
         return at
-
-    def _claim_body(self, half):
-        """A body frame begins: its header is claimed, its payload is not."""
-        self.handler.claim(
-            half, _BODY, half.frame_offset, half.frame_channel, half.frame_size, b"", -1, True
-        )
-        return 0
-
-    def _claim_end(self, half, offset):
-        """An end octet is right."""
-        self.handler.claim(half, END, offset, 0, 0, b"", -1, True)
-        return 0
 
     def _end_counted(self, half, number, ts_ns):
         """The frame whose octets were only counted is over."""
@@ -294,8 +280,7 @@ class Framer:
             half.frame_channel = channel
             half.frame_size = size
             half.left = size + 1
-            if self.handler.claims is not None:
-                self._claim_body(half)
+            self.handler.claim_body(half)
         else:
             half.expected = size + 8
         return 0

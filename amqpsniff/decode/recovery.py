@@ -174,8 +174,7 @@ class RecoveringFramer(Framer):
         if kind == _BODY:
             half.frame_channel = channel
             half.frame_size = size
-            if self.handler.claims is not None:
-                self._claim_body(half)
+            self.handler.claim_body(half)
             self._chain_body(half, channel, size, payload, missing)
             self.handler.body_end(half, number, ts_ns)
         elif len(payload) > size:
@@ -184,8 +183,8 @@ class RecoveringFramer(Framer):
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)
             self.handler.frame(half, reader, kind, channel, size, 0, size, True, number, ts_ns)
-        if self.handler.claims is not None and (kind == _BODY or len(payload) <= size):
-            self._claim_end(half, offset + 7 + size)
+        if kind == _BODY or len(payload) <= size:
+            self.handler.claim_end(half, offset + 7 + size)
 
     def _chain_body(self, half, channel, size, payload, missing):
         """Hand on a body of a chain; of one that was not kept the octets are only counted."""

@@ -1,11 +1,11 @@
 """Pseudonyms for addresses and ports, in the order in which they are met.
 
-IPv4 networks of 24 bits become 10.0.0.0/24, 10.0.1.0/24 and so on, and hosts in them .1, .2 and so on;
-IPv6 networks of 64 bits become fd00::/64, fd00:0:0:1::/64, …; so what was in one network still is. MAC
-addresses become 02:00:00:00:00:01 and on. Ports from 32,768 on, which clients are given by their
-system, are numbered from there; those below say what service it is and stay, as do addresses that
-name nobody: unspecified, loopback, multicast and broadcast ones. Made of what was made so before,
-pseudonyms are the same again.
+IPv4 networks of 24 bits become 10.0.0.0/24, 10.0.1.0/24 and so on, and hosts in them .1, .2 and so
+on; IPv6 networks of 64 bits become fd00::/64, fd00:0:0:1::/64, …; so what was in one network still
+is. MAC addresses become 02:00:00:00:00:01 and on. Ports from 32,768 on, which clients are given by
+their system, are numbered from there; those below say what service it is and stay, as do addresses
+that name nobody: unspecified, loopback, multicast and broadcast ones. Made of what was made so
+before, pseudonyms are the same again.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class AddressPseudonyms:
         made = self._ipv4.get(address)
         if made is None:
             network = _numbered(self._ipv4_networks, address[:3])
-            made = _TEN + (network << 8) + (self._host(address[:3]) & 0xFF)
-            made = self._ipv4[address] = (made & 0xFFFFFFFF).to_bytes(4, "big")
+            number = _TEN + (network << 8) + (self._host(address[:3]) & 0xFF)
+            made = self._ipv4[address] = (number & 0xFFFFFFFF).to_bytes(4, "big")
             _bound(self._ipv4)
         return made
 

@@ -6,13 +6,12 @@ that is text wherever text is expected.
 
 from __future__ import annotations
 
-FILLER_OCTET = 0x78
-"""`x`."""
+_OCTET = b"x"
 
 
 def filler(octets: int) -> bytes:
     """So many octets of filler."""
-    return b"\x78" * octets
+    return _OCTET * octets
 
 
 def zeros(octets: int) -> bytes:

@@ -1,8 +1,8 @@
 """Frames: the octets that stand in the safe capture where a claim says that a frame is.
 
-`Cleaner.clean` gives the octets from a claim's offset on. What it does not give (bodies, what a frame
-holds behind its last argument, frames of unknown types) is filler, because no octets of the output
-come from anywhere else.
+`Cleaner.clean` gives the octets from a claim's offset on. What it does not give (bodies, what a
+frame holds behind its last argument, frames of unknown types) is filler, because no octets of the
+output come from anywhere else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from amqpsniff.decode.claims import Claim
 from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.logins import safe_login
 from amqpsniff.sanitize.options import SanitizeOptions
-from amqpsniff.sanitize.policy import FILL, KEEP, NAME
+from amqpsniff.sanitize.policy import FILL, HIDDEN, KEEP, NAME
 from amqpsniff.sanitize.proxies import safe_proxy_header
 from amqpsniff.sanitize.replies import safe_reply
 from amqpsniff.sanitize.values import ValueCleaner
@@ -148,8 +148,7 @@ class Cleaner:
             self._mechanisms[claim.conversation, claim.direction] = text
         if action == policy.LOGIN:
             mechanism = self._mechanisms.get((claim.conversation, claim.direction), b"")
-            names = self.values.names if self.options.names else None
-            return safe_login(mechanism, text, names)
+            return safe_login(mechanism, text, lambda user: self.values.text(user, HIDDEN))
         if action == policy.TEXT:
             return safe_reply(text, self.values.text)
         return self.values.text(text, action)

@@ -1,32 +1,34 @@
-"""SASL responses: nothing of them is kept, but for pseudonyms of the user where names have them.
+"""SASL responses: the user is a hidden name, the rest is filler.
 
-Without pseudonyms all of a response is filler, so that not even the lengths of name and password can
-be told apart. With them the user's name stays where it was: in PLAIN between zero octets (RFC 4616),
-in AMQPLAIN under LOGIN of a field table.
+Where a name and a password stand can be told of PLAIN (between zero octets, RFC 4616) and of
+AMQPLAIN (LOGIN and PASSWORD of a field table); what separates them stays, so that there still is a
+user, and with pseudonyms it can be told who is the same. Of other mechanisms all is filler.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from amqpsniff.sanitize.filling import filler
-from amqpsniff.sanitize.names import Pseudonyms
 
 _LOGIN = b"\x05LOGINS"
 _PASSWORD = b"\x08PASSWORDS"
 
+Hide = Callable[[bytes], bytes]
+"""Replaces a user's name by one of its length."""
 
-def safe_login(mechanism: bytes, response: bytes, names: Pseudonyms | None) -> bytes:
-    """A response of the same length without credentials; `names` gives the user's pseudonym."""
-    if names is None:
-        return filler(len(response))
+
+def safe_login(mechanism: bytes, response: bytes, hide: Hide) -> bytes:
+    """A response of the same length without credentials."""
     if mechanism == b"PLAIN" and response.count(b"\0") == 2:
         identity, user, password = response.split(b"\0")
-        return b"\0".join((names.name(identity), names.name(user), filler(len(password))))
+        return b"\0".join((hide(identity), hide(user), filler(len(password))))
     if mechanism == b"AMQPLAIN":
-        return _amqplain(response, names)
+        return _amqplain(response, hide)
     return filler(len(response))
 
 
-def _amqplain(response: bytes, names: Pseudonyms) -> bytes:
+def _amqplain(response: bytes, hide: Hide) -> bytes:
     made = bytearray(filler(len(response)))
     for label in (_LOGIN, _PASSWORD):
         place = response.find(label)
@@ -38,5 +40,5 @@ def _amqplain(response: bytes, names: Pseudonyms) -> bytes:
             continue
         made[place:start] = response[place:start]
         if label == _LOGIN:
-            made[start:stop] = names.name(response[start:stop])
+            made[start:stop] = hide(response[start:stop])
     return bytes(made)

@@ -1,10 +1,10 @@
 """Pseudonyms for names: as long as the name, the same wherever it stands, in order of appearance.
 
-A name is taken apart at dots, slashes and the like, and each word has its pseudonym, so that patterns
-of topics still match, a routing key that is a queue's name still is, and `*` and `#` stay. What
-brokers reserve (`amq.` and the names behind it) stays as well. Numbered in the order in which words
-are met, pseudonyms say nothing of them but their length; made of what was made so before, they are the
-same again.
+A name is taken apart at dots, slashes and the like, and each word has its pseudonym, so that
+patterns of topics still match, a routing key that is a queue's name still is, and `*` and `#` stay.
+What brokers reserve (`amq.` and the names behind it) stays as well. Numbered in the order in which
+words are met, pseudonyms say nothing of them but their length; made of what was made so before,
+they are the same again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What becomes of each value of the protocol, as rows.
 
-Deny by default: a text that no row names is filler, and so is what is in a table under a name that no
-row has. Numbers and bits of methods stay, for they are counts, tags and codes; numbers in tables and
-headers stay only where a row says so.
+Deny by default: a text that no row names is filler, and so is what is in a table under a name that
+no row has. Numbers and bits of methods stay, for they are counts, tags and codes; numbers in tables
+and headers stay only where a row says so.
 
 `NAME` is what people call things: kept as it is, or a pseudonym where names are not to be shown.
 `HIDDEN` is a name that says who or where: filler, or a pseudonym where there are pseudonyms.

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import IO, Any
 
-from amqpsniff.capture import open_capture
-from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture import CaptureFile, PacketBatch, open_capture
 from amqpsniff.capture.pcapng_writer import PcapngWriter
 from amqpsniff.decode import claims
 from amqpsniff.errors import UsageError
@@ -22,6 +21,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.pipeline import Options, Pipeline, Totals
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.frames import HEADER_OCTETS, Cleaner
+from amqpsniff.sanitize.interfaces import Interfaces
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.session import Census
@@ -40,6 +40,7 @@ class Sanitized:
         totals: Counts of the reading.
         packets: Packets written.
         dropped: Packets left out.
+        octets: Octets written.
         frames: Frames that were read, and may hold more than filler.
         names_forgotten: Whether there were so many names that some are filler.
         found: What is wrong with the file.
@@ -48,6 +49,7 @@ class Sanitized:
     totals: Totals
     packets: int = 0
     dropped: int = 0
+    octets: int = 0
     frames: int = 0
     names_forgotten: bool = False
     found: tuple[Finding, ...] = ()
@@ -79,8 +81,10 @@ def sanitize(
         second = _Second(chosen, first, streams, sink)
         with open_capture(path) as packets:
             for batch in packets:
-                second.feed(batch)
+                second.feed(packets, batch)
                 yield first.done
+            second.finish(packets)
+        yield first.done
 
 
 class _First:
@@ -126,9 +130,11 @@ class _Second:
         self._reassembler = Reassembler(first.decoding.ports or None, places=True)
         self._rewriter = PacketRewriter(addresses)
         self._writer = PcapngWriter(sink)
-        self._interfaces: dict[int, int] = {}
+        self._interfaces = Interfaces(self._writer)
+        self._number = 0
 
-    def feed(self, batch: PacketBatch) -> None:
+    def feed(self, capture: CaptureFile, batch: PacketBatch) -> None:
+        self._interfaces.look(capture)
         events = self._reassembler.feed(batch)
         payloads = self._payloads(batch, events)
         for row in range(batch.begin, batch.end):
@@ -140,14 +146,28 @@ class _Second:
             if self._wanted is not None and self._rewriter.ends() not in self._wanted:
                 self._done.dropped += 1
                 continue
-            interface = self._interface(batch.link_type[row])
+            self._count(batch.number[row])
+            interface = self._interfaces.number(capture, batch, row)
             self._writer.packet(interface, batch.ts_ns[row], bytes(made), batch.original[row])
             self._done.packets += 1
+
+    def finish(self, capture: CaptureFile) -> None:
+        self._interfaces.look(capture)
+        self._count(capture.packets + 1)
+        self._interfaces.finish()
+        self._done.octets = self._writer.octets
+
+    def _count(self, number: int) -> None:
+        """Go on to a packet's number: records that are no packets, and have one, are between."""
+        if self._wanted is None:
+            for _ in range(self._number + 1, number):
+                self._writer.record()
+        self._number = number
 
     def _payloads(self, batch: PacketBatch, events: Any) -> dict[int, tuple[int, bytearray]]:
         """Where the payload of a row begins in its packet, and what stands there."""
         found = {}
-        places = self._reassembler.take_places()
+        places: Any = self._reassembler.take_places()
         for at in range(0, len(places), 5):
             row, half, offset, start, captured = places[at : at + 5]
             own = batch.octets[start : start + captured]
@@ -155,12 +175,6 @@ class _Second:
             payload = self._streams.read(serial, half & 1, offset, own)
             found[row] = (start - batch.start[row], payload)
         return found
-
-    def _interface(self, link_type: int) -> int:
-        number = self._interfaces.get(link_type)
-        if number is None:
-            number = self._interfaces[link_type] = self._writer.interface(link_type, 0)
-        return number
 
 
 class _Connections(Census):

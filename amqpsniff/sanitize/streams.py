@@ -1,10 +1,10 @@
 """The octets of every half-stream as they stand in the safe capture: by stream offset.
 
-Filler everywhere, and over it the spans that were put there. A packet is filled from here alone, so an
-octet that is sent again is what it was the first time, whatever the packet said, and nothing that was
-not understood can come through. Spans' octets wait in a temporary file (they are safe to lie there);
-in memory are three integers for each run of spans that touch, some 24 octets for each frame with a
-body and none for most others.
+Filler everywhere, and over it the spans that were put there. A packet is filled from here alone, so
+an octet that is sent again is what it was the first time, whatever the packet said, and nothing
+that was not understood can come through. Spans' octets wait in a temporary file (they are safe to
+lie there); in memory are three integers for each run of spans that touch, some 24 octets for each
+frame with a body and none for most others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SafeStreams:
     """Spans are put first; after `seal` they are read."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile()
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with us)
         self._octets: mmap.mmap | bytes = b""
         self._written = 0
         self._spans: dict[int, array[int]] = {}

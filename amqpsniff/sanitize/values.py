@@ -1,7 +1,7 @@
 """Values and field tables, cleaned where they stand: every length stays what it was.
 
-A table is walked by its lengths. What cannot be walked (an unknown tag, a length beyond its container,
-nesting without end) is filler from there to the end of the container.
+A table is walked by its lengths. What cannot be walked (an unknown tag, a length beyond its
+container, nesting without end) is filler from there to the end of the container.
 """
 
 from __future__ import annotations

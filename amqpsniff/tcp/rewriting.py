@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Packets written again with other payload: headers stay, contents go, checksums are made right.
 
-`PacketRewriter.rewrite` goes the way of `link` and `layers`, from the link header inwards through tags
-and tunnels, and keeps only what it understands: of every header the fields that carry it on its way.
-Payload of TCP is what the caller says, or filler; what is not TCP, not understood, or behind the end
-that the IP header names (padding, check sequences) becomes zeros. So do options of IP and all of TCP
-but those that matter to TCP itself. Lengths stay as they are.
+`PacketRewriter.rewrite` goes the way of `link` and `layers`, from the link header inwards through
+tags and tunnels, and keeps only what it understands: of every header the fields that carry it on
+its way. Payload of TCP is what the caller says, or filler; what is not TCP, not understood, or
+behind the end that the IP header names (padding, check sequences) becomes zeros. So do options of
+IP and all of TCP but those that matter to TCP itself. Lengths stay as they are.
 
 A checksum is that of the whole packet as it would have been with this payload: of a packet that was
 cut by a snap length the missing octets count as filler. One that was wrong before, as in packets
-caught before their sender's network card finished them, is right afterwards. Fragments of IP packets
-keep their IP header.
+caught before their sender's network card finished them, is right afterwards. Fragments of IP
+packets keep their IP header.
 """
 
 from __future__ import annotations
@@ -197,6 +197,10 @@ class PacketRewriter:
         """What an IP header carries; `ends` are its addresses, for checksums."""
         out = self.out
         for _ in range(MAX_LAYERS):
+            if kind == 44 and end - at >= 8 and self._u16(at + 2) & 0xFFF9 == 0:
+                kind = out[at]  # an atomic fragment is whole (RFC 6946)
+                at += 8
+                continue
             if kind not in _EXTENSIONS and kind != 51:
                 break
             if end - at < 2:

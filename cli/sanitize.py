@@ -1,0 +1,172 @@
+"""`amqpsniff sanitize`: a capture that is safe to hand to a stranger."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from amqpsniff.errors import UsageError
+
+from .options import INPUT, OUTPUT, spread
+
+STANDARD_OUTPUT = "-"
+KEPT = "What is kept"
+"""A panel of the help."""
+
+
+@spread
+def sanitize(
+    capture: Annotated[
+        str,
+        typer.Argument(metavar="CAPTURE", help="A capture file.", show_default=False),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The pcapng file to write, which is replaced once all is written; - for standard "
+            "output.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ],
+    names: Annotated[
+        bool,
+        typer.Option(
+            "--names",
+            help="Replace names by pseudonyms: exchanges, queues, routing keys, virtual hosts, "
+            "users, consumer tags, message ids and the like.",
+            rich_help_panel=KEPT,
+        ),
+    ] = False,
+    addresses: Annotated[
+        bool,
+        typer.Option(
+            "--addresses",
+            help="Replace IP and MAC addresses and clients' ports by pseudonyms.",
+            rich_help_panel=KEPT,
+        ),
+    ] = False,
+    headers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Headers whose values are replaced, with commas between. Default: all but those "
+            "that brokers write.",
+            rich_help_panel=KEPT,
+            show_default=False,
+        ),
+    ] = None,
+    keep_headers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Headers whose values are kept, with commas between.",
+            rich_help_panel=KEPT,
+            show_default=False,
+        ),
+    ] = None,
+    keep_bodies: Annotated[
+        bool,
+        typer.Option("--keep-bodies", help="Keep the bodies of messages.", rich_help_panel=KEPT),
+    ] = False,
+    drop_foreign: Annotated[
+        bool,
+        typer.Option(
+            "--drop-foreign",
+            help="Leave out packets of no AMQP connection, which are otherwise kept without their "
+            "contents. Packets then have other numbers.",
+            rich_help_panel=KEPT,
+        ),
+    ] = False,
+    port: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="N",
+            help="Only conversations with this TCP port are AMQP; may be repeated. Default: any "
+            "port, AMQP is told by its content.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="No summary, no progress.", rich_help_panel=OUTPUT),
+    ] = False,
+) -> int:
+    """Write a capture that is safe to hand to a stranger.
+
+    Credentials, tokens, bodies, values of headers and whatever was not understood become filler of
+    the same length; checksums are right, and packets, times, sizes and losses stay. Decoding it
+    gives the same rows but for what was replaced. docs/sanitize.md says what a stranger still
+    learns: names and addresses are kept unless --names and --addresses are given.
+
+    Examples:
+
+        amqpsniff sanitize trace.pcapng -o safe.pcapng --names --addresses
+        amqpsniff sanitize trace.pcapng -o safe.pcapng --keep-headers x-retries --drop-foreign
+    """
+    from amqpsniff.pipeline import Options
+    from amqpsniff.sanitize import SanitizeOptions
+    from amqpsniff.sanitize import sanitize as write
+
+    from .entry import complain
+    from .export import refuse_captures
+    from .progress import Progress
+    from .render.text import octets, plural
+
+    if capture == "-":
+        raise UsageError("a capture is read twice; save standard input to a file first")
+    refuse_captures(output, [capture])
+    options = SanitizeOptions(
+        headers=None if headers is None else _names(headers),
+        keep_headers=_names(keep_headers or ""),
+        keep_bodies=keep_bodies,
+        names=names,
+        addresses=addresses,
+        drop_foreign=drop_foreign,
+    )
+    with _sink(output) as file, Progress(not quiet) as bar:
+        for done in write(capture, file, options, Options(ports=frozenset(port or ()))):
+            bar.at(done.totals.packets + done.packets)
+    if quiet:
+        return 0
+    for finding in done.found:
+        complain(f"{finding.kind.severity}: {finding.detail}")
+    if done.names_forgotten:
+        complain("warning: there are so many names that the later ones are filler")
+    where = "standard output" if str(output) == STANDARD_OUTPUT else str(output)
+    dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
+    sys.stderr.write(
+        f"amqpsniff: {plural(done.packets, 'packet')} with {plural(done.frames, 'AMQP frame')}"
+        f"{dropped}, {octets(done.octets)}, in {where}\n"
+    )
+    return 0
+
+
+@contextmanager
+def _sink(output: Path) -> Iterator[IO[bytes]]:
+    """The file to write, or standard output."""
+    from .export import replacing
+
+    if str(output) != STANDARD_OUTPUT:
+        with replacing(output) as file:
+            yield file
+        return
+    if sys.stdout.isatty():
+        raise UsageError("a capture is no text for a terminal; give -o FILE, or a pipe")
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(filter(None, (name.strip() for name in text.split(","))))

@@ -1,0 +1,95 @@
+"""`amqpsniff sanitize` writes a capture that is safe, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import amqpsniff
+from tests.cli.running import on_terminal, process, run
+from tests.conftest import SAMPLES
+
+
+def test_a_capture(tmp_path: Path) -> None:
+    safe = tmp_path / "safe.pcapng"
+    code, out, err = run("sanitize", "pika_mix.pcap", "-o", safe)
+    assert (code, out) == (0, "")
+    assert err.startswith("amqpsniff: 568 packets with 563 AMQP frames, ")
+    assert err.endswith(f", in {safe}\n")
+    assert b"s3cret" not in safe.read_bytes()
+    assert b"orders.eu" in safe.read_bytes()
+    code, out, err = run("summary", safe, "-q")
+    assert (code, err) == (0, "")
+
+
+def test_options(tmp_path: Path) -> None:
+    safe = tmp_path / "safe.pcapng"
+    options = ("--names", "--addresses", "--drop-foreign", "--keep-bodies", "-q")
+    assert run("sanitize", "kombu.pcap.gz", "-o", safe, *options) == (0, "", "")
+    before, after = (
+        amqpsniff.open(path, bodies=True).table("messages", columns=("body", "routing_key"))
+        for path in (SAMPLES / "kombu.pcap.gz", safe)
+    )
+    assert after.column("body") == before.column("body")
+    assert after.column("routing_key") != before.column("routing_key")
+    headers = ("--headers", "task, id", "--keep-headers", "lang")
+    assert run("sanitize", "kombu.pcap.gz", "-o", safe, *headers, "-q").code == 0
+
+
+def test_what_was_there_stays_when_it_fails(tmp_path: Path) -> None:
+    safe = tmp_path / "safe.pcapng"
+    safe.write_bytes(b"before")
+    code, out, err = run("sanitize", "README.md", "-o", safe)
+    assert (code, out) == (3, "")
+    assert "not a capture" in err
+    assert safe.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [safe]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("node.pcap",), "Missing option '--output'"),
+        (("-", "-o", "safe.pcapng"), "a capture is read twice; save standard input to a file"),
+        (("node.pcap", "-o", "node.pcap"), "node.pcap is the capture itself"),
+        (("node.pcap", "-o", "."), "is a directory"),
+        (("node.pcap", "kombu.pcap.gz", "-o", "safe.pcapng"), "unexpected extra argument"),
+    ],
+)
+def test_usage(arguments: tuple[str, ...], words: str) -> None:
+    code, out, err = run("sanitize", *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    code, _, err = run("sanitize", "nothing.pcap", "-o", tmp_path / "safe.pcapng")
+    assert code == 3
+    assert "nothing.pcap" in err
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    done = process("sanitize", "/dev/stdin", "-o", tmp_path / "safe.pcapng", octets=b"")
+    assert done.code in (2, 3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe(tmp_path: Path) -> None:
+    shell = f"> {tmp_path}/safe.pcapng"
+    done = process("sanitize", "node.pcap", "-o", "-", shell=shell)
+    assert done.code == 0
+    assert done.err.endswith(", in standard output\n")
+    assert run("sanitize", "node.pcap", "-o", tmp_path / "same.pcapng").code == 0
+    assert (tmp_path / "same.pcapng").read_bytes() == (tmp_path / "safe.pcapng").read_bytes()
+    code, out, _ = on_terminal("sanitize", "node.pcap", "-o", "-", columns=80)
+    assert code == 2
+    assert "a capture is no text for a terminal" in out
+
+
+def test_on_a_terminal(tmp_path: Path) -> None:
+    safe = tmp_path / "safe.pcapng"
+    code, out, _ = on_terminal("sanitize", "node.pcap", "-o", safe, columns=80)
+    assert code == 0
+    assert out.startswith("amqpsniff: 1,064 packets with 3,455 AMQP frames, ")

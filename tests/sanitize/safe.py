@@ -1,0 +1,103 @@
+"""Captures made safe, and what of the original must not be in them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import amqpsniff
+from amqpsniff.capture import open_capture
+from amqpsniff.sanitize import Sanitized, SanitizeOptions, sanitize
+from amqpsniff.sanitize.policy import BROKER_HEADERS
+from tests.capture import build
+
+REPLACED = {
+    "frames": {"arguments", "reply_text"},
+    "messages": {"headers", "user_id", "app_id", "cluster_id", "reply_text"},
+    "connections": {"user", "connection_name", "close_text"},
+    "channels": {"close_text"},
+    "findings": {"detail"},
+}
+"""Columns that may differ, by table."""
+
+KEPT_HEADERS = {rule.name for rule in BROKER_HEADERS}
+
+NAMES = {
+    "exchange", "routing_key", "queue", "consumer_tag", "vhost", "message_id", "correlation_id",
+    "reply_to", "type",
+}  # fmt: skip
+ADDRESSES = {"client", "server", "connection_id"}
+
+
+def made(path: Path, folder: Path, options: SanitizeOptions | None = None) -> Path:
+    """The safe capture of a capture."""
+    safe = folder / f"{path.name}.safe.pcapng"
+    safe.write_bytes(octets_of(path, options)[0])
+    return safe
+
+
+def octets_of(path: Path, options: SanitizeOptions | None = None) -> tuple[bytes, Sanitized]:
+    """The octets of the safe capture, and what was done."""
+    sink = io.BytesIO()
+    *_, done = sanitize(path, sink, options)
+    return sink.getvalue(), done
+
+
+def packets(path: Path) -> list[tuple[Any, ...]]:
+    """What must stay of every packet: number, time, lengths and link type."""
+    rows = build.rows(open_capture(path))
+    return [(r.number, r.ts_ns, len(r.octets), r.original, r.link_type) for r in rows]
+
+
+def rows(path: Path, table: str, options: SanitizeOptions | None = None) -> list[dict[str, Any]]:
+    """Rows of a table without the columns that may differ."""
+    gone = REPLACED[table] | {"capture"}
+    if options is not None and options.names:
+        gone |= NAMES
+    if options is not None and options.addresses:
+        gone |= ADDRESSES
+    found = amqpsniff.open(path).table(table).to_pylist()
+    return [{name: row[name] for name in row if name not in gone} for row in found]
+
+
+def secrets(path: Path) -> Iterator[bytes]:
+    """Octets of a capture that nobody may see: logins, bodies, headers, whom clients say they are.
+
+    Only what is long enough not to be there by chance, and is no name that is shown elsewhere.
+    """
+    capture = amqpsniff.open(path, bodies=True, show_secrets=True)
+    frames, messages = (capture.table(name).to_pylist() for name in ("frames", "messages"))
+    kept = " ".join(
+        str(row[name]) for row in (*frames, *messages) for name in NAMES if row.get(name)
+    ).encode()
+    for secret in _secrets(frames, messages):
+        if len(secret) > 3 and secret not in kept and set(secret) != {ord("x")}:
+            yield secret
+
+
+def _secrets(frames: list[dict[str, Any]], messages: list[dict[str, Any]]) -> Iterator[bytes]:
+    for row in frames:
+        arguments = json.loads(row["arguments"] or "{}")
+        if row["method"] == "connection.start-ok":
+            response = str(arguments.get("response", "")).encode()
+            if arguments.get("mechanism") == "AMQPLAIN":
+                response = response.partition(b"PASSWORDS")[2][4:]
+            yield from response.split(b"\0")
+            for name in ("connection_name", "information"):
+                yield str(arguments["client_properties"].get(name, "")).encode()
+        elif row["method"] in ("connection.secure-ok", "connection.update-secret"):
+            yield str(arguments.get("response", arguments.get("new_secret"))).encode()
+        elif row["method"] == "connection.start":
+            yield str(arguments["server_properties"].get("cluster_name", "")).encode()
+    for row in messages:
+        yield (row["user_id"] or "").encode()
+        yield (row["app_id"] or "").encode()
+        if row["body"]:
+            yield row["body"][:64]
+            yield row["body"][-64:]
+        for name, value in json.loads(row["headers"] or "{}").items():
+            if isinstance(value, str) and name not in KEPT_HEADERS:
+                yield value.encode()

@@ -1,0 +1,90 @@
+"""Frames are cleaned by the rows of the policy; what no row names is filler."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amqpsniff.decode import claims
+from amqpsniff.decode.claims import Claim
+from amqpsniff.sanitize import SanitizeOptions, policy
+from amqpsniff.sanitize.frames import Cleaner
+from amqpsniff.spec import METHODS, properties_for
+from tests import encoder
+from tests.decode.strategies import tables
+
+STRANGE = SanitizeOptions(names=True)
+
+
+def claim(payload: bytes, method: int = -1, kind: int = claims.METHOD, exact: bool = True) -> Claim:
+    return Claim(0, 0, kind, 0, 1, len(payload), payload, method, exact)
+
+
+def cleaned(payload: bytes, method: int, options: SanitizeOptions | None = None) -> bytes:
+    """The payload as it stands in the safe capture, filler included."""
+    made = Cleaner(options or SanitizeOptions()).clean(claim(payload, method))
+    assert made[:7] == struct.pack(">BHI", 1, 1, len(payload))
+    return made[7:].ljust(len(payload), b"x")
+
+
+def test_every_text_of_the_protocol_has_a_rule_or_is_filler() -> None:
+    """Names in the policy are names of arguments and properties."""
+    texts = {a.name for m in METHODS for a in m.arguments if a.type in "sSFC"}
+    assert {rule.name for rule in policy.METHOD_ARGUMENTS} - texts <= {"filter"}
+    assert {rule.name for rule in policy.PROPERTIES} == {
+        row.name for row in properties_for(None, 60)
+    }
+
+
+def test_every_secret_is_replaced() -> None:
+    for method in METHODS:
+        for argument in method.arguments:
+            if argument.secret:
+                action = policy.actions(policy.METHOD_ARGUMENTS).get(argument.name.encode())
+                assert action in (None, policy.LOGIN), method.name
+
+
+TEXTS = {"s": b"secret", "S": b"a secret", "C": (0, b"a secret"), "T": 1_700_000_000}
+NUMBERS = {"b": True, "o": 7, "h": 300, "l": 70_000, "L": 2**40}
+
+
+@pytest.mark.parametrize("options", [SanitizeOptions(), STRANGE])
+@pytest.mark.parametrize("index", range(len(METHODS)), ids=lambda index: METHODS[index].name)
+def test_methods(index: int, options: SanitizeOptions) -> None:
+    """Numbers stay, texts have their length, and a second time changes nothing."""
+    method = METHODS[index]
+    kinds = TEXTS | NUMBERS | {"F": [(b"key", encoder.Field("S", b"secret"))]}
+    values = {argument.name: kinds[argument.type] for argument in method.arguments}
+    payload = encoder.method_payload(method, values)
+    made = cleaned(payload, index, options)
+    assert len(made) == len(payload)
+    assert cleaned(made, index, options) == made
+    actions = policy.actions(policy.METHOD_ARGUMENTS)
+    shown = {actions.get(argument.name.encode()) for argument in method.arguments}
+    if options.names or policy.NAME not in shown:
+        assert (b"secret" in made) == (policy.KEEP in shown)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(-1, len(METHODS) - 1), st.binary(max_size=200), st.booleans())
+def test_any_octets(method: int, payload: bytes, names: bool) -> None:
+    """Nothing raises; what comes out is no longer than what went in."""
+    cleaner = Cleaner(SanitizeOptions(names=names))
+    for kind in (*range(12), claims.END, claims.PROTOCOL_HEADER, claims.PROXY, claims.UNFINISHED):
+        made = cleaner.clean(claim(payload, method, kind, exact=False))
+        if kind < claims.PROTOCOL_HEADER:
+            assert len(made) <= 7 + len(payload)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables("rabbitmq"))
+def test_any_table(table: list[tuple[bytes, encoder.Field]]) -> None:
+    """Lengths stay, so it can be read, and cleaning what is clean changes nothing."""
+    payload = struct.pack(">HHQH", 60, 0, 0, 0x2000) + encoder.table(table)
+    cleaner = Cleaner(SanitizeOptions())
+    made = cleaner.clean(claim(payload, -1, claims.HEADER))[7:]
+    assert len(made) == len(payload)
+    assert cleaner.clean(claim(made, -1, claims.HEADER))[7:] == made
