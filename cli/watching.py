@@ -105,7 +105,7 @@ class Live:
         return self.watch.pipeline.totals.first_ns
 
     def _open(self, tables: tuple[str, ...], *, judge: bool = False) -> None:
-        """Begin to capture."""
+        """Begin to capture; everything is imported first, for packets do not wait for long."""
         from amqpsniff.live.figures import Figures
         from amqpsniff.live.watch import Watch
         from amqpsniff.pipeline import Options

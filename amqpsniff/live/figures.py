@@ -14,6 +14,7 @@ from typing import Any
 
 from amqpsniff.session import Census
 from amqpsniff.session.counts import Tally
+from amqpsniff.session.lately import Lately
 from amqpsniff.session.records import connection_row
 
 WINDOW = 5
@@ -128,15 +129,14 @@ class Figures:
         self._seen: tuple[Any, int] = ([], 0)
         self._turned = time.monotonic()
         self._routes, self._queues = Tally(), Tally()
-        self._settler: Any = None
+        self._lately = Lately()
         self._late: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
         began: tuple[float, dict[str, int]] = (self._turned, {})
         self._methods = deque([began], maxlen=WINDOW + 1)
 
     def join(self, pipeline: Any) -> None:
         """Have a pipeline measure what figures are made of."""
-        self._settler = pipeline.tracker.settler
-        self._settler.measure_apart()
+        pipeline.tracker.settler.lately = self._lately
 
     @property
     def open(self) -> int:
@@ -176,8 +176,7 @@ class Figures:
             self._turned = now
             for one in self._peers.values():
                 one.turn()
-            self._settler.confirms.turn()
-            self._settler.acks.turn()
+            self._lately.turn()
         rows = [one.tick(now) for one in list(self._peers.values())[-MOST_SHOWN:]]
         self.connections = [
             row for row in rows
@@ -199,8 +198,8 @@ class Figures:
                  "unacked", "unconfirmed")  # fmt: skip
         return {
             **{name: sum(row[name] or 0 for row in self.connections) for name in names},
-            **_latency("confirm", self._settler.confirms),
-            **_latency("ack", self._settler.acks),
+            **_latency("confirm", self._lately.confirms),
+            **_latency("ack", self._lately.acks),
         }
 
     def channels_of(self, connection_id: str) -> list[Row]:

@@ -1,13 +1,12 @@
 from amqpsniff.decode.rows cimport MessageRows
-from amqpsniff.session.counts cimport Delays
-from amqpsniff.session.state cimport Channel, Entry, Session
+from amqpsniff.session.lately cimport Lately
+from amqpsniff.session.state cimport Channel, Entry
 
 cdef class Settler:
     cdef public object limits, watcher
     cdef public dict hits
     cdef public list spreads
-    cdef public bint apart
-    cdef public Delays confirms, acks
+    cdef public Lately lately
     cdef long long[::1] ended
     cdef public long long most, outstanding
     cpdef int hit(self, str name) except? -1
@@ -16,7 +15,6 @@ cdef class Settler:
     cdef int _wait(self, Channel channel, Entry entry) except? -1
     cdef int expect_return(self, Channel channel, Entry entry) except? -1
     cdef int settle(self, Entry entry, int outcome, long long number, long long ts_ns) except? -1
-    cdef int _delay(self, Session session, int outcome, long long time_ns) except? -1
     cdef int _write(self, Entry entry) except? -1
     cdef int _shut(self, Entry entry) except? -1
     cdef int _close_row(self, Entry entry, int outcome) except? -1

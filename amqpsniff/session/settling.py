@@ -15,14 +15,14 @@ from amqpsniff.session import state
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import MessageRows  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.counts import Delays, Spread  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Entry,
     )
 else:
     from amqpsniff.decode.rows import MessageRows
-    from amqpsniff.session.counts import Delays, Spread
+    from amqpsniff.session.counts import Spread
     from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -41,7 +41,7 @@ class Settler:
 
     `hits` counts, by name of the limit, what was not remembered because of one. `watcher`, when
     there is one, is told of what rules want to know. `ended` counts messages by outcome, `spreads`
-    their times, once `measure` was called.
+    their times, once `measure` was called; `lately`, where it was set, has those of late.
     """
 
     def __init__(self, limits):
@@ -51,8 +51,7 @@ class Settler:
         self.hits = {}
         self.watcher = None
         self.spreads = None
-        self.apart = False
-        self.confirms, self.acks = Delays(), Delays()
+        self.lately = None
         self.ended = array("q", bytes(8 * len(state.OUTCOMES)))
 
     def hit(self, name):
@@ -63,10 +62,6 @@ class Settler:
     def measure(self):
         """Keep the times of outcomes from now on, as a `counts.Spread` each."""
         self.spreads = [Spread() for _ in state.OUTCOMES]
-
-    def measure_apart(self):
-        """Keep times of late too, of each connection and (`confirms`, `acks`) of all of them."""
-        self.apart = True
 
     def endings(self):
         """How many messages have each of `OUTCOMES`, as a list."""
@@ -149,28 +144,11 @@ class Settler:
         if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
             spread: Spread = self.spreads[outcome]
             spread.add(ts_ns - entry.ts_ns)
-            if self.apart:
-                self._delay(entry.channel.session, outcome, ts_ns - entry.ts_ns)
+            if self.lately is not None:
+                self.lately.add(entry.channel.session, outcome, ts_ns - entry.ts_ns)
         if entry.rows is not None:
             self._write(entry)
             self._shut(entry)
-        return 0
-
-    def _delay(self, session, outcome, time_ns):
-        """Count a time with its connection."""
-        delays: Delays = None
-        if outcome == _CONFIRMED:
-            if session.confirms is None:
-                session.confirms = Delays()
-            delays = session.confirms
-            self.confirms.add(time_ns)
-        elif outcome == _ACKED:
-            if session.acks is None:
-                session.acks = Delays()
-            delays = session.acks
-            self.acks.add(time_ns)
-        if delays is not None:
-            delays.add(time_ns)
         return 0
 
     def _write(self, entry):

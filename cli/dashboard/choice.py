@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from amqpsniff.errors import FilterError
-
 Row = dict[str, Any]
 
 _EXPRESSION = re.compile(r"[=<>()]|\b(like|ilike|is|in|between|and|or|not)\b", re.IGNORECASE)
@@ -40,11 +38,7 @@ def _evaluated(rows: list[Row], expression: str) -> list[Row]:
         {name: _column(values) for name, values in columns.items()}
         | {place: pa.array(range(len(rows)), pa.int64())}
     )
-    try:
-        condition = Filter(table.schema, expression)
-    except FilterError as error:
-        known = ", ".join(columns)
-        raise FilterError(f"{error}; columns: {known}") from None
+    condition = Filter(table.schema, expression)
     try:
         return [rows[at] for at in condition.of(table).column(place).to_pylist()]
     finally:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from amqpsniff.errors import FilterError
 
-from ..render.text import cells, count, cut, duration, harmless, plural
+from ..render.text import cells, count, cut, harmless, plural
 from .choice import chosen
 from .picture import Picture
 from .state import KEYS, State
@@ -78,7 +78,7 @@ class Screen:
             width,
             ("amqpsniff", "heading"),
             harmless(picture.capture),
-            duration(int(picture.seconds) * 1e9) if picture.seconds >= 1 else "0 s",
+            _clock(int(picture.seconds)),
             plural(picture.packets, "packet"),
             (f"{count(dropped)} dropped", "error" if dropped else "")
             if dropped is not None
@@ -126,10 +126,6 @@ class Screen:
         if state.sort:
             order = "reversed" if state.view in state.backwards else ""
             line.append(f"  by {state.sort} {order}".rstrip(), "key")
-        if self._where:
-            line.append(f"  where {harmless(self._where)}", "warning")
-        if state.filter:
-            line.append(f"  /{harmless(state.filter)}", "warning")
         line.truncate(width)
         return line
 
@@ -308,7 +304,19 @@ class Screen:
             return Text(shown[-(width - 1) :] + "▏", "heading")
         if state.complaint:
             return Text(cut(harmless(state.complaint), width), "error")
-        return Text(cut(FOOTER, width), "key")
+        line = Text()
+        if self._where:
+            line.append(f"where {harmless(self._where)}  ", "warning")
+        if state.filter:
+            line.append(f"/{harmless(state.filter)}  ", "warning")
+        line.append(FOOTER, "key")
+        line.truncate(width, overflow="ellipsis")
+        return line
+
+
+def _clock(seconds: int) -> str:
+    """A span as hours, minutes and seconds."""
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _both(row: Row, what: str) -> str:
