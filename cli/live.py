@@ -14,7 +14,7 @@ from amqpsniff.errors import UsageError
 from .measures import size, span
 from .options import OUTPUT, ROWS, Decoding, Rows, spread
 
-FORMATS = ("ndjson", "csv", "arrow")
+FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 TABLES = ("messages", "frames", "connections", "channels", "findings")
 STANDARD_INPUT = "-"
 SETTLE = "10s"
@@ -185,7 +185,7 @@ def live(
         typer.Option(
             "--format",
             metavar="F",
-            help=f"{', '.join(FORMATS)}.",
+            help=f"{', '.join(FORMATS)}. Default: dashboard on a terminal, else ndjson.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
@@ -206,9 +206,11 @@ def live(
         amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
     """
-    form = format_ or FORMATS[0]
+    form = format_ or ("dashboard" if sys.stdout.isatty() else "ndjson")
     if form not in FORMATS:
         raise UsageError(f"no format `{form}` here; there are {', '.join(FORMATS)}")
+    if form == "dashboard" and not sys.stdout.isatty():
+        raise UsageError("the dashboard needs a terminal; give --format ndjson for a pipe")
     if form == "arrow" and sys.stdout.isatty():
         raise UsageError("arrow is not for a terminal; pipe it into a program")
     if table not in TABLES:
@@ -216,6 +218,8 @@ def live(
     from .watching import Live
 
     run = Live(sources, recording, decoding, rows, settle_seconds=_settle(settle), metrics=metrics)
+    if form == "dashboard":
+        return run.show()
     return run.write(table, form)
 
 

@@ -32,7 +32,7 @@ class Output:
         self._file = file or sys.stdout
         self.terminal = self._file.isatty()
         self.width = shutil.get_terminal_size().columns if self.terminal else None
-        self.paint = Paint(_colour(self.terminal))
+        self.paint = Paint(coloured(self.terminal))
 
     @property
     def narrow(self) -> bool:
@@ -76,7 +76,7 @@ class Output:
         self.lines(line.rstrip() for line in console.file.getvalue().split("\n")[:-1])  # type: ignore[attr-defined]
 
 
-def _colour(terminal: bool) -> bool:
+def coloured(terminal: bool) -> bool:
     """Whether to write colours: see https://no-color.org."""
     if os.environ.get("NO_COLOR"):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
     from amqpsniff.live.watch import Source, Watch
 
+    from .dashboard.dashboard import Dashboard
     from .live import Recording, Sources
     from .options import Decoding, Rows
 
@@ -49,6 +51,7 @@ class Live:
         self._rows = rows
         self._settle = settle_seconds
         self._metrics = metrics
+        self._told_trouble = False
         self._seconds = None if sources.duration is None else span(sources.duration, "duration")
         _check(sources, recording)
 
@@ -73,14 +76,41 @@ class Live:
         self._summarise(sys.stderr)
         return self._exit_code()
 
+    def show(self) -> int:
+        """Show the dashboard on the terminal; the exit code."""
+        from .dashboard.dashboard import Dashboard
+
+        self._open((), judge=True)
+        try:
+            with Dashboard(self.watch, self.figures, self._rows.where) as dashboard:
+                self._watch_on(dashboard)
+        finally:
+            self._close()
+        self._summarise(sys.stdout)
+        return self._exit_code()
+
+    def _watch_on(self, dashboard: Dashboard) -> None:
+        """Step the run and its dashboard until one of them is over."""
+        with Steps(self.watch, self._seconds, dashboard.keyboard.descriptor) as steps:
+            for _ in steps:
+                for note in self._notes():
+                    dashboard.pictures.note(note)
+                deque(self.watch.rows(), 0)
+                dashboard.step()
+                if dashboard.over:
+                    steps.stop()
+            deque(self.watch.finish(), 0)
+
     def _started(self) -> int | None:
         return self.watch.pipeline.totals.first_ns
 
     def _open(self, tables: tuple[str, ...], *, judge: bool = False) -> None:
-        """Begin to capture."""
+        """Begin to capture; everything is imported first, for packets do not wait for long."""
+        from amqpsniff.live.figures import Figures
         from amqpsniff.live.watch import Watch
         from amqpsniff.pipeline import Options
-        from amqpsniff.session import Census
+
+        from .selection import Selection
 
         decoding = self._decoding
         options = Options(
@@ -95,17 +125,19 @@ class Live:
         except BaseException:
             source.close()
             raise
-        self.census = Census(TOP)
+        scope = Selection(self._rows, "frames", self._started)
+        self.figures = Figures(TOP, self._rows.channel, scope.wants())
         self.watch: Watch = Watch(
             source,
             options,
             tables,
-            census=self.census,
+            census=self.figures,
             judge=judge,
             writer=writer,
             packets=self._sources.count,
             settle_seconds=self._settle,
         )
+        self.figures.join(self.watch.pipeline)
 
     def _verb(self) -> str:
         """What this run does with its source."""
@@ -160,7 +192,9 @@ class Live:
         """The wanted rows as they come; each batch is written out before the next one is made."""
         with Steps(self.watch, self._seconds) as steps:
             for _ in steps:
-                self._say_notes()
+                for note in self._notes():
+                    if not self._decoding.quiet:
+                        complain(note)
                 for _, batch in self.watch.rows():
                     yield from _chosen(selection, batch, sink)
                 if selection.done:
@@ -168,18 +202,14 @@ class Live:
             for _, batch in self.watch.finish():
                 yield from _chosen(selection, batch, sink)
 
-    def _say_notes(self) -> None:
-        """Say on standard error what happened to the capture."""
+    def _notes(self) -> Iterator[str]:
+        """What happened to the capture since the last call."""
         notes, self.watch.source.notes = self.watch.source.notes, []
-        if not self._decoding.quiet:
-            for note in notes:
-                complain(f"warning: {note}")
+        yield from (f"warning: {note}" for note in notes)
         trouble = self.watch.writer.trouble if self.watch.writer is not None else None
         if trouble is not None and not self._told_trouble:
             self._told_trouble = True
-            complain(f"error: packets are not written any more: {trouble}")
-
-    _told_trouble = False
+            yield f"error: packets are not written any more: {trouble}"
 
     def _summarise(self, file: IO[str]) -> None:
         """Write the summary of the run."""
@@ -199,7 +229,7 @@ class Live:
             encrypted=pipeline.encrypted,
         )
         reading: Any = SimpleNamespace(capture=capture, findings=watch.found)
-        result = report(reading, self.census.facts(), TOP)
+        result = report(reading, self.figures.facts(), TOP)
         output = Output(file)
         output.show(*sections(result, output.room))
 

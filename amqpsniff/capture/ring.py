@@ -22,17 +22,18 @@ from amqpsniff.capture.blocks import VLAN_OCTETS, block_octets, walk
 from amqpsniff.capture.packets import PacketBatch, PacketRows
 from amqpsniff.errors import CaptureError
 
-BLOCK_OCTETS = 1 << 20
-"""A block must hold the largest packet (524,280 octets with BIG TCP); larger ones than this only
-delay the first packet of each."""
+BLOCK_OCTETS = 1 << 18
+"""A block must hold the largest packet, 65,550 octets on loopback. The kernel hands over a block
+that is not full too, so the ring holds traffic of at most `RETIRE_MS` times its blocks, however
+little that is: blocks are to be small."""
 
 RING_OCTETS = 64 << 20
-"""Default size of the ring: half a second of RabbitMQ's traffic at 1 Gbit/s, or the 60,000 packets
-that a redrawn dashboard or a slow disk may leave waiting."""
+"""Default size of the ring: half a second of traffic at 1 Gbit/s, ten of little traffic; time for a
+slow disk or a reader that stops."""
 
 LEAST_BLOCKS = 4
 
-BLOCKS_AT_ONCE = 8
+BLOCKS_AT_ONCE = 32
 """Blocks read before there is time for something else, such as a key that was pressed."""
 
 RETIRE_MS = 40

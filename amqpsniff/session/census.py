@@ -311,6 +311,20 @@ class Census:
         elif place > self.kept[0][0]:
             heappushpop(self.kept, entry)
 
+    def turn(self):
+        """(routes, queues) since the last call, as `Tally`; `facts` does not have them any more."""
+        taken = (self.routes, self.queues)
+        self.routes, self.queues = Tally(), Tally()
+        return taken
+
+    def counts(self):
+        """Frames by method, as a dict; those of methods that nobody used are left out."""
+        by_name: dict = {}
+        for name, count in zip(kinds.NAMES, self.by_method, strict=True):
+            if count:
+                by_name[name] = by_name.get(name, 0) + count
+        return by_name | self.others
+
     def facts(self):
         """Everything that was counted, as a dict of plain values and of the classes above.
 

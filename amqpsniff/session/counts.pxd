@@ -16,3 +16,8 @@ cdef class Volume:
 cdef class Flow:
     cdef public long long published, published_octets, delivered, delivered_octets
     cdef int add(self, int way, long long size) except? -1
+
+cdef class Delays:
+    cdef int[::1] now, before
+    cdef public long long number, number_before
+    cpdef int add(self, long long time_ns) except? -1

@@ -18,6 +18,9 @@ than 0.4 %."""
 STEPS, DROPPED_BITS = 256, 4
 PLACES = EXACT_SIZES + 51 * STEPS
 
+DELAY_PLACES = 16 + 8 * 36
+"""Times up to 19 hours: microseconds as they are up to 15, then eight to a doubling."""
+
 RECENT_SECONDS = 600
 """Seconds in which messages may still be counted: rows come in the order in which messages end."""
 
@@ -59,6 +62,18 @@ class Spread:
         """(how many, their sum, the largest or None)."""
         return self.number, self.total, self.largest if self.number else None
 
+    def upto(self, *limits):
+        """How many numbers are at most this large, as far as they are told apart."""
+        found: list = []
+        place: cython.Py_ssize_t = 0
+        count: cython.longlong = 0
+        for limit in limits:
+            while place < PLACES and _value_at(place) <= limit:
+                count += self.counts[place]
+                place += 1
+            found.append(count)
+        return found
+
     def quantiles(self, *fractions):
         """The number that this fraction does not exceed, rounded down; None without any."""
         found: list = []
@@ -72,6 +87,64 @@ class Spread:
                     break
             found.append(_value_at(place) if self.number else None)
         return found
+
+
+class Delays:
+    """Times of late, in little room, for one connection of many: the quantiles are 9 % exact.
+
+    What `turn` was called for twice is forgotten, so they are those of one to two turns.
+    """
+
+    def __init__(self):
+        self.now = array("i", bytes(4 * DELAY_PLACES))
+        self.before = array("i", bytes(4 * DELAY_PLACES))
+        self.number = self.number_before = 0
+
+    def add(self, time_ns):
+        """Count a time; what is below a microsecond counts as one."""
+        value: cython.longlong = time_ns // 1000
+        place: cython.longlong = value
+        octave: cython.int = 0
+        if value < 0:
+            return 0
+        if value >= 16:
+            while (value >> octave) >= 16:
+                octave += 1
+            place = 8 * octave + (value >> octave)
+        if place >= DELAY_PLACES:
+            place = DELAY_PLACES - 1
+        self.now[place] += 1
+        self.number += 1
+        return 0
+
+    def turn(self):
+        """Begin to forget."""
+        self.before = self.now
+        self.number_before = self.number
+        self.now = array("i", bytes(4 * DELAY_PLACES))
+        self.number = 0
+
+    def quantiles(self, *fractions):
+        """The time in ns that this fraction does not exceed; None without any."""
+        number: cython.longlong = self.number + self.number_before
+        found: list = []
+        for fraction in fractions:
+            upto: cython.longlong = 0
+            place: cython.Py_ssize_t
+            for place in range(DELAY_PLACES):
+                upto += self.now[place] + self.before[place]
+                if upto >= fraction * number:
+                    break
+            found.append(_delay_at(place) if number else None)
+        return found
+
+
+def _delay_at(place):
+    """The middle of the times that are counted at a place, in ns."""
+    if place < 16:
+        return 1000 * place + 500
+    octave, step = divmod(place - 8, 8)
+    return (((step + 8) << octave) * 2 + (1 << octave)) * 500
 
 
 def _value_at(place):

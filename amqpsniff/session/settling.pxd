@@ -1,10 +1,12 @@
 from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.session.lately cimport Lately
 from amqpsniff.session.state cimport Channel, Entry
 
 cdef class Settler:
     cdef public object limits, watcher
     cdef public dict hits
     cdef public list spreads
+    cdef public Lately lately
     cdef long long[::1] ended
     cdef public long long most, outstanding
     cpdef int hit(self, str name) except? -1

@@ -41,7 +41,7 @@ class Settler:
 
     `hits` counts, by name of the limit, what was not remembered because of one. `watcher`, when
     there is one, is told of what rules want to know. `ended` counts messages by outcome, `spreads`
-    their times, once `measure` was called.
+    their times, once `measure` was called; `lately`, where it was set, has those of late.
     """
 
     def __init__(self, limits):
@@ -51,6 +51,7 @@ class Settler:
         self.hits = {}
         self.watcher = None
         self.spreads = None
+        self.lately = None
         self.ended = array("q", bytes(8 * len(state.OUTCOMES)))
 
     def hit(self, name):
@@ -143,6 +144,8 @@ class Settler:
         if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
             spread: Spread = self.spreads[outcome]
             spread.add(ts_ns - entry.ts_ns)
+            if self.lately is not None:
+                self.lately.add(entry.channel.session, outcome, ts_ns - entry.ts_ns)
         if entry.rows is not None:
             self._write(entry)
             self._shut(entry)

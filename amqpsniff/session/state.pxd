@@ -81,6 +81,7 @@ cdef class Session(Closable):
     cdef public dict lanes, facts, memory
     cdef public bint lossy
     cdef public long long calls
+    cdef public object confirms, acks
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
     cdef public Lane last
     cdef public bint over

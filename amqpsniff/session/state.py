@@ -344,8 +344,9 @@ class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
     `facts` has the arguments of the handshake's methods as JSON, by method. `lossy`: frames may be
-    missing. `calls`: requests by message that wait for their answers. `last_…_ns`: time of the last
-    frame of a side, `silence_…_ns`: its longest pause.
+    missing. `confirms`, `acks`: `counts.Delays` of late, None without any. `calls`: requests by
+    message that wait for their answers. `last_…_ns`: time of the last frame of a side,
+    `silence_…_ns`: its longest pause.
     """
 
     def __init__(self, peer, capture, number):
@@ -369,6 +370,7 @@ class Session(Closable):
         self.memory = {}
         self.lossy = False
         self.calls = 0
+        self.confirms = self.acks = None
         self.last_client_ns = self.last_server_ns = _NULL
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since = None

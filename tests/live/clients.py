@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
+from typing import Any
 
 MESSAGES = 60
 
@@ -88,6 +90,35 @@ def with_amqp(host: str, port: int, messages: int = MESSAGES) -> None:
             connection.drain_events(timeout=5)
         channel.basic_cancel(tag)
         channel.queue_delete("py")
+
+
+def keep_busy(host: str, port: int, over: threading.Event) -> None:
+    """A publisher with confirms and a consumer, until it is over; then one mistake."""
+    import pika
+
+    def connected(name: str) -> Any:
+        properties = {"connection_name": name}
+        return pika.BlockingConnection(
+            pika.ConnectionParameters(host, port, client_properties=properties)
+        )
+
+    publisher, consumer = connected("busy-publisher"), connected("busy-consumer")
+    sending, taking = publisher.channel(), consumer.channel()
+    taking.queue_declare("busy")
+    taking.queue_bind("busy", "amq.topic", "load.#")
+    taking.basic_qos(prefetch_count=10)
+    taking.basic_consume("busy", lambda channel, method, *_: channel.basic_ack(method.delivery_tag))
+    sending.confirm_delivery()
+    number = 0
+    while not over.is_set():
+        for _ in range(10):
+            number += 1
+            sending.basic_publish("amq.topic", f"load.{number % 9}", bytes(200))
+        consumer.process_data_events(0.01)
+    with contextlib.suppress(pika.exceptions.ChannelClosedByBroker):
+        sending.queue_declare("busy", durable=True)
+    publisher.close()
+    consumer.close()
 
 
 CLIENTS: tuple[Callable[[str, int], None], ...] = (with_pika, with_aio_pika, with_amqp)

@@ -1,0 +1,124 @@
+"""The dashboard on a terminal: drawn calmly, steered by keys, gone without a trace at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.theme import Theme
+
+from ..output import coloured
+from ..render.theme import STYLES
+from .keys import Keyboard
+from .picture import Picture, Pictures
+from .screen import Screen
+from .state import State
+
+if TYPE_CHECKING:
+    from amqpsniff.live.figures import Figures
+    from amqpsniff.live.watch import Watch
+
+DRAW_SECONDS = 0.5
+"""How often it is drawn when no key is pressed: numbers that change faster cannot be read."""
+
+
+class Dashboard:
+    """A context in which the terminal shows a run.
+
+    Args:
+        watch: The run.
+        figures: Its figures.
+        where: An SQL expression that rows of the views must fulfil; null for none.
+    """
+
+    def __init__(self, watch: Watch, figures: Figures, where: str | None = None) -> None:
+        self.state = State()
+        self.pictures = Pictures(watch, figures)
+        self.keyboard = Keyboard()
+        self._where = where
+        self._console = Console(
+            theme=Theme(STYLES), highlight=False, markup=False, emoji=False, legacy_windows=False,
+            no_color=not coloured(True), force_terminal=True,
+        )  # fmt: skip
+        self._live: Live | None = None
+        self._picture: Picture | None = None
+        self._screen: Screen | None = None
+        self._drawn = 0.0
+        self._due = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Dashboard:
+        self.keyboard.__enter__()
+        try:
+            self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._on_stop)
+            self._before[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, self._on_resize)
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        try:
+            self._end()
+        finally:
+            self.keyboard.__exit__()
+
+    @property
+    def over(self) -> bool:
+        """Whether somebody pressed q, or the terminal is gone."""
+        return self.state.over
+
+    def step(self) -> None:
+        """Take what keys were pressed, and draw when it is time."""
+        keys = self.keyboard.pressed()
+        for key in keys:
+            self.state.press(key, self._screen.rows if self._screen is not None else [])
+            self._due = True
+        if self.state.redraw:
+            self.state.redraw = False
+            self._console.clear()
+        if self._due or time.monotonic() - self._drawn >= DRAW_SECONDS:
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw the screen."""
+        self._due = False
+        self._drawn = time.monotonic()
+        if self._picture is None or not self.state.paused:
+            self._picture = self.pictures.take(self.state.connection)
+        self._screen = Screen(self._picture, self.state, self._where)
+        if self._live is not None:
+            self._live.update(self._screen, refresh=True)
+
+    def _begin(self) -> None:
+        """Take the terminal."""
+        self._live = Live(
+            console=self._console, screen=True, auto_refresh=False, redirect_stdout=False,
+            redirect_stderr=False, vertical_overflow="crop",
+        )  # fmt: skip
+        self._live.start()
+        self.draw()
+
+    def _end(self) -> None:
+        """Give the terminal back."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+    def _on_resize(self, *_: object) -> None:
+        self._due = True
+
+    def _on_stop(self, *_: object) -> None:
+        """Ctrl-Z: give the terminal back, and take it again when we are woken."""
+        self._end()
+        self.keyboard.end()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.keyboard.begin()
+        self._begin()

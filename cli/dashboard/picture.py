@@ -1,0 +1,138 @@
+"""The figures of one moment, as the dashboard shows them: a pause holds them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.findings import SEVERITIES
+
+if TYPE_CHECKING:
+    from amqpsniff.live.figures import Figures
+    from amqpsniff.live.watch import Watch
+
+Row = dict[str, Any]
+
+MOST_NOTES = 3
+
+TICK_SECONDS = 1.0
+"""How often rates are taken anew."""
+
+
+@dataclass
+class Picture:
+    """What is known at a moment.
+
+    Attributes:
+        capture: What is captured.
+        seconds: Since the run began.
+        packets: Packets taken.
+        dropped: Packets that the kernel dropped; null where nobody counts.
+        written: What is said of the file that packets go to; empty for none.
+        open, ended: Connections.
+        totals: Rates and latencies over all connections.
+        methods: Frames per second by method, the most frequent first.
+        connections, exchanges, keys, queues, findings: Rows of the views.
+        severities: Findings by severity.
+        notes: What happened to the capture, the latest last.
+    """
+
+    capture: str
+    seconds: float
+    packets: int
+    dropped: int | None
+    written: str
+    open: int
+    ended: int
+    totals: Row
+    methods: dict[str, float]
+    connections: list[Row]
+    exchanges: list[Row]
+    keys: list[Row]
+    queues: list[Row]
+    findings: list[Row]
+    severities: Counter[str]
+    notes: list[str]
+    channels: list[Row]
+    connection: Row | None
+
+
+class Pictures:
+    """Takes pictures of a run; it began when this was made."""
+
+    def __init__(self, watch: Watch, figures: Figures) -> None:
+        self._watch = watch
+        self._figures = figures
+        self._began = time.monotonic()
+        self._notes: list[str] = []
+        self._ticked = 0.0
+
+    def note(self, text: str) -> None:
+        """Remember what happened to the capture."""
+        self._notes = [*self._notes, text][-MOST_NOTES:]
+
+    def take(self, connection: str | None) -> Picture:
+        """The figures of now, with the channels of one connection."""
+        watch, figures = self._watch, self._figures
+        now = time.monotonic()
+        if now - self._ticked >= TICK_SECONDS:
+            self._ticked = now
+            figures.tick()
+        statistics = watch.source.statistics()
+        findings = [_finding(one) for one in watch.found]
+        return Picture(
+            capture=watch.source.capture,
+            seconds=now - self._began,
+            packets=watch.source.packets,
+            dropped=None if statistics is None else statistics.dropped_by_system or 0,
+            written=self._written(),
+            open=figures.open,
+            ended=figures.ended,
+            totals=figures.totals(),
+            methods=figures.methods,
+            connections=[_connection(row) for row in figures.connections],
+            exchanges=figures.exchanges,
+            keys=figures.keys,
+            queues=figures.queues,
+            findings=findings,
+            severities=Counter(row["severity"] for row in findings),
+            notes=self._notes,
+            channels=[] if connection is None else figures.channels_of(connection),
+            connection=None if connection is None else figures.connection(connection),
+        )
+
+    def _written(self) -> str:
+        from ..render.text import octets
+
+        writer = self._watch.writer
+        if writer is None:
+            return ""
+        if writer.trouble is not None:
+            return "not written any more"
+        return f"{octets(writer.octets)} written"
+
+
+def _connection(row: Row) -> Row:
+    """A connection with what it is called and what it is sorted by."""
+    return row | {
+        "label": row["name"] or row["client"] or row["connection_id"],
+        "messages_per_s": row["published_per_s"] + row["delivered_per_s"],
+    }
+
+
+def _finding(one: Any) -> Row:
+    return {
+        "ts_ns": one.ts_ns,
+        "severity": one.kind.severity,
+        "rank": SEVERITIES.index(one.kind.severity),
+        "code": one.code,
+        "title": one.kind.title,
+        "detail": one.detail,
+        "connection_id": one.connection_id,
+        "client": one.client,
+        "channel": one.channel,
+        "count": one.count,
+        "packet_number": one.packet_number,
+    }

@@ -1,0 +1,144 @@
+"""What the dashboard shows and how, changed by keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .views import VIEWS, View
+
+KEYS = (
+    ("1 to 5, tab", "another view"),
+    ("↑ ↓ page", "choose a line"),
+    ("enter", "the connection chosen"),
+    ("escape", "back to all connections"),
+    ("s", "sort by the next column"),
+    ("r", "sort the other way round"),
+    ("/", "filter: a text, or an SQL expression over the columns"),
+    ("p, space", "hold the picture; the capture goes on"),
+    ("ctrl-l", "draw anew"),
+    ("?", "these keys"),
+    ("q", "quit, with a summary"),
+)
+"""Every key, for the help."""
+
+PAGE = 10
+MOST_TYPED = 500
+
+
+@dataclass
+class State:
+    """What is shown.
+
+    Attributes:
+        view: Name of the view.
+        sorts: Number of the column sorted by, by view.
+        backwards: Views that are sorted the other way round.
+        filter: What rows must fulfil; empty for nothing.
+        typed: The filter while it is typed; None while it is not.
+        chosen: Number of the line chosen, by view.
+        connection: The connection that is looked at; None for none.
+        complaint: What is wrong with the filter; empty for nothing.
+        paused, help, over, redraw: As they are called.
+    """
+
+    view: str = VIEWS[0].name
+    sorts: dict[str, int] = field(default_factory=dict)
+    backwards: set[str] = field(default_factory=set)
+    filter: str = ""
+    typed: str | None = None
+    chosen: dict[str, int] = field(default_factory=dict)
+    connection: str | None = None
+    complaint: str = ""
+    paused: bool = False
+    help: bool = False
+    over: bool = False
+    redraw: bool = False
+
+    def press(self, key: str, rows: list[dict[str, object]]) -> None:
+        """A key; `rows` are those of the view, as they are shown."""
+        if self.typed is not None:
+            self._type(key)
+        elif key in ("q", "interrupt"):
+            self.over = True
+        elif key in "12345":
+            self._turn(int(key) - 1)
+        elif key in ("tab", "right", "back-tab", "left"):
+            step = 1 if key in ("tab", "right") else -1
+            self._turn((self._place + step) % len(VIEWS))
+        elif key in ("up", "down", "page-up", "page-down", "home", "end", "k", "j"):
+            self._move(key, len(rows))
+        elif key == "enter":
+            self._open(rows)
+        elif key == "escape":
+            self._back()
+        elif key == "s":
+            self.sorts[self.view] = (self.sorts.get(self.view, 0) + 1) % max(1, len(self._sorts))
+            self.backwards.discard(self.view)
+        elif key == "r":
+            self.backwards ^= {self.view}
+        elif key == "/":
+            self.typed = self.filter
+        elif key in ("p", " "):
+            self.paused = not self.paused
+        elif key in ("?", "h"):
+            self.help = not self.help
+        elif key == "redraw":
+            self.redraw = True
+
+    @property
+    def shown(self) -> View:
+        """The view."""
+        return VIEWS[self._place]
+
+    @property
+    def sort(self) -> str:
+        """The column that is sorted by; empty where there is none to choose."""
+        return self._sorts[self.sorts.get(self.view, 0)] if self._sorts else ""
+
+    @property
+    def _place(self) -> int:
+        return next(at for at, view in enumerate(VIEWS) if view.name == self.view)
+
+    @property
+    def _sorts(self) -> tuple[str, ...]:
+        return self.shown.sorts
+
+    def _turn(self, place: int) -> None:
+        self.view = VIEWS[place].name
+        self.help = False
+
+    def _move(self, key: str, rows: int) -> None:
+        steps = {"up": -1, "k": -1, "down": 1, "j": 1, "page-up": -PAGE, "page-down": PAGE,
+                 "home": -rows, "end": rows}  # fmt: skip
+        at = self.chosen.get(self.view, 0) + steps[key]
+        self.chosen[self.view] = max(0, min(at, rows - 1))
+
+    def _open(self, rows: list[dict[str, object]]) -> None:
+        """Look at the connection of the line chosen."""
+        at = self.chosen.get(self.view, 0)
+        named = rows[at].get("connection_id") if at < len(rows) else None
+        if named is not None:
+            self.connection = str(named)
+            self.view = "connection"
+
+    def _back(self) -> None:
+        if self.help:
+            self.help = False
+        elif self.view == "connection":
+            self.view = VIEWS[0].name
+        else:
+            self.filter = ""
+
+    def _type(self, key: str) -> None:
+        """A key while the filter is typed."""
+        assert self.typed is not None
+        if key == "enter":
+            self.filter, self.typed = self.typed.strip(), None
+        elif key in ("escape", "interrupt"):
+            self.typed = None
+        elif key == "backspace":
+            self.typed = self.typed[:-1]
+        elif key == "erase":
+            self.typed = ""
+        elif len(key) == 1 and len(self.typed) < MOST_TYPED:
+            self.typed += key

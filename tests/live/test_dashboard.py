@@ -1,0 +1,143 @@
+"""The dashboard, looked at through a pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.live.broker import Broker
+from tests.live.clients import keep_busy
+from tests.live.terminal import Terminal
+
+pytestmark = pytest.mark.broker
+
+
+@contextmanager
+def shown(*arguments: str, columns: int = 80, lines: int = 24) -> Iterator[Terminal]:
+    """The dashboard of loopback."""
+    terminal = Terminal("-i", "lo", *arguments, columns=columns, lines=lines)
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+
+
+@contextmanager
+def busy(broker: Broker) -> Iterator[None]:
+    """Clients that go on publishing and consuming."""
+    over = threading.Event()
+    running = threading.Thread(target=keep_busy, args=("127.0.0.1", broker.port, over))
+    running.start()
+    try:
+        yield
+    finally:
+        over.set()
+        running.join()
+
+
+def test_views_of_a_broker(broker: Broker) -> None:
+    """Every view, sorting, filtering, a pause, help, another size, and the way out."""
+    with shown("--port", str(broker.port)) as terminal:
+        terminal.shows("no AMQP yet")
+        with busy(broker):
+            first = terminal.shows("busy-publisher")
+            assert "2 connections" in first
+            assert "0 dropped" in first
+            for words in (
+                "basic.publish",
+                "exchanges",
+                "routing keys",
+                "queues",
+                "amq.topic",
+                "load.",
+                "busy",
+            ):
+                terminal.shows(words)
+            terminal.shows("µs p99") if "µs" in terminal.text else terminal.shows("ms p99")
+            assert all(len(line) <= 80 for line in terminal.text.split("\n"))
+            assert terminal.text.split("\n")[-1].startswith("q quit")
+            terminal.press("2")
+            terminal.shows("routing key")
+            terminal.press("3")
+            terminal.shows("dlv/s")
+            terminal.press("1")
+            terminal.press("s")
+            terminal.shows("by unacked")
+            terminal.press("/consumer\r")
+            _until(terminal, lambda text: "busy-publisher" not in text.split("exchanges  ")[0])
+            terminal.press("/\x15delivered_per_s > 0\r")
+            terminal.shows("/delivered_per_s > 0")
+            terminal.press("\x1b")
+            terminal.shows("busy-publisher")
+            terminal.press("/\x15nonsense = 1\r")
+            terminal.shows("no column `nonsense`")
+            terminal.press("\x1b")
+            terminal.press("\r")
+            terminal.shows("heartbeat")
+            terminal.press("?")
+            terminal.shows("another view")
+            terminal.press("?1p")
+            terminal.shows("held")
+            held = terminal.text
+            time.sleep(1.2)
+            terminal.read()
+            assert terminal.text == held
+            terminal.press("p")
+            terminal.resize(132, 50)
+            os.kill(terminal.running.pid, signal.SIGWINCH)
+            terminal.shows("vhost")
+            assert max(map(len, terminal.text.split("\n"))) > 80
+            assert "q quit" in terminal.text.split("\n")[-1]
+        terminal.press("4")
+        terminal.shows("declaration-mismatch")
+        terminal.press("q")
+        assert terminal.end() == 0
+        assert terminal.restored()
+        assert "RabbitMQ" in terminal.written.decode()
+
+
+@pytest.mark.parametrize("way", ["SIGTERM", "SIGINT", "SIGHUP", "duration", "tiny"])
+def test_terminal_is_restored(way: str) -> None:
+    """However it ends, modes, cursor and screen are as they were."""
+    arguments = ("--duration", "1s") if way == "duration" else ()
+    with shown(*arguments) as terminal:
+        terminal.shows("q quit")
+        if way.startswith("SIG"):
+            os.kill(terminal.running.pid, getattr(signal, way))
+        elif way == "tiny":
+            terminal.resize(3, 1)
+            terminal.press("pq")
+        assert terminal.end() == 0
+        assert terminal.restored()
+
+
+def test_stopped_and_woken() -> None:
+    """Ctrl-Z gives the terminal back; after fg it is drawn again."""
+    with shown() as terminal:
+        terminal.shows("q quit")
+        terminal.press("\x1a")
+        end = time.monotonic() + 10
+        while not terminal.restored():
+            assert time.monotonic() < end
+            terminal.read()
+        written = len(terminal.written)
+        os.kill(terminal.running.pid, signal.SIGCONT)
+        while b"\x1b[?1049h" not in terminal.written[written:]:
+            assert time.monotonic() < end
+            terminal.read()
+        terminal.press("q")
+        assert terminal.end() == 0
+        assert terminal.restored()
+
+
+def _until(terminal: Terminal, holds: Callable[[str], bool]) -> None:
+    end = time.monotonic() + 10
+    while not holds(terminal.text):
+        assert time.monotonic() < end, terminal.text
+        terminal.read()
