@@ -116,15 +116,6 @@ class Decoding:
             show_default=False,
         ),
     ] = None
-    reader: Annotated[
-        str,
-        typer.Option(
-            metavar="R",
-            help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
-            "tshark what is not read here, where it is installed.",
-            rich_help_panel=INPUT,
-        ),
-    ] = "auto"
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=OUTPUT),
@@ -143,6 +134,15 @@ class Input(Decoding):
             show_default=False,
         ),
     ]
+    reader: Annotated[
+        str,
+        typer.Option(
+            metavar="R",
+            help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
+            "tshark what is not read here, where it is installed.",
+            rich_help_panel=INPUT,
+        ),
+    ] = "auto"
 
 
 @dataclasses.dataclass

@@ -112,12 +112,17 @@ class Live:
 
         from .selection import Selection
 
+        from .reading import usual_keylog
+
         decoding = self._decoding
         options = Options(
             ports=frozenset(decoding.port or ()),
             dialect=decoding.dialect,
             table_dialect=decoding.table_dialect,
             show_secrets=decoding.show_secrets,
+            tls_keylog=decoding.tls_keylog or usual_keylog(exists=False),
+            tls_keylog_later=True,
+            tls_keys=tuple(decoding.tls_key or ()),
         )
         source = self._source()
         try:
