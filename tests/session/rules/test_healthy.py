@@ -40,6 +40,7 @@ TRUE = {
 }
 """What is wrong indeed, by sample."""
 
+
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.pcap*")), ids=lambda path: path.name)
 def test_no_error_where_there_is_none(path: Path) -> None:
     errors = {row["code"] for row in of_capture(path) if KINDS[row["code"]].severity == "error"}
