@@ -52,6 +52,7 @@ def judge_connection(scene: Scene) -> None:
     clients = scene.everything.setdefault("short connections", {})
     if address not in clients and len(clients) >= MOST_CLIENTS:
         del clients[next(iter(clients))]
+        scene.forget("clients")
     seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
     seen[0].append((conversation.start_ns, conversation.first_packet_number, where))
     _judge_client(scene, address, seen)

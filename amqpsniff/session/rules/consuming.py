@@ -25,7 +25,7 @@ def declared(scene: Scene) -> None:
     """Remember queues that are private to the connection."""
     event = scene.event
     if event.side == CLIENT and event.queue and b'"exclusive":true' in (event.octets or b""):
-        _note(scene.memory.setdefault("exclusive", {}), event.queue, True)
+        _note(scene, scene.memory.setdefault("exclusive", {}), event.queue, True)
 
 
 def automatic(scene: Scene) -> None:
@@ -47,13 +47,13 @@ def consumed(scene: Scene) -> None:
     queue = scene.event.queue or scene.channel.last_queue
     cancelled = scene.memory.get("cancelled", [])
     cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
-    _note(scene.everything.setdefault("consumed", {}), (_host(scene), queue), scene.ts_ns)
+    _note(scene, scene.everything.setdefault("consumed", {}), (_host(scene), queue), scene.ts_ns)
 
 
 def deleted(scene: Scene) -> None:
     """Remember which queues the connection deleted itself: those cancellations are meant."""
     if scene.event.side == CLIENT:
-        _note(scene.memory.setdefault("deleted", {}), scene.event.queue, True)
+        _note(scene, scene.memory.setdefault("deleted", {}), scene.event.queue, True)
 
 
 def cancelled(scene: Scene) -> None:
@@ -61,7 +61,10 @@ def cancelled(scene: Scene) -> None:
     consumer = scene.facts["consumer"]
     queue = None if consumer is None else consumer.queue
     lost = scene.memory.setdefault("cancelled", [])
-    if queue in scene.memory.get("deleted", {}) or len(lost) >= MOST_CANCELLED:
+    if queue in scene.memory.get("deleted", {}):
+        return
+    if len(lost) >= MOST_CANCELLED:
+        scene.forget("consumers")
         return
     tag = "?" if consumer is None else consumer.tag
     lost.append((tag, queue, scene.channel, scene.number, scene.ts_ns))
@@ -89,12 +92,13 @@ def _host(scene: Scene) -> str | None:
     return client.rpartition(":")[0] if client else None
 
 
-def _note(known: dict[Any, Any], key: Any, value: Any) -> None:
+def _note(scene: Scene, known: dict[Any, Any], key: Any, value: Any) -> None:
     """Remember a value by key, at most `MOST_QUEUES` of them."""
     known.pop(key, None)
     known[key] = value
     if len(known) > MOST_QUEUES:
         del known[next(iter(known))]
+        scene.forget("queues")
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
