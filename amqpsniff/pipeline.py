@@ -369,7 +369,9 @@ class Pipeline:
                 lost = sum(conversation.lost_octets)
                 totals.gaps += gaps
                 totals.lost_octets += lost
-                self._say_of("tcp-gap", f"{lost} octets in {gaps} holes", connection)
+                self._say_of(
+                    "tcp-gap", f"{lost} octets in {gaps} hole{'s' * (gaps > 1)}", connection
+                )
             if self.journeys is not None:
                 self.journeys.end(connection)
             if self.census is not None:

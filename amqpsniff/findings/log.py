@@ -86,8 +86,7 @@ class FindingLog:
         known = self._findings.get((code, connection_id or capture, channel))
         if known is None:
             return False
-        known.count += count
-        known.last_packet_number = last
+        _count(known, count, last)
         return True
 
     def _add_unplaced(self, finding: Finding) -> None:
@@ -125,5 +124,11 @@ class FindingLog:
 
 def _fold(finding: Finding, known: Finding) -> None:
     """Count a finding with the one of its kind and place."""
-    known.count += finding.count
-    known.last_packet_number = finding.last_packet_number or finding.packet_number
+    _count(known, finding.count, finding.last_packet_number or finding.packet_number)
+
+
+def _count(known: Finding, count: int, last: int | None) -> None:
+    """Count more of a finding; what is said when a connection ends may be of an earlier packet."""
+    known.count += count
+    if last is not None:
+        known.last_packet_number = max(last, known.last_packet_number or last)

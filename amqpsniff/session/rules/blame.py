@@ -40,7 +40,7 @@ def objection(scene: Scene) -> str:
     """A broker's close as text: code, reply text, and the frame that it answers."""
     event = scene.event
     closed = scene.session if scene.channel is None else scene.channel
-    text = closed.close_text or "no reason given"
+    text = (closed.close_text or "no reason given").rstrip(".")
     method = closed.close_method
     number = request_packet(scene, method)
     if method is not None:
