@@ -110,9 +110,8 @@ class Live:
         from amqpsniff.live.watch import Watch
         from amqpsniff.pipeline import Options
 
-        from .selection import Selection
-
         from .reading import usual_keylog
+        from .selection import Selection
 
         decoding = self._decoding
         options = Options(
