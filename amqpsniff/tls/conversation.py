@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .derive import key_block, next_secret
 from .handshake import CLIENT_HELLO, FINISHED, KEY_UPDATE, SERVER_HELLO
-from .hello import TLS_1_3
+from .hello import SSL_3_0, TLS_1_3
 from .opening import CLEAR, ENCRYPTED, OPENED, SEALED, Opener, Sink
 from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, SEARCHING, Direction
 from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
@@ -173,7 +173,7 @@ class TlsConversation(Opener):
             return
         if self.handshake.client is None or not self.secrets or self.secrets.needs:
             self.seal(self._reason())
-        elif not self.handshake.suite.kind:
+        elif not self.handshake.suite.kind or self.handshake.version <= SSL_3_0:
             self.seal(f"the cipher suite {self.handshake.suite.name} is not one that is opened")
         else:
             self._revision = self.secrets.revision

@@ -211,6 +211,41 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [at for at in range(5) if found.session(bytes((at,)))] == [3, 4]
 
 
+def test_records_that_wait_for_keys_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept is bounded for a connection and for all of them."""
+    keylog, none = tmp_path / "keys", tmp_path / "none"
+    none.write_text("")
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, keylog))
+    for name, limit, said in (
+        ("conversation.MAX_WAITING_OCTETS", 3000, "the key log does not have its keys"),
+        ("stage.MAX_HELD_OCTETS", 2000, "too many conversations wait for keys"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"amqpsniff.tls.{name}", limit)
+            capture = amqpsniff.open(path, tls_keylog=none)
+            capture.table("frames")
+            assert [one["why"] for one in capture.encrypted] == [said]
+
+
+def test_tries_after_a_hole_are_bounded() -> None:
+    """A crafted hole costs no more than its share; then that direction is not read further."""
+    from amqpsniff.tls.conversation import TlsConversation
+    from amqpsniff.tls.opening import FIRST_TRIES
+    from amqpsniff.tls.protection import of_traffic_secret
+    from amqpsniff.tls.records import DEAF
+
+    tls_conversation = TlsConversation(Secrets(), None)  # type: ignore[arg-type]
+    way = tls_conversation.directions[0]
+    tls_conversation.handshake.suite = SUITES[0x1301]
+    way.protection = of_traffic_secret(SUITES[0x1301], bytes(32))
+    header, payload = b"\x17\x03\x03\0\x20", bytes(32)
+    for _ in range(3):
+        assert not tls_conversation.resume(way, header, payload, 30 * FIRST_TRIES, 1, 1)
+    assert way.mode == DEAF
+
+
 @pytest.mark.parametrize("tickets", [True, False])
 def test_resumption(tickets: bool, tmp_path: Path) -> None:
     """The second session has no key exchange: its keys are those of the first."""

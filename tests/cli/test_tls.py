@@ -1,0 +1,82 @@
+"""Encrypted captures on the command line: with keys, without, and with the wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import on_terminal, process, run
+
+pytest.importorskip("cryptography")
+
+KEYED = ("tls13.pcap", "--tls-keylog", "tls13.keys")
+
+
+def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    result = run("inspect", *KEYED)
+    assert (result.code, result.err) == (0, "")
+    assert len(result.out.splitlines()) == 90
+    assert run("inspect", "tls12_rsa.pcap", "--tls-key", "tls12_rsa.key").out.count("publish") == 10
+    monkeypatch.setenv("SSLKEYLOGFILE", "tls13.keys")
+    assert run("inspect", "tls13.pcap").out == result.out
+    monkeypatch.setenv("SSLKEYLOGFILE", "nowhere")
+    assert run("inspect", "tls13.pcap").out == ""
+    assert run("inspect", "tls12.pcapng").out.count("basic.publish") == 10
+
+
+@pytest.mark.parametrize("command", ["messages", "follow", "trace", "topology", "channels"])
+def test_every_command_takes_keys(command: str) -> None:
+    more = {"follow": ("--connection", ":50182"), "trace": ("--message-id", "m1")}
+    result = run(command, *KEYED, *more.get(command, ()))
+    assert (result.code, result.err) == (0, "")
+    assert result.out
+
+
+def test_octets() -> None:
+    """The octets shown are those inside TLS."""
+    result = run("inspect", *KEYED, "--hex", "--limit", "1")
+    assert "41 4d 51 50 00 00 09 01" in result.out
+
+
+def test_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    result = run("summary", "tls13.pcap", "-q")
+    assert "2 TLS conversations unreadable" in result.out
+    assert "no: no keys were given" in result.out
+    result = run("connections", "tls12_rsa.pcap")
+    assert "2 TLS conversations cannot be read; keys come from --tls-keylog" in result.out
+    assert "broker.example" in result.out
+    assert "no AMQP in tls12_rsa.pcap" in result.err
+    assert "docs/tls.md" in result.err
+    result = run("diagnose", "tls13.pcap", "--port", "5701")
+    assert "perhaps AMQP: port 5701" in result.out
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_on_a_terminal(columns: int) -> None:
+    for arguments in (("connections", "tls12_rsa.pcap", "-q"), ("summary", "tls12_rsa.pcap", "-q")):
+        lines = on_terminal(*arguments, columns=columns).out.splitlines()
+        assert lines
+        assert all(len(line) <= columns for line in lines if "keys come from" not in line)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--tls-keylog", "none"), "none: key log cannot be read: No such file or directory"),
+        (("--tls-key", "none"), "none: private key cannot be read: No such file or directory"),
+        (("--tls-key", "README.md"), "README.md: not a private key (PEM or DER)"),
+        (("--reader", "none"), "no reader `none`; there are auto, own, tshark"),
+    ],
+)
+def test_wrong_options(options: tuple[str, str], said: str) -> None:
+    result = run("inspect", "tls13.pcap", *options)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"amqpsniff: {said}\n"
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    octets = (Path(__file__).parents[2] / "samples" / "tls12.pcapng").read_bytes()
+    assert process("inspect", "-", octets=octets).out.count("basic.publish") == 10
