@@ -160,9 +160,13 @@ class Decoder:
         return taken
 
     def take_claims(self):
-        """The claims made since the last call, in the order in which they became known."""
+        """The claims made since the last call, in the order in which they became known.
+
+        None where no claims were asked for.
+        """
         claims = self.handler.claims
-        self.handler.claims = []
+        if claims is not None:
+            self.handler.claims = []
         return claims
 
     def look(self):

@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 KEEP, FILL, NAME, HIDDEN = "keep", "fill", "name", "hidden"
+COUNT = "count"
+"""Kept where it is a number; a text under such a name is filler."""
 TEXT = "text"
 """A reply text: known words of brokers are kept, see `amqpsniff.sanitize.replies`."""
 LOGIN = "login"
@@ -79,23 +81,25 @@ PEER_PROPERTIES: tuple[Rule, ...] = (
     Rule("product", KEEP, "which library or broker"),
     Rule("version", KEEP, "of that"),
     Rule("platform", KEEP, "what it runs on"),
-    Rule("capabilities", KEEP, "what it can do"),
+    Rule("capabilities", COUNT, "what it can do"),
     Rule("connection_name", HIDDEN, "often a host and a process"),
     Rule("cluster_name", HIDDEN, "often a host"),
 )
 """What is said of a client or a broker."""
 
-_KNOWN_ARGUMENTS = (
-    "x-message-ttl x-expires x-max-length x-max-length-bytes x-overflow x-max-priority "
-    "x-queue-mode x-queue-type x-queue-version x-single-active-consumer x-delivery-limit "
-    "x-queue-leader-locator x-queue-master-locator x-initial-cluster-size "
-    "x-quorum-initial-group-size x-cancel-on-ha-failover x-dead-letter-strategy x-max-age "
-    "x-stream-max-segment-size-bytes x-stream-offset x-consumer-timeout x-priority x-credit "
-    "x-delayed-type x-match"
+_NUMBERS = (
+    "x-message-ttl x-expires x-max-length x-max-length-bytes x-max-priority x-queue-version "
+    "x-single-active-consumer x-delivery-limit x-initial-cluster-size x-quorum-initial-group-size "
+    "x-cancel-on-ha-failover x-stream-max-segment-size-bytes x-consumer-timeout x-priority"
+).split()
+_WORDS = (
+    "x-overflow x-queue-mode x-queue-type x-queue-leader-locator x-queue-master-locator "
+    "x-dead-letter-strategy x-max-age x-stream-offset x-delayed-type x-match"
 ).split()
 
 DECLARED: tuple[Rule, ...] = (
-    *(Rule(name, KEEP, "a setting of the broker") for name in _KNOWN_ARGUMENTS),
+    *(Rule(name, COUNT, "a setting of the broker") for name in _NUMBERS),
+    *(Rule(name, KEEP, "a setting of the broker, a word") for name in _WORDS),
     Rule("x-dead-letter-exchange", NAME, "an exchange"),
     Rule("x-dead-letter-routing-key", NAME, "a routing key"),
     Rule("alternate-exchange", NAME, "an exchange"),
@@ -110,9 +114,9 @@ BROKER_HEADERS: tuple[Rule, ...] = (
     Rule("x-last-death-exchange", NAME, "an exchange"),
     Rule("x-last-death-queue", NAME, "a queue"),
     Rule("x-last-death-reason", KEEP, "why it was dead-lettered"),
-    Rule("x-delivery-count", KEEP, "how often it was delivered"),
-    Rule("x-stream-offset", KEEP, "its place in a stream"),
-    Rule("x-delay", KEEP, "a time in milliseconds"),
+    Rule("x-delivery-count", COUNT, "how often it was delivered"),
+    Rule("x-stream-offset", COUNT, "its place in a stream"),
+    Rule("x-delay", COUNT, "a time in milliseconds"),
     Rule("CC", NAME, "routing keys"),
     Rule("BCC", NAME, "routing keys"),
     Rule("compression", KEEP, "how Kombu packed the body"),
@@ -120,9 +124,9 @@ BROKER_HEADERS: tuple[Rule, ...] = (
 """Headers that brokers and libraries write, without which a message cannot be followed."""
 
 NESTED: tuple[Rule, ...] = (
-    Rule("count", KEEP, "how often"),
+    Rule("count", COUNT, "how often"),
     Rule("reason", KEEP, "why it was dead-lettered"),
-    Rule("time", KEEP, "when"),
+    Rule("time", COUNT, "when"),
     Rule("original-expiration", KEEP, "a time in milliseconds"),
 )
 """Fields of tables within a value that is a name: those of `x-death`; others are names."""

@@ -12,7 +12,8 @@ _VERSION_2_OCTETS = 16
 def safe_proxy_header(octets: bytes) -> bytes:
     """A header of the PROXY protocol, of either version, without addresses, ports and fields."""
     if octets.startswith(SIGNATURE):
-        return octets[:_VERSION_2_OCTETS] + bytes(len(octets) - _VERSION_2_OCTETS)
+        kept = octets[:_VERSION_2_OCTETS]
+        return kept + bytes(len(octets) - len(kept))
     begin, blank, rest = octets.partition(b" ")
     family, second, addresses = rest.partition(b" ")
     hidden = re.sub(rb"[^\s.:]", b"0", addresses)

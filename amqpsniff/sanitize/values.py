@@ -12,7 +12,7 @@ from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.filling import filler
 from amqpsniff.sanitize.names import Pseudonyms
 from amqpsniff.sanitize.options import SanitizeOptions
-from amqpsniff.sanitize.policy import FILL, HIDDEN, KEEP, NAME
+from amqpsniff.sanitize.policy import COUNT, FILL, HIDDEN, KEEP, NAME
 from amqpsniff.spec import FIELD_TYPES, field_tags
 
 MOST_DEPTH = 32
@@ -87,7 +87,7 @@ class ValueCleaner:
         if width is not None:
             if start + width > end:
                 return _fill(octets, start, end)
-            if action not in (KEEP, NAME):
+            if action not in (KEEP, NAME, COUNT):
                 octets[start : start + width] = bytes(width)
             return start + width
         if kind == "" or start + 4 > end:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
+from amqpsniff.capture import open_capture
 from amqpsniff.errors import CaptureError
 from amqpsniff.sanitize import SanitizeOptions
 from tests.cli.running import write_capture
@@ -49,9 +50,9 @@ def paths() -> list[Path]:
 @pytest.mark.parametrize("path", paths(), ids=lambda path: path.name)
 def test_capture(path: Path, tmp_path: Path) -> None:
     try:
-        amqpsniff.open(path).table("connections")
+        open_capture(path).close()
     except CaptureError:
-        pytest.skip("no capture")
+        pytest.skip("nothing that is read without tshark")
     safe = made(path, tmp_path)
     octets = safe.read_bytes()
     for secret in secrets(path):

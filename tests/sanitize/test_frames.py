@@ -88,3 +88,32 @@ def test_any_table(table: list[tuple[bytes, encoder.Field]]) -> None:
     made = cleaner.clean(claim(payload, -1, claims.HEADER))[7:]
     assert len(made) == len(payload)
     assert cleaner.clean(claim(made, -1, claims.HEADER))[7:] == made
+
+
+def test_what_is_kept_in_tables() -> None:
+    """Numbers under names of brokers, words of brokers; not what stands there and is neither."""
+    table = [
+        (b"x-message-ttl", encoder.Field("I", 60000)),
+        (b"x-max-length", encoder.Field("S", b"secret")),
+        (b"x-queue-type", encoder.Field("S", b"quorum")),
+        (b"x-dead-letter-exchange", encoder.Field("S", b"dead")),
+        (b"x-mine", encoder.Field("l", 7)),
+        (b"nested", encoder.Field("F", [(b"x-message-ttl", encoder.Field("I", 5))])),
+    ]
+    declare = next(m for m in METHODS if m.name == "queue.declare")
+    values = {argument.name: b"" if argument.type == "s" else 0 for argument in declare.arguments}
+    payload = encoder.method_payload(declare, values | {"arguments": table})
+    kept = encoder.method_payload(
+        declare,
+        values
+        | {
+            "arguments": [
+                table[0],
+                (b"x-max-length", encoder.Field("S", b"xxxxxx")),
+                *table[2:4],
+                (b"x-mine", encoder.Field("l", 0)),
+                (b"nested", encoder.Field("F", [(b"x-message-ttl", encoder.Field("I", 0))])),
+            ]
+        },
+    )
+    assert cleaned(payload, declare.index) == kept
