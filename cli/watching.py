@@ -18,6 +18,7 @@ from .steps import Steps
 
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
+    from amqpsniff.live.metrics import Server
     from amqpsniff.live.watch import Source, Watch
 
     from .dashboard.dashboard import Dashboard
@@ -52,8 +53,13 @@ class Live:
         self._settle = settle_seconds
         self._metrics = metrics
         self._told_trouble = False
+        self._server: Server | None = None
         self._seconds = None if sources.duration is None else span(sources.duration, "duration")
         _check(sources, recording)
+        if metrics is not None:
+            from amqpsniff.live.metrics import parse_address
+
+            parse_address(metrics)
 
     def write(self, table: str, form: str) -> int:
         """Write the wanted rows of a table to standard output; the exit code."""
@@ -107,6 +113,7 @@ class Live:
     def _open(self, tables: tuple[str, ...], *, judge: bool = False) -> None:
         """Begin to capture; everything is imported first, for packets do not wait for long."""
         from amqpsniff.live.figures import Figures
+        from amqpsniff.live.metrics import Server
         from amqpsniff.live.watch import Watch
         from amqpsniff.pipeline import Options
 
@@ -142,12 +149,20 @@ class Live:
             settle_seconds=self._settle,
         )
         self.figures.join(self.watch.pipeline)
+        if self._metrics is not None:
+            try:
+                self._server = Server(self._metrics, self.watch, self.figures)
+            except BaseException:
+                self.watch.close()
+                raise
 
     def _verb(self) -> str:
         """What this run does with its source."""
         return "following" if self._sources.captures else "capturing on"
 
     def _close(self) -> None:
+        if self._server is not None:
+            self._server.close()
         self.watch.close()
 
     def _source(self) -> Source:

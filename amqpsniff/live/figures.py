@@ -202,6 +202,14 @@ class Figures:
             **_latency("ack", self._lately.acks),
         }
 
+    def outstanding(self) -> tuple[int, int]:
+        """Deliveries not acknowledged and publishes not confirmed, over all open connections."""
+        sessions = [one.peer.session for one in self._peers.values()]
+        channels = [
+            one for session in sessions if session is not None for one in _channels(session)
+        ]
+        return sum(map(_unacked, channels)), sum(one.unconfirmed for one in channels)
+
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""
         for one in self._peers.values():

@@ -7,6 +7,7 @@ and at the end. The last row of a finding is the one that reading a file of the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from amqpsniff.findings import Finding
@@ -21,9 +22,11 @@ Key = tuple[object, ...]
 
 
 class News:
-    """Chooses the findings that are given now."""
+    """Chooses the findings that are given now; `counts` has how often each code was found."""
 
     def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._counted: dict[Key, int] = {}
         self._given: dict[Key, tuple[int, Finding]] = {}
         self._later: dict[Key, Finding] = {}
 
@@ -32,6 +35,7 @@ class News:
         now: list[Finding] = []
         for finding in findings:
             key = _key(finding)
+            self._count(key, finding)
             given = self._given.get(key)
             if given is None:
                 self._give(key, finding, now_ns)
@@ -52,6 +56,12 @@ class News:
             if given is None or given[1] != finding:
                 found.append(finding)
         return found
+
+    def _count(self, key: Key, finding: Finding) -> None:
+        """Count what came to a finding since it was counted last."""
+        if len(self._counted) < MOST_REMEMBERED or key in self._counted:
+            self.counts[finding.code] += finding.count - self._counted.get(key, 0)
+            self._counted[key] = finding.count
 
     def _due(self, key: Key, now_ns: int) -> bool:
         given = self._given.get(key)

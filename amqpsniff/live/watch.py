@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.writer import CaptureWriter
-from amqpsniff.findings import Finding
+from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
 from amqpsniff.live.news import News
 from amqpsniff.pipeline import Options, Pipeline
@@ -153,7 +154,8 @@ class Watch:
             for giver in self._givers:
                 yield from ((giver.table, batch) for batch in giver.settled(now_ns))
         yield from self._records()
-        news = self._news.add(self.pipeline.log.news(), now_ns)
+        with self.lock:
+            news = self._news.add(self.pipeline.log.news(), now_ns)
         self.found = (self.found + news)[-MOST_LATEST:]
         if news:
             yield from self._findings(news)
@@ -174,6 +176,12 @@ class Watch:
         others = self.source.findings
         self.found = [*others, *self.pipeline.findings(others)]
         yield from self._findings(self._news.rest(self.found))
+
+    def counted_findings(self) -> Counter[tuple[str, str]]:
+        """How often each thing was found so far, by code and severity."""
+        return Counter(
+            {(code, KINDS[code].severity): count for code, count in self._news.counts.items()}
+        )
 
     def close(self) -> None:
         """Let go of the source and end the file."""

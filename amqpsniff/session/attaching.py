@@ -105,11 +105,11 @@ class Attacher(Watcher):
     def _put_late(self):
         """Keep contents whose rows are long in coming apart."""
         place: cython.longlong
-        entry: Entry
+        known: object
         for place in range(len(self.opened)):
-            entry = self.opened[place]
-            if entry is not None:
-                self.late[self.first_opened + place] = entry
+            known = self.opened[place]
+            if known is not None:
+                self.late[self.first_opened + place] = known
         self.first_opened += len(self.opened)
         self.opened.clear()
         return 0

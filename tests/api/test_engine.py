@@ -220,3 +220,14 @@ def test_octets_of_any_buffer() -> None:
     given.feed_octets("a", "client", b"")
     given.feed_octets("a", "client", memoryview(HEARTBEAT_FRAME))  # type: ignore[arg-type]
     assert [row.frame_type for row in given.frames()] == ["protocol-header", "heartbeat"]
+
+
+def test_content_that_is_long_in_coming() -> None:
+    """A message whose body comes after those of thousands of others, none of them numbered."""
+    given = amqpsniff.Engine()
+    given.feed_octets(ENDS, "client", OPENING)
+    given.feed_octets(ENDS, "client", publish(2))
+    given.feed_octets(ENDS, "client", (publish(1) + header(1, 60, 5) + body(1, b"early")) * 5_000)
+    given.feed_octets(ENDS, "client", header(2, 60, 4) + body(2, b"late"))
+    given.finish()
+    assert len(list(given.messages())) == 5_001

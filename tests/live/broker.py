@@ -43,7 +43,7 @@ class Broker:
             "RABBITMQ_LOG_BASE": str(self._folder / "log"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self._folder / "plugins"),
             "HOME": str(self._folder),
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none -rabbit loopback_users []",
         }
         (self._folder / "plugins").write_text("[].")
         self.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -37,11 +38,17 @@ def broker(worker: str) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
-def namespace(worker: str) -> Iterator[str]:
+def cable() -> str:
+    """The interface on this side of the cable to the namespace."""
+    return f"as{os.getpid() % 100000}"
+
+
+@pytest.fixture(scope="session")
+def namespace(worker: str, cable: str) -> Iterator[str]:
     """A network namespace at the other end of a cable; it is 10.231.7.2, this side 10.231.7.1."""
     if shutil.which("ip") is None or os.geteuid() != 0:
         pytest.skip("a network namespace needs iproute2 and root")
-    name, cable = f"amqpsniff-{worker}", f"as{os.getpid() % 100000}"
+    name = f"amqpsniff-{worker}"
     commands = (
         f"netns add {name}",
         f"link add {cable} mtu 1500 type veth peer name far netns {name}",
@@ -58,5 +65,8 @@ def namespace(worker: str) -> Iterator[str]:
                 pytest.skip(f"ip {command}: {done.stderr.decode().strip()}")
         yield name
     finally:
+        listed = subprocess.run(["ip", "netns", "pids", name], capture_output=True, check=False)
+        for number in listed.stdout.split():  # the port mapper of Erlang
+            os.kill(int(number), signal.SIGKILL)
         subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
         subprocess.run(["ip", "link", "del", cable], capture_output=True, check=False)

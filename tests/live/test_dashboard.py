@@ -92,8 +92,8 @@ def test_views_of_a_broker(broker: Broker) -> None:
             terminal.resize(132, 50)
             os.kill(terminal.running.pid, signal.SIGWINCH)
             terminal.shows("vhost")
+            _until(terminal, lambda text: "q quit" in text.split("\n")[-1])
             assert max(map(len, terminal.text.split("\n"))) > 80
-            assert "q quit" in terminal.text.split("\n")[-1]
         terminal.press("4")
         terminal.shows("declaration-mismatch")
         terminal.press("q")

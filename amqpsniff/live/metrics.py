@@ -1,0 +1,191 @@
+"""Figures of a live run for Prometheus: counters, gauges and histograms, in OpenMetrics.
+
+Served by prometheus_client from a thread of its own, which takes the figures under the run's lock.
+Names of exchanges and queues come from the wire and may be many: the `MOST_NAMES` most used are
+told apart, the others are one, called `(others)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.errors import UsageError
+
+if TYPE_CHECKING:
+    from amqpsniff.live.figures import Figures
+    from amqpsniff.live.watch import Watch
+
+MOST_NAMES = 100
+"""Names of one metric: each is a time series, and what stores them pays for each."""
+
+OTHERS = "(others)"
+LOOPBACK = "127.0.0.1"
+
+BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
+           2.5, 5.0, 10.0, 30.0, 60.0)  # fmt: skip
+"""Bounds of the histograms in seconds."""
+
+_WAYS = (("published", 0), ("delivered", 2))
+
+
+class Collector:
+    """Makes the metrics of a run when they are asked for."""
+
+    def __init__(self, watch: Watch, figures: Figures) -> None:
+        self._watch = watch
+        self._figures = figures
+
+    def collect(self) -> Iterator[Any]:
+        """Every metric, as prometheus_client has them."""
+        with self._watch.lock:
+            metrics = [*self._packets(), *self._traffic(), *self._names(), *self._latencies()]
+            metrics += self._findings()
+        return iter(metrics)
+
+    def _packets(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+
+        watch = self._watch
+        yield Counter("amqpsniff_packets", "Packets taken.", value=watch.source.packets)
+        counted = watch.source.statistics()
+        if counted is not None:
+            dropped = counted.dropped_by_system or 0
+            what = "Packets that the kernel dropped because this program was too slow."
+            yield Counter("amqpsniff_packets_dropped", what, value=dropped)
+        totals = watch.pipeline.totals
+        what = "Octets of AMQP connections that ended which are missing from the capture."
+        yield Counter("amqpsniff_lost_octets", what, value=totals.lost_octets)
+
+    def _traffic(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+        from prometheus_client.core import GaugeMetricFamily as Gauge
+
+        figures = self._figures
+        what = "AMQP connections that are open."
+        yield Gauge("amqpsniff_connections", what, value=figures.open)
+        what = "AMQP connections that ended."
+        yield Counter("amqpsniff_connections_ended", what, value=figures.ended)
+        open_now = figures.outstanding()
+        what = "Deliveries that were not acknowledged yet."
+        yield Gauge("amqpsniff_unacked_messages", what, value=open_now[0])
+        what = "Publishes that were not confirmed yet."
+        yield Gauge("amqpsniff_unconfirmed_messages", what, value=open_now[1])
+        methods = Counter("amqpsniff_methods", "Method frames.", labels=["method"])
+        for name, count in sorted(figures.census.counts().items()):
+            methods.add_metric([name], count)
+        yield methods
+        outcomes = Counter("amqpsniff_messages", "Messages by outcome.", labels=["outcome"])
+        for name, (count, _) in self._watch.pipeline.outcomes().items():
+            outcomes.add_metric([name], count)
+        yield outcomes
+
+    def _names(self) -> Iterator[Any]:
+        """Messages and octets by exchange and by queue."""
+        from prometheus_client.core import CounterMetricFamily as Counter
+
+        exchanges: dict[Any, list[int]] = {}
+        for (exchange, _), counts in self._figures.counts_of("routes"):
+            known = exchanges.setdefault(exchange, [0, 0, 0, 0])
+            for at, count in enumerate(counts):
+                known[at] += count
+        for label, rows in (
+            ("exchange", exchanges.items()), ("queue", self._figures.counts_of("queues")),
+        ):  # fmt: skip
+            named = _most_used(rows)
+            for way, place in _WAYS:
+                if label == "queue" and way == "published":
+                    continue
+                prefix = f"amqpsniff_{label}_{way}"
+                messages = Counter(f"{prefix}_messages", f"Messages {way}.", labels=[label])
+                octets = Counter(f"{prefix}_octets", f"Octets of bodies {way}.", labels=[label])
+                for name, counts in named:
+                    messages.add_metric([name], counts[place])
+                    octets.add_metric([name], counts[place + 1])
+                yield from (messages, octets)
+
+    def _latencies(self) -> Iterator[Any]:
+        from prometheus_client.core import HistogramMetricFamily as Histogram
+
+        outcomes = self._watch.pipeline.outcomes()
+        for outcome, name, what in (
+            ("confirmed", "confirm", "Time from a publish to its confirm."),
+            ("acked", "ack", "Time from a delivery to its acknowledgement."),
+        ):
+            if outcome in outcomes:
+                metric = Histogram(f"amqpsniff_{name}_seconds", what, unit="seconds")
+                _add_spread(metric, [], outcomes[outcome][1])
+                yield metric
+        replies = Histogram(
+            "amqpsniff_reply_seconds", "Time from a request to its reply.", labels=["method"],
+            unit="seconds",
+        )  # fmt: skip
+        for name, spread in sorted(self._watch.pipeline.replies().items()):
+            _add_spread(replies, [name], spread)
+        yield replies
+
+    def _findings(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+
+        found = Counter("amqpsniff_findings", "What was found.", labels=["code", "severity"])
+        for (code, severity), count in sorted(self._watch.counted_findings().items()):
+            found.add_metric([code, severity], count)
+        yield found
+
+
+def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[str, list[int]]]:
+    """The most used names with their counts, all others as one."""
+    ranked = sorted(rows, key=lambda one: -(one[1][0] + one[1][2]))
+    named = [(str(name) if name is not None else "", counts) for name, counts in ranked]
+    rest = [
+        sum(column) for column in zip(*(counts for _, counts in named[MOST_NAMES:]), strict=True)
+    ]
+    return named[:MOST_NAMES] + ([(OTHERS, rest)] if rest else [])
+
+
+def _add_spread(metric: Any, labels: list[str], spread: Any) -> None:
+    """Add a `Spread` of times in ns to a histogram in seconds."""
+    number, total, _ = spread.facts()
+    counts = spread.upto(*(round(bound * 1e9) for bound in BUCKETS))
+    buckets = [(str(bound), count) for bound, count in zip(BUCKETS, counts, strict=True)]
+    metric.add_metric(labels, [*buckets, ("+Inf", number)], sum_value=total / 1e9)
+
+
+class Server:
+    """Serves the metrics of a run over HTTP, at any path.
+
+    Raises UsageError when prometheus_client is not installed or the address cannot be had.
+
+    Args:
+        address: `:PORT` for loopback only, or `HOST:PORT`; `0.0.0.0:PORT` for everybody.
+    """
+
+    def __init__(self, address: str, watch: Watch, figures: Figures) -> None:
+        host, port = parse_address(address)
+        try:
+            from prometheus_client import CollectorRegistry, start_http_server
+        except ImportError:
+            raise UsageError(
+                "--metrics needs prometheus_client; run `pip install 'amqpsniff[live]'`"
+            ) from None
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(Collector(watch, figures))
+        try:
+            self._server, self._thread = start_http_server(port, host, registry)
+        except OSError as error:
+            what = error.strerror or error
+            raise UsageError(f"--metrics {address}: cannot listen there: {what}") from None
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Host and port; raises UsageError for what is none."""
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or not 0 < int(port) < 65_536:
+        raise UsageError(f"--metrics {address!r} is no address; write :9419 or 0.0.0.0:9419")
+    return host.strip("[]") or LOOPBACK, int(port)

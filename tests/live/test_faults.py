@@ -1,0 +1,180 @@
+"""What goes wrong while a capture runs: it goes on where it can, and says what happened."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from amqpsniff.capture.ring import RETIRE_MS
+from tests.cli.running import PROGRAM, environment, run
+from tests.conftest import SAMPLES
+from tests.live.broker import Broker
+from tests.live.clients import keep_busy, with_amqp, with_pika
+from tests.live.sniffing import Sniffer, rows_of, wait_for
+from tests.live.test_rows import alike, offline
+
+SAMPLE = SAMPLES / "pika_mix.pcap"
+
+
+@contextlib.contextmanager
+def cable(name: str) -> Iterator[str]:
+    """A pair of network interfaces."""
+    if shutil.which("ip") is None or os.geteuid() != 0:
+        pytest.skip("network interfaces need iproute2 and root")
+    commands = (
+        f"link add {name}a type veth peer name {name}b",
+        f"link set {name}a up",
+        f"link set {name}b up",
+    )
+    try:
+        for command in commands:
+            if subprocess.run(
+                ["ip", *command.split()], capture_output=True, check=False
+            ).returncode:
+                pytest.skip("no veth interfaces here")
+        yield f"{name}a"
+    finally:
+        subprocess.run(["ip", "link", "del", f"{name}a"], capture_output=True, check=False)
+
+
+def says(sniffer: Sniffer, words: str) -> None:
+    """Wait until it wrote these words to standard error."""
+    assert sniffer.running.stderr is not None
+    for line in sniffer.running.stderr:
+        sniffer.err += line.decode()
+        if words in line.decode():
+            return
+    raise AssertionError(sniffer.err)
+
+
+@pytest.mark.parametrize("interfaces", [1, 2])
+def test_interface_goes_away_and_comes_back(tmp_path: Path, interfaces: int) -> None:
+    """Capturing goes on when there is an interface of that name again."""
+    name = f"as{os.getpid() % 10_000}{interfaces}"
+    more = ("-i", "lo") if interfaces == 2 else ()
+    with cable(name) as interface:
+        sniffer = Sniffer("-i", interface, *more, "-w", "kept.pcapng", folder=tmp_path)
+        subprocess.run(["ip", "link", "del", interface], check=True)
+        says(sniffer, f"interface {interface} went away")
+        with cable(name):
+            says(sniffer, f"interface {interface} is back")
+            time.sleep(2 * RETIRE_MS / 1000)
+            before = (tmp_path / "kept.pcapng").stat().st_size
+            sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+            sender.bind((interface, 0x88B5))
+            sender.send(bytes(12) + b"\x88\xb5" + bytes(50))
+            sender.close()
+            wait_for(lambda: (tmp_path / "kept.pcapng").stat().st_size > before)
+            assert sniffer.stop() == 0, sniffer.err
+
+
+@pytest.mark.broker
+def test_broker_restarts(broker: Broker, tmp_path: Path) -> None:
+    """Connections end with the broker, and those to the new one are followed."""
+    port = str(broker.port)
+    sniffer = Sniffer(
+        "-i", "lo", "--port", port, "-t", "connections", "-w", "kept.pcapng", folder=tmp_path
+    )
+    over = threading.Event()
+
+    def busy() -> None:
+        with contextlib.suppress(Exception):
+            keep_busy("127.0.0.1", broker.port, over)
+
+    running = threading.Thread(target=busy)
+    running.start()
+    time.sleep(1)
+    broker.stop()
+    over.set()
+    running.join()
+    broker.start()
+    with_pika("127.0.0.1", broker.port)
+    assert sniffer.stop() == 0, sniffer.err
+    live = sniffer.rows()
+    assert [row["closed_by"] for row in live][-1] == "client"
+    assert {"fin", "rst", "server"} & {row["closed_by"] for row in live[:-1]}
+    assert alike(live) == alike(offline(tmp_path / "kept.pcapng", "connections", "--port", port))
+
+
+@pytest.mark.broker
+def test_disk_is_full(broker: Broker, tmp_path: Path) -> None:
+    """The file ends whole, rows go on, and the exit code says that something is missing."""
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    sniffer = Sniffer(
+        "-i", "lo", "--port", str(broker.port), "-w", "kept.pcapng", folder=tmp_path,
+        stdout=subprocess.PIPE, preexec_fn=small_files,
+    )  # fmt: skip
+    with_amqp("127.0.0.1", broker.port)
+    says(sniffer, "packets are not written any more")
+    sniffer.running.send_signal(signal.SIGINT)
+    out, _ = sniffer.running.communicate(timeout=30)
+    assert sniffer.running.returncode == 3
+    assert len(rows_of(out.decode())) == 120
+    kept = tmp_path / "kept.pcapng"
+    assert 0 < kept.stat().st_size <= 20_000
+    done = run("summary", kept, "--format", "json")
+    assert done.code == 0
+    assert "cut" not in done.err
+
+
+@pytest.mark.broker
+def test_standard_output_closes(broker: Broker, tmp_path: Path) -> None:
+    """`| head -1` ends it quietly, and the packets it wrote can be read."""
+    sniffer = Sniffer(
+        "-i", "lo", "--port", str(broker.port), "-w", "kept.pcapng", folder=tmp_path,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert sniffer.running.stdout is not None
+    sniffer.running.stdout.close()
+    sniffer.running.stdout = None
+    with_amqp("127.0.0.1", broker.port)
+    assert sniffer.finish() == 0
+    assert "Traceback" not in sniffer.err
+    assert run("summary", tmp_path / "kept.pcapng", "--format", "json").code == 0
+
+
+def test_clock_jumps(tmp_path: Path) -> None:
+    """Packets whose times jump back and forth by days are rows like any others."""
+    done = run("export", SAMPLE, "-t", "messages")
+    expected = rows_of(done.out)
+    octets = bytearray(SAMPLE.read_bytes())
+    at, number = 24, 0
+    while at < len(octets):
+        size = int.from_bytes(octets[at + 8 : at + 12], "little")
+        seconds = int.from_bytes(octets[at : at + 4], "little")
+        moved = seconds + (0, 86_400, -86_400, 3_600)[number // 50 % 4]
+        octets[at : at + 4] = moved.to_bytes(4, "little")
+        at += 16 + size
+        number += 1
+    jumping = tmp_path / "jumping.pcap"
+    jumping.write_bytes(octets)
+    with jumping.open("rb") as file:
+        sniffer = Sniffer("-", "-w", "kept.pcapng", folder=tmp_path, stdin=file)
+        assert sniffer.finish() == 0, sniffer.err
+    live = sniffer.rows()
+    assert len(live) == len(expected)
+    assert alike(live) == alike(offline(tmp_path / "kept.pcapng", "messages"))
+
+
+def test_octets_that_are_no_capture(tmp_path: Path) -> None:
+    """What is piped in and is none ends with one line."""
+    done = subprocess.run(
+        (*PROGRAM, "live", "-", "-q"), input=b"nothing like a capture at all", capture_output=True,
+        env=environment(), cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.count(b"\n") == 1
