@@ -24,9 +24,10 @@ from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import DIALECTS, METHODS, READINGS
+from amqpsniff.tcp.limits import NUMBER_BITS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.shares import Share
-from amqpsniff.tcp.stream import NUMBER_BITS, NUMBER_MASK, StreamBatch
+from amqpsniff.tcp.stream import NUMBER_MASK, StreamBatch
 from amqpsniff.tls import Secrets, TlsStage
 
 ROWS_PER_BATCH = 32_768

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from amqpsniff.capture.file import Opener
 from amqpsniff.findings import Finding
 from amqpsniff.pipeline import Options
 
 from .places import Folder, opener_for
 from .plan import Task
-from .survey import Opener
 from .task import TaskRun
 
 DAY_NS = 86_400_000_000_000

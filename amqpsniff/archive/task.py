@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
+from amqpsniff.capture.file import Opener
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 from amqpsniff.pipeline import Options, Pipeline, Totals
 from amqpsniff.tcp.shares import Share
 
 from .plan import Task
-from .survey import Opener
 
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
