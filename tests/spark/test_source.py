@@ -27,13 +27,13 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*columns, strict=True), key=repr)
 
 
-@pytest.mark.parametrize("table", [table for table in TABLES if table != "findings"])
+@pytest.mark.parametrize("table", TABLES)
 def test_rows_are_those_of_one_machine(spark: Any, samples: Path, table: str) -> None:
     paths = [str(samples / name) for name in NAMES]
     source = spark.read.format("amqp").option("table", table).option("taskOctets", "100000")
     frame = source.load(paths[::-1])
     alone = amqpsniff.open(*sorted(paths)).table(table)
-    assert frame.rdd.getNumPartitions() > 1
+    assert frame.rdd.getNumPartitions() > 1 or table == "findings"
     together = frame.toArrow()
     assert together.schema.names == alone.schema.names
     assert together.schema.types == alone.schema.types
