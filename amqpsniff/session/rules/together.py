@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from amqpsniff.findings import Finding, FindingLog, Records
+from amqpsniff.findings import FindingLog, Records
 from amqpsniff.session.rules import (
     access,
     blocking,
@@ -18,6 +18,7 @@ from amqpsniff.session.rules import (
     returning,
     sizes,
 )
+from amqpsniff.session.rules.remembering import Place, report_at
 from amqpsniff.session.rules.scene import Scene
 
 _MODULES = (access, blocking, churn, closing, consuming, ending, guessing, returning)
@@ -25,11 +26,11 @@ _MODULES = (access, blocking, churn, closing, consuming, ending, guessing, retur
 
 def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:
     """Add to a log what all records together show; `last_ns` is the last packet's time."""
+    whole = Scene(_Whole(log), None, None, None, last_ns)
     for key, (_, detail, place, count, _, last) in sorted(
         records.once.items(), key=lambda one: one[1][0]
     ):
-        log.add(Finding(key[0], detail, *place, count=count, last_packet_number=last))
-    whole = Scene(_Whole(log), None, None, None, last_ns)
+        report_at(whole, Place(*place), key[0], detail, count, last)
     for _, name, payload in sorted(records.notes, key=lambda note: note[0]):
         _judge(name)(whole, *payload)
     returning.judge_leaks(whole)
