@@ -15,6 +15,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.archive.batch import Batch, Step, Summary
+from amqpsniff.archive.listing import list_captures
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
 from amqpsniff.pipeline import Options
@@ -52,6 +53,7 @@ def _run(given: argparse.Namespace, say: Say) -> int:
     for name in names:
         if name not in REPORTS:
             raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
+    list_captures(batch.inputs, batch.storage)  # a wrong name is told before Spark is started
     say({"stage": "spark"})
     spark = session(given.master, "amqpsniff batch")
     spark.sparkContext.setLogLevel("ERROR")

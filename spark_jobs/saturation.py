@@ -29,10 +29,10 @@ FULL = 0.9
 
 
 def build(spark: SparkSession, config: Config) -> DataFrame:
-    """What is outstanding at the end of each step in time in which it changed, by client.
+    """What is outstanding at most in each step in time in which it changed, by client.
 
-    Columns: time, client (its address), channels, unsettled (deliveries), unconfirmed (publishes),
-    prefetch (sum of the channels' prefetch counts, null where none is known), saturation (unsettled
+    Columns: time, client (its address), channels, unsettled (deliveries), unconfirmed (publishes;
+    both are sums of the most that each channel had), prefetch (sum of the channels' prefetch counts, null where none is known), saturation (unsettled
     of the prefetch count, on channels that have one), full_channels (at 90 % of it or more).
     """
     from pyspark.sql import Window
@@ -58,21 +58,24 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
         for is_held, name in ((True, "unsettled_end"), (False, "unconfirmed_end"))
     ]
     changes = begun.union(over).union(left[0]).union(left[1])
-    by_step = (
-        changes.where("ts_ns IS NOT NULL")
-        .groupBy(*place, bucket(spark, config).alias("time"))
-        .agg(
-            f.sum(f.when(f.col("held"), f.col("step")).otherwise(0)).alias("unsettled"),
-            f.sum(f.when(f.col("held"), 0).otherwise(f.col("step"))).alias("unconfirmed"),
-        )
+    so_far = (
+        Window.partitionBy(*place)
+        .orderBy("ts_ns", "step")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    so_far = Window.partitionBy(*place).orderBy("time").rowsBetween(Window.unboundedPreceding, 0)
-    state = by_step.select(
-        *place,
-        "time",
-        *(f.greatest(f.sum(name).over(so_far), f.lit(0)).alias(name)
-          for name in ("unsettled", "unconfirmed")),
-    )  # fmt: skip
+    held_by_then = f.sum(f.when(f.col("held"), f.col("step")).otherwise(0)).over(so_far)
+    waiting_by_then = f.sum(f.when(f.col("held"), 0).otherwise(f.col("step"))).over(so_far)
+    state = (
+        changes.where("ts_ns IS NOT NULL")
+        .select(
+            *place,
+            bucket(spark, config).alias("time"),
+            f.greatest(held_by_then, f.lit(0)).alias("unsettled"),
+            f.greatest(waiting_by_then, f.lit(0)).alias("unconfirmed"),
+        )
+        .groupBy(*place, "time")
+        .agg(f.max("unsettled").alias("unsettled"), f.max("unconfirmed").alias("unconfirmed"))
+    )
     limits = channels.groupBy("connection_id", "channel").agg(
         f.max(f.when(f.col("prefetch_count") > 0, f.col("prefetch_count"))).alias("prefetch")
     )
