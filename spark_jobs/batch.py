@@ -154,4 +154,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # spark-submit runs this file by itself; what it belongs to is the installed package
+    from amqpsniff.spark_jobs.batch import main as installed
+
+    sys.exit(installed())

@@ -32,8 +32,9 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     """What is outstanding at most in each step in time in which it changed, by client.
 
     Columns: time, client (its address), channels, unsettled (deliveries), unconfirmed (publishes;
-    both are sums of the most that each channel had), prefetch (sum of the channels' prefetch counts, null where none is known), saturation (unsettled
-    of the prefetch count, on channels that have one), full_channels (at 90 % of it or more).
+    both are sums of the most that each channel had), prefetch (sum of the channels' prefetch
+    counts, null where none is known), saturation (unsettled of the prefetch count, on channels that
+    have one), full_channels (at 90 % of it or more).
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f

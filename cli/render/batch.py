@@ -10,6 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+WIDEST = (48, 32, 24, 18, 12)
+"""Characters of a cell that are shown at most: the most with which all columns have room."""
+
+GAP = 2
+"""Spaces between columns."""
+
 STAGES = {
     "spark": "Starting Spark",
     "files": "Looking at files",
@@ -124,22 +130,49 @@ def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
 
 
 def _show(console: Console, report: dict[str, Any]) -> None:
-    """A report as a table, as wide as the terminal."""
+    """A report as a table: the columns that the terminal has room for."""
     from .text import harmless
 
-    rows = report["rows"]
-    table = Table(title=report["title"], title_justify="left", box=None, pad_edge=False)
-    for at, name in enumerate(report["columns"]):
-        numbers = all(_is_number(row[at]) for row in rows) and any(row[at] for row in rows)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(harmless(cell)) for cell in row))
-    console.print(table)
+    rows = [[harmless(cell) for cell in row] for row in report["rows"]]
+    names = [name.replace("_", " ") for name in report["columns"]]
+    widths: list[int] = []
+    for widest in WIDEST:
+        widths = [_width(name, [row[at] for row in rows], widest) for at, name in enumerate(names)]
+        if sum(widths) + GAP * (len(widths) - 1) <= console.width:
+            break
+    shown, room = 0, console.width
+    while shown < len(names) and room >= widths[shown]:
+        room -= widths[shown] + GAP
+        shown += 1
+    console.print(report["title"], style="bold")
     if not rows:
-        console.print("nothing of the kind was captured")
-    elif str(len(rows)) != report["total"]:
-        console.print(f"{len(rows)} of {report['total']} rows", style="dim")
+        console.print("nothing of the kind was captured\n")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+    for at, name in enumerate(names[:shown]):
+        numbers = all(_is_number(row[at]) for row in rows) and any(row[at] for row in rows)
+        right = "right" if numbers else "left"
+        table.add_column(name, justify=right, width=widths[at], vertical="bottom")  # type: ignore[arg-type]
+    for row in rows:
+        cells = zip(row[:shown], widths, strict=False)
+        table.add_row(*(Text(_cut(cell, width)) for cell, width in cells))
+    console.print(table)
+    left = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
+    if shown < len(names):
+        left.append(f"without {', '.join(names[shown:])}")
+    if left:
+        console.print(f"({'; '.join(left)}: see reports/{report['report']}.csv)", style="dim")
     console.print()
+
+
+def _width(name: str, cells: list[str], widest: int) -> int:
+    """The width of a column: that of its longest word or cell, within bounds."""
+    words = max(map(len, name.split()), default=1)
+    return max(words, min(widest, max(map(len, cells), default=1)), 1)
+
+
+def _cut(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else cell[: width - 1] + "…"
 
 
 def _is_number(cell: str) -> bool:

@@ -1,4 +1,4 @@
-"""The same rows from separate processes: a cluster in one machine, and a master with two workers."""
+"""The same rows from separate processes: a cluster in one machine, a master with two workers."""
 
 from __future__ import annotations
 
