@@ -196,6 +196,7 @@ class Pipeline:
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
         self._held_rows = 0
+        self._given_early = 0
         self._frames_followed = 0
         self._messages_followed = 0
         self._finished = False
@@ -239,6 +240,8 @@ class Pipeline:
         hits = dict(self.tracker.settler.hits)
         if self.journeys is not None:
             hits |= self.journeys.hits
+        if self._given_early:
+            hits["rows that wait"] = self._given_early
         for name, count in hits.items():
             self.log.add(Finding("session-limit", f"{name}: {count} times", self.capture))
 
@@ -248,6 +251,9 @@ class Pipeline:
             self._hold()
         taken = self._held.popleft()
         frames, messages, *_ = taken
+        if self._held_rows > HELD_ROWS and not self._finished:
+            waiting = frames.pending if frames.wanted else 0
+            self._given_early += waiting + (messages.pending if messages.wanted else 0)
         self._held_rows -= _rows(taken)
         frames.given = messages.given = True
         return taken

@@ -96,6 +96,7 @@ class Capture:
         totals: Counts of the last pass, growing while it goes on.
         outcomes, replies: What `count` found out, of its last call.
         encrypted: What is known of TLS conversations, of the last pass: a mapping each.
+        comments: Comments of the captures' sections, once the last pass is over.
         early: Whether replies and outcomes of the rows just given may still come: what standard
             input has so far is given while it has no more.
         found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
@@ -113,6 +114,7 @@ class Capture:
         self.outcomes: dict[str, tuple[int, Any]] = {}
         self.replies: dict[str, Any] = {}
         self.encrypted: list[dict[str, Any]] = []
+        self.comments: list[str] = []
         self.early = False
         self.found: list[Found] = []
         self._once = [name for name in self.names if _read_once(name)]
@@ -232,6 +234,7 @@ class Capture:
                 yield self.totals.packets
             pipeline.finish()
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
+            self.comments = packets.comments
         self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
 
     def _pipeline(self, tables: Iterable[str], **more: Any) -> Pipeline:
@@ -272,6 +275,7 @@ class Capture:
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
+            self.comments = packets.comments
         for maker in makers:
             if maker.table == "findings":
                 yield maker.table, maker.make(self.found)

@@ -41,13 +41,22 @@ BodySha256 = Annotated[
         "--body-sha256", help="Fill the column body_sha256 of messages.", rich_help_panel=OUTPUT
     ),
 ]
+
+
+def _named(output: Path | None) -> Path | None:
+    """The file that is meant; None for `-`, which is standard output as it is standard input."""
+    return None if output == Path("-") else output
+
+
 OutputFile = Annotated[
     Path | None,
     typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Write to this file, which is replaced once all is written. Default: standard output.",
+        help="Write to this file, which is replaced once all is written. Default, and `-`: "
+        "standard output.",
+        callback=_named,
         rich_help_panel=OUTPUT,
         show_default=False,
     ),
@@ -116,15 +125,6 @@ class Decoding:
             show_default=False,
         ),
     ] = None
-    reader: Annotated[
-        str,
-        typer.Option(
-            metavar="R",
-            help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
-            "tshark what is not read here, where it is installed.",
-            rich_help_panel=INPUT,
-        ),
-    ] = "auto"
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=OUTPUT),
@@ -143,6 +143,15 @@ class Input(Decoding):
             show_default=False,
         ),
     ]
+    reader: Annotated[
+        str,
+        typer.Option(
+            metavar="R",
+            help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
+            "tshark what is not read here, where it is installed.",
+            rich_help_panel=INPUT,
+        ),
+    ] = "auto"
 
 
 @dataclasses.dataclass

@@ -64,7 +64,7 @@ class Reading:
             show_secrets=options.show_secrets,
             bodies=bodies,
             body_sha256=body_sha256,
-            tls_keylog=options.tls_keylog or _usual_keylog(),
+            tls_keylog=options.tls_keylog or usual_keylog(),
             tls_key=options.tls_key or (),
             reader=options.reader,
         )
@@ -142,17 +142,18 @@ class Reading:
         return text
 
 
-def _usual_keylog() -> str | None:
-    """The key log that other programs write to, where there is one and it can be used."""
+def usual_keylog(*, exists: bool = True) -> str | None:
+    """The key log that other programs write to, where it can be used and, if it must be, is there.
+
+    Nothing is said where it cannot: nobody asked for it here.
+    """
     import os
     from pathlib import Path
 
-    name = os.environ.get(KEY_LOG)
-    if not name:
-        return None
     from amqpsniff.tls.secrets import can_decrypt
 
-    return name if Path(name).is_file() and can_decrypt() else None
+    name = os.environ.get(KEY_LOG)
+    return name if name and can_decrypt() and (not exists or Path(name).is_file()) else None
 
 
 def _said(finding: Finding) -> str:

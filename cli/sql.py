@@ -107,9 +107,9 @@ class _Question:
 
     def _ask(self) -> Any:
         from amqpsniff.tables.query import sql
-        from amqpsniff.tables.schema import TABLES
+        from amqpsniff.tables.schema import EVERYTHING
 
-        named = {name: (schema, self._opened(name)) for name, schema in TABLES.items()}
+        named = {name: (schema, self._opened(name)) for name, schema in EVERYTHING.items()}
         return sql(self._statement, named)
 
     def _opened(self, table: str) -> Callable[[Collection[str]], Iterator[Any]]:

@@ -99,6 +99,7 @@ def report(reading: Reading, counted: dict[str, Any], top: int) -> dict[str, Any
         span_ns = totals.last_ns - totals.first_ns
     return {
         "captures": reading.capture.names,
+        "comments": reading.capture.comments,
         "packets": totals.packets,
         "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
         "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,

@@ -110,6 +110,7 @@ class Live:
         from amqpsniff.live.watch import Watch
         from amqpsniff.pipeline import Options
 
+        from .reading import usual_keylog
         from .selection import Selection
 
         decoding = self._decoding
@@ -118,6 +119,9 @@ class Live:
             dialect=decoding.dialect,
             table_dialect=decoding.table_dialect,
             show_secrets=decoding.show_secrets,
+            tls_keylog=decoding.tls_keylog or usual_keylog(exists=False),
+            tls_keylog_later=True,
+            tls_keys=tuple(decoding.tls_key or ()),
         )
         source = self._source()
         try:

@@ -103,6 +103,8 @@ def _decoding(options: Mapping[str, str]) -> Options:
         bodies=_flag(options, "bodies"),
         body_sha256=_flag(options, "bodySha256"),
         show_secrets=_flag(options, "showSecrets"),
+        tls_keylog=options.get("tlsKeylog") or None,
+        tls_keys=tuple(filter(None, options.get("tlsKey", "").split(","))),
     )
 
 

@@ -73,6 +73,7 @@ class TaskRun:
         with packets:
             for batch in packets:
                 pipeline.reassembler.skip(skipped.pop(batch.capture, 0))
+                pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
                     yield from self._records(pipeline)

@@ -46,7 +46,10 @@ class Field(NamedTuple):
 
     def below(self, name: str) -> Field | None:
         """The first field of that name directly below this one."""
-        return next((each for each in self.fields if each.name == name), None)
+        for each in self.fields:
+            if each.name == name:
+                return each
+        return None
 
 
 class Dissected(NamedTuple):
@@ -63,20 +66,32 @@ def dissect(
     tshark: Tshark,
     path: str | os.PathLike[str],
     ports: Iterable[int] = (),
+    tls_ports: Iterable[int] = (),
     *,
+    keylog: str | os.PathLike[str] | None = None,
+    keys: Iterable[str | os.PathLike[str]] = (),
     silence_s: float = SILENCE_S,
 ) -> Iterator[Dissected]:
     """The AMQP frames that tshark sees in a capture file, in its order.
 
-    `ports` are those of AMQP servers. Raises TsharkError when tshark fails or what it writes cannot
+    `ports` are those of AMQP servers, `tls_ports` those behind TLS, which `keylog` and `keys`
+    (files of RSA private keys) open. Raises TsharkError when tshark fails or what it writes cannot
     be read.
     """
+    sealed = set(tls_ports)
+    decode_as = {f"tcp.port=={port}": LAYER for port in sorted(set(ports) - sealed)}
+    decode_as |= {f"tcp.port=={port}": "tls" for port in sorted(sealed)}
+    decode_as |= {f"tls.port=={port}": LAYER for port in sorted(sealed)}
+    preferences = {"tcp.reassemble_out_of_order": "TRUE"}
+    if keylog is not None:
+        preferences["tls.keylog_file"] = os.fspath(keylog)
+    opened = [word for key in keys for word in ("-o", f'uat:rsa_keys:"{os.fspath(key)}",""')]
     options = arguments(
         path,
         display_filter=LAYER,
-        preferences={"tcp.reassemble_out_of_order": "TRUE"},
-        decode_as={f"tcp.port=={port}": LAYER for port in sorted(ports)},
-        more=["-T", "pdml", "-J", LAYER],
+        preferences=preferences,
+        decode_as=decode_as,
+        more=["-T", "pdml", "-J", LAYER, *opened],
     )
     reader = _Pdml()
     with Run(tshark, options, silence_s=silence_s) as run:

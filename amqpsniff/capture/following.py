@@ -52,6 +52,13 @@ class Octets:
         self._machine: Decompressor | None = None
         self._reader: Reader | None = None
         self._trouble: tuple[str, str] | None = None
+        self._secrets = 0
+
+    def take_secrets(self) -> list[tuple[int, bytes]]:
+        """Type and octets of the Decryption Secrets Blocks that were read since the last call."""
+        found = self._reader.secrets[self._secrets :] if self._reader is not None else []
+        self._secrets += len(found)
+        return found
 
     @property
     def packets(self) -> int:
@@ -139,6 +146,7 @@ class _Followed:
     """What captures of this module have in common; `live` is whether the kernel counts drops."""
 
     live = False
+    _octets: Octets
 
     def __init__(self, capture: str) -> None:
         self.capture = capture
@@ -158,6 +166,10 @@ class _Followed:
 
     def statistics(self) -> None:
         """Nobody counts what is lost here."""
+
+    def take_secrets(self) -> list[tuple[int, bytes]]:
+        """Secrets for TLS that were read since the last call, as (type, octets)."""
+        return self._octets.take_secrets()
 
     def _counted(self, batch: PacketBatch, most: int) -> Taken:
         """At most so many packets of a batch."""

@@ -122,6 +122,10 @@ class InterfaceCapture:
             self._known[index] = name
         return name
 
+    def take_secrets(self) -> list[tuple[int, bytes]]:
+        """No secrets come over an interface."""
+        return []
+
     def statistics(self) -> InterfaceStatistics:
         """What the kernel counted since the beginning."""
         received, dropped = (0, 0) if self.ended else self._ring.statistics()

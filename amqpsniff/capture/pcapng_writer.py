@@ -1,9 +1,9 @@
 """pcapng files, written: one section, interfaces as they are met, packets, statistics.
 
 Times are nanoseconds. Nothing is written but what it is given: no host, no program, no comment, no
-name but those of interfaces.
+name but those of interfaces. The functions make single blocks.
 
-Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html.
+Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sections 4.1 to 4.6.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ from __future__ import annotations
 import struct
 from typing import IO
 
-from amqpsniff.capture.interface import ISB_IFDROP, ISB_IFRECV, ISB_OSDROP, InterfaceStatistics
+from amqpsniff.capture.interface import (
+    IF_NAME,
+    IF_TSRESOL,
+    ISB_IFDROP,
+    ISB_IFRECV,
+    ISB_OSDROP,
+    InterfaceStatistics,
+)
 from amqpsniff.capture.packets import NO_TIME
 
 SECTION_HEADER, INTERFACE, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 3, 5, 6
@@ -19,12 +26,45 @@ CUSTOM = 0xBAD
 """A block that readers count as a record and pass over."""
 
 _MAGIC = 0x1A2B3C4D
-_NAME, _RESOLUTION = 2, 9
+_OPT_APPLICATION = 4
 _NANOSECONDS = b"\x09"
 _NOT_A_TIME = (1 << 64) - 1
 """The latest time there is, which no 64 bits of nanoseconds since 1970 hold with a sign."""
-
 _COUNTS = (ISB_IFRECV, ISB_IFDROP, ISB_OSDROP)
+
+
+def block(kind: int, body: bytes) -> bytes:
+    """A block of a type around a body, which is filled up to whole words."""
+    padded = len(body) + 3 & ~3
+    length = struct.pack("<I", padded + 12)
+    return struct.pack("<I", kind) + length + body.ljust(padded, b"\0") + length
+
+
+def section_block(application: str | None = None) -> bytes:
+    """A section header; `application` is what the file says it was written by."""
+    options = _options((_OPT_APPLICATION, application.encode())) if application else b""
+    return block(SECTION_HEADER, struct.pack("<IHHq", _MAGIC, 1, 0, -1) + options)
+
+
+def interface_block(link_type: int, snap_octets: int, name: str | None = None) -> bytes:
+    """An interface; `snap_octets` is 0 for no limit."""
+    named = [(IF_NAME, name.encode(errors="surrogateescape"))] if name else []
+    options = _options(*named, (IF_TSRESOL, _NANOSECONDS))
+    return block(INTERFACE, struct.pack("<HHI", link_type, 0, snap_octets) + options)
+
+
+def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 0) -> bytes:
+    """What an interface received and lost until a time; its name is not written."""
+    counts = (counted.received, counted.dropped, counted.dropped_by_system)
+    options = _options(
+        *(
+            (code, struct.pack("<Q", count))
+            for code, count in zip(_COUNTS, counts, strict=True)
+            if count is not None
+        )
+    )
+    place = struct.pack("<III", interface, ts_ns >> 32, ts_ns & 0xFFFFFFFF)
+    return block(STATISTICS, place + options)
 
 
 class PcapngWriter:
@@ -36,57 +76,48 @@ class PcapngWriter:
     def __init__(self, sink: IO[bytes]) -> None:
         self._sink = sink
         self.octets = 0
-        self._interfaces = 0
         self._snap_octets: list[int] = []
-        self._block(SECTION_HEADER, struct.pack("<IHHq", _MAGIC, 1, 0, -1))
+        self._put(section_block())
 
     def interface(self, link_type: int, snap_octets: int, name: str | None = None) -> int:
         """Describe an interface; its number. `snap_octets` is 0 for no limit."""
-        options = _option(_NAME, name.encode()) if name else b""
-        options += _option(_RESOLUTION, _NANOSECONDS) + _option(0, b"")
-        self._block(INTERFACE, struct.pack("<HHI", link_type, 0, snap_octets) + options)
+        self._put(interface_block(link_type, snap_octets, name))
         self._snap_octets.append(snap_octets)
-        self._interfaces += 1
-        return self._interfaces - 1
+        return len(self._snap_octets) - 1
 
     def packet(self, interface: int, ts_ns: int, octets: bytes, original: int) -> None:
         """Write a packet; one without a time goes to the first interface if it fits there."""
         if ts_ns == NO_TIME and interface == 0 and self._fits(octets, original):
-            self._block(SIMPLE_PACKET, struct.pack("<I", original) + octets)
+            self._put(block(SIMPLE_PACKET, struct.pack("<I", original) + octets))
             return
         time = _NOT_A_TIME if ts_ns == NO_TIME else max(ts_ns, 0)
         head = struct.pack(
             "<IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(octets), original
         )
-        self._block(ENHANCED_PACKET, head + octets)
+        self._put(block(ENHANCED_PACKET, head + octets))
 
     def statistics(self, interface: int, counted: InterfaceStatistics) -> None:
-        """Write what an interface received and lost; its name is not written."""
-        counts = (counted.received, counted.dropped, counted.dropped_by_system)
-        options = b"".join(
-            _option(code, struct.pack("<Q", count))
-            for code, count in zip(_COUNTS, counts, strict=True)
-            if count is not None
-        )
-        body = struct.pack("<III", interface, 0, 0) + options + _option(0, b"")
-        self._block(STATISTICS, body)
+        """Write what an interface received and lost."""
+        self._put(statistics_block(interface, counted))
 
     def record(self) -> None:
         """Write a block that is no packet and takes a packet's number."""
-        self._block(CUSTOM, struct.pack("<I", 0))
+        self._put(block(CUSTOM, struct.pack("<I", 0)))
 
     def _fits(self, octets: bytes, original: int) -> bool:
         """Whether a packet without a captured length would be read as it is."""
         snap = self._snap_octets[0]
         return len(octets) == (min(original, snap) if snap else original)
 
-    def _block(self, kind: int, body: bytes) -> None:
-        padded = len(body) + 3 & ~3
-        length = struct.pack("<I", padded + 12)
-        block = struct.pack("<I", kind) + length + body.ljust(padded, b"\0") + length
-        self._sink.write(block)
-        self.octets += len(block)
+    def _put(self, octets: bytes) -> None:
+        self._sink.write(octets)
+        self.octets += len(octets)
 
 
-def _option(code: int, value: bytes) -> bytes:
-    return struct.pack("<HH", code, len(value)) + value.ljust(len(value) + 3 & ~3, b"\0")
+def _options(*pairs: tuple[int, bytes]) -> bytes:
+    """Options with their end; nothing where there are none."""
+    octets = b"".join(
+        struct.pack("<HH", code, len(value)) + value.ljust(len(value) + 3 & ~3, b"\0")
+        for code, value in pairs
+    )
+    return octets + bytes(4) if pairs else b""

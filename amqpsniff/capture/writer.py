@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import os
-import struct
 import time
 from array import array
 from collections import deque
@@ -20,22 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amqpsniff.capture.blocks import enhanced_packets
-from amqpsniff.capture.interface import (
-    IF_NAME,
-    IF_TSRESOL,
-    ISB_IFRECV,
-    ISB_OSDROP,
-    InterfaceStatistics,
-)
+from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcapng_writer import interface_block, section_block, statistics_block
 
-NANOSECONDS = 9
 SNAP_OCTETS = 262_144
 PACKET_OVERHEAD_OCTETS = 36
 """What an Enhanced Packet Block adds to a packet, at most."""
-
-_SECTION, _INTERFACE, _STATISTICS = 0x0A0D0D0A, 1, 5
-_OPT_APPLICATION = 4
 
 
 @dataclass(frozen=True)
@@ -129,7 +119,7 @@ class CaptureWriter:
         self._size = self._written = 0
         self._places: dict[tuple[int, int], int] = {}
         self._began = time.monotonic()
-        self._put(_section(self._application))
+        self._put(section_block(self._application))
 
     def _due(self) -> bool:
         """Whether the file is old enough."""
@@ -176,7 +166,7 @@ class CaptureWriter:
                 last = key
                 known = self._places.get(key)
                 if known is None:
-                    described += _interface(self._name_of(index), key[1])
+                    described += interface_block(key[1], SNAP_OCTETS, self._name_of(index))
                     known = self._places[key] = len(self._places)
                 place = known
             places[at] = place
@@ -201,9 +191,10 @@ class CaptureWriter:
         described = b""
         place = next((at for key, at in self._places.items() if self._is(key, now)), None)
         if place is None:
-            described = _interface(now.interface, 1)
+            described = interface_block(1, SNAP_OCTETS, now.interface)
             place = len(self._places)
-        return described + _statistics(place, received, dropped)
+        counted = InterfaceStatistics(now.interface, received, None, dropped)
+        return described + statistics_block(place, counted, time.time_ns())
 
     def _is(self, key: tuple[int, int], counted: InterfaceStatistics) -> bool:
         return self._name_of(key[0]) == counted.interface
@@ -229,33 +220,3 @@ class CaptureWriter:
         if self._file is not None:
             os.ftruncate(self._file.fileno(), self._size)
         self._shut()
-
-
-def _block(kind: int, body: bytes) -> bytes:
-    length = len(body) + 12
-    return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
-
-
-def _option(code: int, value: bytes) -> bytes:
-    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
-
-
-def _section(application: str) -> bytes:
-    option = _option(_OPT_APPLICATION, application.encode())
-    header = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
-    return _block(_SECTION, header + option + bytes(4))
-
-
-def _interface(name: str, link_type: int) -> bytes:
-    options = _option(IF_NAME, name.encode(errors="surrogateescape"))
-    options += _option(IF_TSRESOL, bytes([NANOSECONDS])) + bytes(4)
-    return _block(_INTERFACE, struct.pack("<HHI", link_type, 0, SNAP_OCTETS) + options)
-
-
-def _statistics(place: int, received: int, dropped: int) -> bytes:
-    now = time.time_ns()
-    counts = _option(ISB_IFRECV, struct.pack("<Q", received))
-    counts += _option(ISB_OSDROP, struct.pack("<Q", dropped))
-    return _block(
-        _STATISTICS, struct.pack("<III", place, now >> 32, now & 0xFFFFFFFF) + counts + bytes(4)
-    )

@@ -8,7 +8,6 @@ counted by exchange. All of it is plain values, and does not depend on how conne
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 Order = tuple[int, int, str, int]

@@ -57,6 +57,9 @@ class Source(Protocol):
     def name_of(self, index: int, /) -> str:
         """The name of an interface."""
 
+    def take_secrets(self) -> list[tuple[int, bytes]]:
+        """Secrets for TLS that were read since the last call, as (type, octets)."""
+
     def statistics(self) -> InterfaceStatistics | None:
         """What the kernel counted; None where nobody counts."""
 
@@ -130,6 +133,7 @@ class Watch:
             if self.writer is not None:
                 self.writer.write(batch, interfaces)
             with self.lock:
+                self.pipeline.learn(self.source.take_secrets())
                 self.pipeline.feed(batch)
         if self._left is not None:
             self._left -= count

@@ -25,9 +25,10 @@ from amqpsniff.opinion.sighting import Ours, Theirs, theirs
 from amqpsniff.opinion.traffic import Traffic
 from amqpsniff.reader import STANDARD_INPUT, Capture
 
-WINDOW_PACKETS = 20_000
+WINDOW_PACKETS = 4_000
 """Packets between reading and comparing: longer than a hole is waited for (256 segments of its
-conversation, or two seconds) in all but the busiest captures."""
+conversation) where a few conversations are busy; a frame that comes later still is one of a
+connection with lost packets, where the two differ anyway."""
 
 MOST_ALIGNED = 2_000
 """Frames of one packet that are aligned at a cost that grows with their square; more are taken in
@@ -64,9 +65,17 @@ class Comparison:
 
     def __iter__(self) -> Iterator[Difference]:
         self._traffic = Traffic.of(self.capture)
-        path, ports = self.capture.names[0], self._traffic.ports
-        told = dissect(self.tshark, path, ports, silence_s=self.silence_s)
-        wanted = self.capture.options.ports
+        options = self.capture.options
+        told = dissect(
+            self.tshark,
+            self.capture.names[0],
+            self._traffic.ports,
+            self._traffic.tls_ports,
+            keylog=options.tls_keylog,
+            keys=options.tls_keys,
+            silence_s=self.silence_s,
+        )
+        wanted = options.ports
         sights = (theirs(each) for each in told if not wanted or wanted & _ports(each.ends))
         waiting: dict[int, tuple[list[Ours], list[Theirs]]] = defaultdict(lambda: ([], []))
         done = 0

@@ -18,6 +18,7 @@ class Traffic:
 
     Attributes:
         ports: Ports of the servers.
+        tls_ports: Those of them that are spoken to over TLS.
         cut: Connections with segments that the snap length cut.
         lossy: Those of which octets are missing.
         undecoded: Those that speak an AMQP that we do not decode.
@@ -25,6 +26,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self.ports: set[int] = set()
+        self.tls_ports: set[int] = set()
         self.cut: set[Ends] = set()
         self.lossy: set[Ends] = set()
         self.undecoded: set[Ends] = set()
@@ -41,7 +43,8 @@ class Traffic:
         """Take a `decode.state.Connection` that ended."""
         conversation = connection.conversation
         ends = frozenset((conversation.a, conversation.b))
-        self.ports.add(int(connection.name()[2].rpartition(":")[2]))
+        ports = self.ports if conversation.tls is None else self.tls_ports
+        ports.add(int(connection.name()[2].rpartition(":")[2]))
         if any(conversation.cut_octets):
             self.cut.add(ends)
         if any(conversation.gaps):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import IO, Any
 
@@ -63,12 +63,14 @@ def sanitize(
 ) -> Iterator[Sanitized]:
     """Write a capture that is safe to hand to a stranger, as pcapng, to a binary file.
 
-    Gives what was done so far, the same object, now and then and at the end. Raises CaptureError
-    when the capture cannot be read, UsageError when it can be read only once.
+    Gives what was done so far, the same object, now and then and at the end. TLS stays sealed,
+    whatever opens it. Raises CaptureError when the capture cannot be read, UsageError when it can
+    be read only once.
     """
     chosen = options or SanitizeOptions()
+    sealed = replace(decoding or Options(), tls_keylog=None, tls_keys=())
     with SafeStreams() as streams:
-        first = _First(chosen, decoding or Options(), streams)
+        first = _First(chosen, sealed, streams)
         with open_capture(path) as packets:
             if not packets.regular:
                 raise UsageError(f"{path} is read twice; save it to a file first")

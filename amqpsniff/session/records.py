@@ -9,6 +9,8 @@ from amqpsniff.session.state import read_json
 
 Row = dict[str, Any]
 
+_NO_TLS = dict.fromkeys(("tls_version", "tls_cipher", "tls_server_name"))
+
 
 def channel_row(channel: Any) -> Row:
     """The row of a channel incarnation that is over."""
@@ -80,6 +82,7 @@ def connection_row(session: Any, dialect: str | None) -> Row:
         "close_code": session.close_code,
         "close_text": session.close_text,
         "close_method": session.close_method,
+        **(_NO_TLS if tls is None else tls.columns),
     }
 
 

@@ -3,7 +3,7 @@ from amqpsniff.decode.rows cimport MessageRows
 
 cdef class Repeats:
     cdef public dict places
-    cdef public long long count
+    cdef public long long count, forgotten
     cdef public Integers marks, routes, numbers, times, since
     cdef long long first(self, MessageRows messages, long long row) except? -2
     cdef long long slot_of(self, MessageRows messages, long long row) except? -2

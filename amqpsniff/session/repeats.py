@@ -35,14 +35,14 @@ _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 
 
 class Repeats:
-    """The publishes with an id that came last.
+    """The publishes with an id that came last; `forgotten` counts those before them.
 
     `since` is when one was published whose deliveries can only be of it, else null.
     """
 
     def __init__(self):
         self.places = {}
-        self.count = 0
+        self.count = self.forgotten = 0
         self.marks = Integers()
         self.routes = Integers()
         self.numbers = Integers()
@@ -98,6 +98,7 @@ class Repeats:
             before: object = self.marks.values[slot]
             if self.places.get(before) == slot:
                 del self.places[before]
+                self.forgotten += 1
         self.count += 1
         return slot
 

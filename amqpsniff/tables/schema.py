@@ -95,7 +95,8 @@ CONNECTIONS: Final = _schema(
     int64: published delivered acknowledged retransmissions gaps lost_octets blocked_ns
     string: closed_by
     int32: close_code
-    string: close_text close_method"""
+    string: close_text close_method
+    string: tls_version tls_cipher tls_server_name"""
 )
 
 CHANNELS: Final = _schema(

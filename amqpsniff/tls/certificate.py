@@ -9,6 +9,7 @@ Source: RFC 5280 §4.1 and §4.2.1.6, X.690 §8.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 _SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _OID = 0x30, 0x31, 0x02, 0x03, 0x04, 0x06
@@ -22,6 +23,9 @@ MAX_NAMES = 16
 """Names of one certificate that are kept: some have hundreds, and a person reads a few."""
 
 MAX_NAME_OCTETS = 255
+
+KEPT = 64
+"""Certificates whose fields are remembered."""
 
 
 class Certificate(NamedTuple):
@@ -40,8 +44,9 @@ class Certificate(NamedTuple):
     modulus: int | None
 
 
+@lru_cache(maxsize=KEPT)
 def read_certificate(octets: bytes) -> Certificate:
-    """The fields of one DER certificate."""
+    """The fields of one DER certificate; a server shows the same one on every connection."""
     to_be_signed = _first(_first(octets))
     parts = [part for part in _walk(to_be_signed) if part[0] != _VERSION]
     parts += [(0, b"")] * (6 - len(parts))

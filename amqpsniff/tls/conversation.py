@@ -324,6 +324,13 @@ class TlsConversation(Opener):
         """Whether records of it opened."""
         return self.state == OPENED
 
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """What the connections table has of it."""
+        from .telling import columns
+
+        return columns(self)
+
     def facts(self, conversation: Any) -> dict[str, Any]:
         """What is known of it, as a row; `conversation` is the TCP conversation."""
         from .telling import facts

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The handshake of one conversation: what its messages tell, in clear and, once it opens, within.
 
 `Handshake` is given messages in the order in which they were captured and remembers what is needed

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """What the messages of a handshake say in clear: ClientHello, ServerHello, and their extensions.
 
 A message may be cut: the fields that are there are read, the others stay unknown. Nothing raises.

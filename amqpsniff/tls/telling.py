@@ -50,7 +50,7 @@ def facts(tls: TlsConversation, conversation: Any) -> dict[str, Any]:
     client = tls.client or 0
     packets, octets = conversation.packets, conversation.octets
     ends = (conversation.a, conversation.b)
-    hello, certificate = told.client, told.certificate
+    hello, certificate, named = told.client, told.certificate, columns(tls)
     offered = hello.protocols if hello is not None else ()
     return {
         "connection_id": conversation.connection_id,
@@ -60,9 +60,9 @@ def facts(tls: TlsConversation, conversation: Any) -> dict[str, Any]:
         "last_packet_number": conversation.last_packet_number,
         "start_ns": conversation.start_ns if conversation.start_ns > 0 else None,
         "end_ns": conversation.end_ns if conversation.end_ns > 0 else None,
-        "version": version(tls) or None,
-        "cipher": told.suite.name if told.suite is not None else None,
-        "server_name": (hello.server_name if hello is not None else "") or None,
+        "version": named["tls_version"],
+        "cipher": named["tls_cipher"],
+        "server_name": named["tls_server_name"],
         "protocols_offered": list(offered),
         "protocol": told.protocol or None,
         "resumed": told.resumed if told.server is not None else None,
@@ -85,6 +85,16 @@ def facts(tls: TlsConversation, conversation: Any) -> dict[str, Any]:
         "ended": conversation.ended,
         "opened": tls.state == OPENED,
         "why": tls.why or None,
+    }
+
+
+def columns(tls: TlsConversation) -> dict[str, str | None]:
+    """The columns of the connections table."""
+    told = tls.handshake
+    return {
+        "tls_version": version(tls) or None,
+        "tls_cipher": told.suite.name if told.suite is not None else None,
+        "tls_server_name": (told.client.server_name if told.client is not None else "") or None,
     }
 
 

@@ -18,6 +18,9 @@ NONE = "-"
 
 METHOD_COLUMNS = 3
 
+MOST_COMMENTS = 5
+"""Comments of a capture that are shown: it may have one for every section."""
+
 
 def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
     """Everything, most important last: that is what stays on the screen."""
@@ -53,6 +56,8 @@ def _facts(result: dict[str, Any]) -> Table:
     if result["span_ns"] is not None:
         packets += f" in {duration(result['span_ns'])}"
     table.add_row("capture" if len(names) == 1 else "captures", Text(shown))
+    for comment in result["comments"][:MOST_COMMENTS]:
+        table.add_row("comment", Text(harmless(comment)))
     table.add_row("packets", packets)
     if result["start"] is not None:
         start, end = result["start"], result["end"]

@@ -148,6 +148,19 @@ def test_sql_joins_tables(tmp_path: Path) -> None:
     assert run("sql", CAPTURE, STATEMENT, "--format", "csv").out.startswith('"connection_name"')
 
 
+def test_sql_of_links_between_messages() -> None:
+    asked = 'SELECT match, published_ns FROM messages WHERE "match" IS NOT NULL LIMIT 1'
+    assert run("sql", "aiopika_rpc.pcap", asked).out.splitlines()[1].split()[0] == "exact"
+    assert "request_ns" in run("sql", CAPTURE, "DESCRIBE messages").out
+
+
+@pytest.mark.parametrize("words", [("export", "-t", "channels"), ("sql", "SELECT 1")])
+def test_a_dash_is_standard_output(words: tuple[str, ...]) -> None:
+    command = (words[0], CAPTURE, *words[1:], "--format", "csv")
+    assert run(*command).out
+    assert run(*command, "-o", "-") == run(*command)
+
+
 def test_sql_of_bodies_and_hashes() -> None:
     words = ("SELECT body_sha256, octet_length(body) AS n FROM messages LIMIT 1", "--format", "csv")
     assert run("sql", "kombu.pcap.gz", *words).out.splitlines()[1] == ","

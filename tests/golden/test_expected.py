@@ -170,7 +170,6 @@ def test_messages(path: Path) -> None:
 
 
 TRUE_ERRORS = {
-    "aiopika_rpc": {"message-unroutable"},
     "bunny": {"message-unroutable"},
     "blocked": {"connection-blocked"},
     "node": {"channel-closed-by-broker"},

@@ -58,6 +58,9 @@ def test_capture(path: Path, tmp_path: Path) -> None:
         assert secret not in octets, secret
     assert packets(safe) == packets(path)
     assert made(safe, tmp_path).read_bytes() == octets
+    if path.name.lower().startswith("tls"):
+        assert not amqpsniff.open(safe).table("frames").num_rows  # TLS is filler
+        return
     for table in ("frames", "messages", "connections", "channels", "findings"):
         before, after = rows(path, table), rows(safe, table)
         derived = DERIVED.get(path.name, set()) if table == "messages" else set()

@@ -187,6 +187,7 @@ VARYING = (
     "response_packet_number", "response_ns", "outcome_packet_number", "outcome_ns",
     "first_packet_number", "start_ns", "end_ns", "start", "end", "client_packets",
     "server_packets", "opened_packet_number", "closed_packet_number", "cause_packet_number",
+    "tls_version", "tls_cipher", "tls_server_name",
 )  # fmt: skip
 """Columns that say when and in which packet, which differ with and without TLS."""
 

@@ -96,6 +96,13 @@ CAPTURES = (
          "What came beyond the bound has no outcome or reply in the tables. Read fewer connections "
          "at once (--connection, --port), or a shorter capture.",
          "A capture in which state is opened and never ended: scans, attacks, a damaged file."),
+    Kind("rules-limit", "info", "A",
+         "More was seen than the rules remember",
+         "What rules remember of clients, names, requests, channels and publishes is bounded; the "
+         "detail says what was forgotten, and how often.",
+         "What a finding needs to have been seen before may have been forgotten, so others may be "
+         "missing. Read fewer connections at once (--connection, --port), or a shorter capture.",
+         "Long captures of busy brokers."),
     Kind("tls-unreadable", "warning", "A",
          "An encrypted connection cannot be read",
          "Records of TLS on a connection that is AMQP by its ALPN, or by its port may be; the "

@@ -21,6 +21,7 @@ from amqpsniff.session.rules import (
     ending,
     flow,
     heartbeats,
+    limits,
     misuse,
     network,
     opening,
@@ -73,6 +74,7 @@ _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     topology.RULES,
     reading.RULES,
     returning.RULES,  # what the others found is known by then
+    limits.RULES,
 )
 
 

@@ -93,6 +93,7 @@ def begun(scene: Scene) -> None:
         open_ones[key] = scene.channel
     while len(open_ones) > LEFT_CHANNELS:
         del open_ones[next(iter(open_ones))]
+        scene.forget("channels")
 
 
 def remember_left(scene: Scene) -> None:
@@ -114,6 +115,7 @@ def _leave(scene: Scene, key: tuple[Any, ...], channel: Any) -> None:
     remembered[key] = Left(tags, number or 0)
     if len(remembered) > LEFT_CHANNELS:
         del remembered[next(iter(remembered))]
+        scene.forget("channels")
 
 
 def _left_before(scene: Scene) -> Left | None:

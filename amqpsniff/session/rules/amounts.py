@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from amqpsniff.session.rules.scene import Scene
+
 SECOND = 1_000_000_000
 """Nanoseconds."""
 
@@ -65,11 +67,11 @@ def queues_of(channel: Any) -> str:
     return ", ".join(names[:3]) + more
 
 
-def remember(memory: dict[Any, Any], key: Any, new: Any) -> Any:
+def remember(scene: Scene, memory: dict[Any, Any], key: Any, new: Any) -> Any:
     """What is remembered under a key, `new` when nothing was; None when there is no more room."""
     if key not in memory:
         if len(memory) >= MOST_NAMES:
-            return None
+            return scene.forget("names")
         memory[key] = new
     return memory[key]
 

@@ -39,7 +39,7 @@ def note_consumer(scene: Scene) -> None:
     if not scene.channel.deaf:
         queue = scene.event.queue or scene.channel.last_queue
         if queue:
-            remember(scene.memory.setdefault("read", {}), queue, True)
+            remember(scene, scene.memory.setdefault("read", {}), queue, True)
 
 
 def note_call(scene: Scene) -> None:
@@ -48,11 +48,14 @@ def note_call(scene: Scene) -> None:
     queue = name_at(rows, "reply_to", row)
     if queue != DIRECT:
         queues = scene.memory.setdefault("reply queues", {})
-        if remember(queues, queue, [0, scene.number, scene.ts_ns]) is not None:
+        if remember(scene, queues, queue, [0, scene.number, scene.ts_ns]) is not None:
             queues[queue][0] += 1
     identity = rows.correlation_id.octets_of(row)
     calls = scene.memory.setdefault("calls", {})
-    if queue not in scene.memory.get("read", {}) or len(calls) >= MOST_NAMES:
+    if queue not in scene.memory.get("read", {}):
+        return
+    if len(calls) >= MOST_NAMES:
+        scene.forget("requests")
         return
     exchange = exchange_text(name_at(rows, "exchange", row))
     key = name_at(rows, "routing_key", row)

@@ -93,6 +93,8 @@ def note_queue(scene: Scene) -> None:
     queues = scene.memory.setdefault("result queues", {})
     if len(queues) < MOST_NAMES:
         queues.setdefault(event.queue, (scene.number, scene.ts_ns))
+    elif event.queue not in queues:
+        scene.forget("names")
 
 
 @after("result queues")

@@ -61,6 +61,7 @@ def judge_short(
     clients = scene.everything.setdefault("short connections", {})
     if address not in clients and len(clients) >= MOST_CLIENTS:
         del clients[next(iter(clients))]
+        scene.forget("clients")
     seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
     seen[0].append((start_ns, number, where))
     _judge_client(scene, capture, address, seen)

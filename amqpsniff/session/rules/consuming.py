@@ -26,7 +26,7 @@ def declared(scene: Scene) -> None:
     """Remember queues that are private to the connection."""
     event = scene.event
     if event.side == CLIENT and event.queue and b'"exclusive":true' in (event.octets or b""):
-        _note(scene.memory.setdefault("exclusive", {}), event.queue, True)
+        _note(scene, scene.memory.setdefault("exclusive", {}), event.queue, True)
 
 
 def automatic(scene: Scene) -> None:
@@ -53,13 +53,13 @@ def consumed(scene: Scene) -> None:
 
 def judge_consumed(scene: Scene, host: str | None, queue: str | None, ts_ns: int | None) -> None:
     """A host consumes from a queue."""
-    _note(scene.everything.setdefault("consumed", {}), (host, queue), ts_ns)
+    _note(scene, scene.everything.setdefault("consumed", {}), (host, queue), ts_ns)
 
 
 def deleted(scene: Scene) -> None:
     """Remember which queues the connection deleted itself: those cancellations are meant."""
     if scene.event.side == CLIENT:
-        _note(scene.memory.setdefault("deleted", {}), scene.event.queue, True)
+        _note(scene, scene.memory.setdefault("deleted", {}), scene.event.queue, True)
 
 
 def cancelled(scene: Scene) -> None:
@@ -67,7 +67,10 @@ def cancelled(scene: Scene) -> None:
     consumer = scene.facts["consumer"]
     queue = None if consumer is None else consumer.queue
     lost = scene.memory.setdefault("cancelled", [])
-    if queue in scene.memory.get("deleted", {}) or len(lost) >= MOST_CANCELLED:
+    if queue in scene.memory.get("deleted", {}):
+        return
+    if len(lost) >= MOST_CANCELLED:
+        scene.forget("consumers")
         return
     tag = "?" if consumer is None else consumer.tag
     lost.append((tag, queue, scene.channel, scene.number, scene.ts_ns))
@@ -103,12 +106,13 @@ def _host(scene: Scene) -> str | None:
     return client.rpartition(":")[0] if client else None
 
 
-def _note(known: dict[Any, Any], key: Any, value: Any) -> None:
+def _note(scene: Scene, known: dict[Any, Any], key: Any, value: Any) -> None:
     """Remember a value by key, at most `MOST_QUEUES` of them."""
     known.pop(key, None)
     known[key] = value
     if len(known) > MOST_QUEUES:
         del known[next(iter(known))]
+        scene.forget("queues")
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

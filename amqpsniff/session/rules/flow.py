@@ -60,7 +60,7 @@ def note_unlimited(scene: Scene) -> None:
     noted = scene.memory.setdefault("unlimited", {})
     place = (channel.number, channel.incarnation)
     queue = event.queue or channel.last_queue
-    one = remember(noted, place, [0, scene.number, scene.ts_ns, queue, scene.number])
+    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, queue, scene.number])
     if one is not None:
         one[0] += 1
         one[4] = scene.number

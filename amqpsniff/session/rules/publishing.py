@@ -6,16 +6,22 @@ from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import code_at, name_at, number_of, route
 
 _NO_ROUTE = 312
+_DIRECT_REPLY = "amq.rabbitmq.reply-to."
 
 
 def returned(scene: Scene) -> None:
-    """A message came back because no queue took it."""
+    """A message came back because no queue took it.
+
+    A reply by direct reply-to goes to no queue: RabbitMQ hands it on and returns it all the same
+    (measured on RabbitMQ 3.10.8), which aiormq, for one, asks for with every publish.
+    """
     rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
-    if code_at(rows.reply_code, row) != _NO_ROUTE:
+    key = name_at(rows, "routing_key", row) or ""
+    if code_at(rows.reply_code, row) != _NO_ROUTE or key.startswith(_DIRECT_REPLY):
         return
     if entry is not None:
         scene.tracker.repeats.forget(entry.mark)
-    where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
+    where = route(name_at(rows, "exchange", row), key)
     published = f", published in packet {entry.packet_number}" if entry else ""
     confirms = "; the confirm that follows does not mean success"
     confirming = scene.channel.mode == "confirm"

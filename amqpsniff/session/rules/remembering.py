@@ -76,6 +76,7 @@ def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept
     if entry is None:
         if len(entries) >= MOST_KEPT:
             del entries[next(iter(entries))]
+            scene.forget("clients")
         entry = entries[key] = make()
     return entry
 

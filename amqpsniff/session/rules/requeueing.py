@@ -115,6 +115,7 @@ def _known(scene: Scene, key: tuple[Any, ...]) -> Rounds:
     messages[key] = known
     if len(messages) > MOST_MESSAGES:
         del messages[next(iter(messages))]
+        scene.forget("messages that came again")
     return known
 
 

@@ -118,6 +118,11 @@ class Scene:
         """Whether nothing of the connection so far can be missing from the capture."""
         return bool(self.session.peer.began and self.both_sides and not self.session.lossy)
 
+    def forget(self, what: str) -> None:
+        """Count that a limit kept something of what rules remember; `rules-limit` says so."""
+        forgotten = self.everything.setdefault("forgotten", {})
+        forgotten[what] = forgotten.get(what, 0) + 1
+
     def report(
         self,
         code: str,

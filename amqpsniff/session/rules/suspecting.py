@@ -50,6 +50,8 @@ def suspect(scene: Scene, code: str, detail: str, awaited: int | None = None) ->
             known.awaited = min(known.awaited, awaited)
     elif len(waiting) < MOST_SUSPICIONS:
         waiting[key] = Suspicion(scene, code, detail, awaited)
+    else:
+        scene.forget("suspicions")
 
 
 @after("suspicions")

@@ -82,7 +82,7 @@ def note_declaration(scene: Scene) -> None:
         return  # each makes a queue with a name of its own
     declared = scene.memory.setdefault("declared", {})
     subject = _subject(event)
-    known = remember(declared, subject, set())
+    known = remember(scene, declared, subject, set())
     key = hash((event.name, octets))
     if known is None:
         return
@@ -154,7 +154,7 @@ def note_empty(scene: Scene) -> None:
 
 
 def _count(scene: Scene, name: str, queue: str | None) -> None:
-    series = remember(scene.memory.setdefault(name, {}), queue, Series(scene))
+    series = remember(scene, scene.memory.setdefault(name, {}), queue, Series(scene))
     if series is not None:
         series.add(scene)
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from amqpsniff import Engine
-from amqpsniff.session import watcher
+from amqpsniff import Engine, pipeline
+from amqpsniff.session import repeats, watcher
 from amqpsniff.session.rules import amounts, churn
-from tests.session.rules.found import found
+from tests.session.rules.found import details, found
 from tests.session.rules.test_churn import connections
 from tests.session.rules.test_topology import DECLARE, OPEN
 from tests.session.script import Script
+from tests.tcp import wire
 
 
 def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(amounts, "MOST_NAMES", 2)
-    memory: dict[str, int] = {}
-    assert [amounts.remember(memory, name, 7) for name in "abca"] == [7, 7, None, 7]
     others = "".join(DECLARE.replace("jobs", f"q{n}") for n in range(3))
     assert not found(OPEN + others + DECLARE * 30, "declaration-repeated")
+    assert details(OPEN + others + DECLARE * 30, "rules-limit") == ["31 names"]
+    assert not found(OPEN + DECLARE * 30, "rules-limit")
     assert found(OPEN + DECLARE * 30, "declaration-repeated")
 
 
@@ -46,3 +47,46 @@ def test_exchanges_beyond_the_limit_are_not_counted() -> None:
     loud += "S1: basic.deliver exchange=news delivery_tag=1 | body=100000\n" * 12
     assert found(OPEN + loud, "fanout-amplified")
     assert not found(OPEN + many + loud, "fanout-amplified")
+
+
+def test_publishes_beyond_the_limit_are_forgotten() -> None:
+    publish = Script(OPEN + "C1: basic.publish routing_key=k | message_id=00000").packets[-1].octets
+
+    def told(numbers: range) -> list[tuple[str, str]]:
+        engine = Engine()
+        key = ("10.0.0.1:40000", "10.0.0.2:5672")
+        for packet in Script(OPEN).packets:
+            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+        octets = b"".join(publish.replace(b"00000", b"%05d" % number) for number in numbers)
+        engine.feed_octets(key, "client", octets + publish, 1)
+        engine.finish()
+        rows = engine.take("findings").to_pylist()
+        wanted = ("rules-limit", "publish-repeated")
+        return [(row["code"], row["detail"]) for row in rows if row["code"] in wanted]
+
+    most = repeats.MOST_PUBLISHES
+    (repeated,) = told(range(most))
+    assert repeated[0] == "publish-repeated"
+    assert told(range(most + 2)) == [("rules-limit", "3 publishes with an id")]
+
+
+def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "C1: confirm.select\nS1: confirm.select-ok\n" + "C1: basic.publish routing_key=k\n" * 9
+
+    def said() -> list[str]:
+        joined = pipeline.Pipeline(tables=("frames", "messages", "findings"))
+        talk = wire.Talk()
+        talk.hands()
+        for packet in Script(OPEN + script).packets:
+            talk.put(0 if packet.sender == "client" else 1, packet.octets)
+        for packet in talk.packets:
+            joined.feed(wire.batch([packet]))
+            list(joined.settled())
+        joined.finish()
+        return [one.detail for one in joined.findings() if one.code == "session-limit"]
+
+    assert said() == []
+    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
+    monkeypatch.setattr(pipeline, "HELD_ROWS", 4)
+    (detail,) = said()
+    assert detail.startswith("rows that wait: ")

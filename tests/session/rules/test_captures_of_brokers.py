@@ -47,10 +47,8 @@ FAULTS = {
 """Packets of violations.pcap, by what violations.answers.txt says was done there."""
 
 TRUE_ERRORS = {
-    "aiopika_rpc.pcap": {"message-unroutable": 20},
     "amqplib08.pcap": {"channel-closed-by-broker": 1},
     "bunny.pcapng": {"message-unroutable": 9},
-    "midstream.pcap": {"message-unroutable": 20},
     "node.pcap": {"channel-closed-by-broker": 1},
     "pika_mix.pcap": {
         "acknowledgement-invalid": 1,

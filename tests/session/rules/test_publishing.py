@@ -43,6 +43,18 @@ def test_returned_for_another_reason() -> None:
     assert said(script, "message-unroutable") == []
 
 
+def test_a_direct_reply_is_returned_and_delivered() -> None:
+    script = (
+        OPEN
+        + """
+        C1: basic.publish routing_key=amq.rabbitmq.reply-to.g1h mandatory=1 | correlation_id=1
+        S1: basic.return reply_code=312 routing_key=amq.rabbitmq.reply-to.g1h | correlation_id=1
+    """
+    )
+    assert said(script, "message-unroutable") == []
+    assert said(script.replace("g1h", "").replace("to. ", "to "), "message-unroutable")
+
+
 def test_mandatory_and_routed() -> None:
     script = (
         CONFIRMING + "C1: basic.publish routing_key=k mandatory=1\nS1: basic.ack delivery_tag=1"

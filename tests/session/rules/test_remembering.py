@@ -21,6 +21,7 @@ def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
         number=number,
         ts_ns=number,
         tracker=SimpleNamespace(log=FindingLog()),
+        forget=lambda what: None,
     )
 
 
