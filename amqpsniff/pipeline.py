@@ -20,13 +20,14 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import Finding, FindingLog
+from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import DIALECTS, METHODS, READINGS
+from amqpsniff.tcp.limits import NUMBER_BITS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.shares import Share
-from amqpsniff.tcp.stream import NUMBER_BITS, NUMBER_MASK, StreamBatch
+from amqpsniff.tcp.stream import NUMBER_MASK, StreamBatch
 from amqpsniff.tls import Secrets, TlsStage
 
 ROWS_PER_BATCH = 32_768
@@ -142,7 +143,9 @@ class Pipeline:
     show while a message's row is made: ask for `messages` to have them). With `links`, messages are
     linked across connections: the columns of `amqpsniff.session.links` are filled. A `census`
     counts every row on its way. `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS
-    conversations that ended. `capture` is the capture that rows and findings are of, None before
+    conversations that ended. Of a `share` only its conversations are followed; with `records` what
+    concerns several connections is not judged but kept (`amqpsniff.findings.records`), for who
+    knows those of all shares. `capture` is the capture that rows and findings are of, None before
     the first.
     """
 
@@ -155,10 +158,13 @@ class Pipeline:
         links: bool = False,
         share: Share | None = None,
         claims: bool = False,
+        records: bool = False,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
         self.log = FindingLog()
+        if records:
+            self.log.recorded = Records()
         self.totals = Totals()
         self.reassembler = Reassembler(ports=self.options.ports or None, share=share)
         self.secrets = Secrets(
@@ -319,12 +325,17 @@ class Pipeline:
         """Follow the rows that the decoder made since the last call; `feed` does it itself."""
         frames, messages, peers, losses, captures = self.decoder.look()
         rows = (frames, self._frames_followed, messages, self._messages_followed)
-        self.tracker.feed(*rows, peers, losses, captures)
+        ended, foreign, encrypted = self.decoder.take_ended()
+        self.totals.foreign += foreign
+        self._account_tls(encrypted)
+        self._track(rows, peers, losses, captures, ended)
         if self.census is not None:
             self.census.look(*rows, peers, captures, self.decoder.other_methods)
         if self.journeys is not None and messages.wanted:
             self.journeys.feed(messages, self._messages_followed, peers)
-        self._account()
+        for connection, _ in ended:
+            self._account(connection)
+            connection.session = None
         self.decoder.drop_unwanted()
         self._frames_followed, self._messages_followed = frames.rows, messages.rows
         if self.decoder.rows >= ROWS_PER_BATCH or self.decoder.octets >= OCTETS_PER_BATCH:
@@ -343,40 +354,68 @@ class Pipeline:
         self._held_rows += _rows(taken)
         self._frames_followed = self._messages_followed = 0
 
-    def _account(self) -> None:
-        """Count the conversations that ended, and say what their rows lack."""
-        ended, foreign, encrypted = self.decoder.take_ended()
+    def _track(
+        self,
+        rows: tuple[Any, int, Any, int],
+        peers: list[Any],
+        losses: list[Any],
+        captures: list[str],
+        ended: list[tuple[Any, int]],
+    ) -> None:
+        """Follow rows, and the ends of connections where they stand between them."""
+        frames, frame, messages, message = rows
+        lost = 0
+        for connection, row in ended:
+            some = lost
+            while lost < len(losses) and losses[lost][0] <= row:
+                lost += 1
+            these = losses[some:lost]
+            message = self.tracker.feed(
+                frames, frame, messages, message, peers, these, captures, row
+            )
+            frame = row
+            self._say_what_lacks(connection)
+            session = connection.session
+            self.tracker.end(connection, connection.capture)
+            connection.session = session  # for those that are still to look at the rows
+        self.tracker.feed(frames, frame, messages, message, peers, losses[lost:], captures)
+
+    def _account(self, connection: Any) -> None:
+        """Count a connection that ended."""
         totals = self.totals
-        totals.foreign += foreign
+        conversation = connection.conversation
+        totals.connections += 1
+        totals.retransmissions += sum(conversation.retransmissions)
+        totals.gaps += sum(conversation.gaps)
+        totals.lost_octets += sum(conversation.lost_octets) if sum(conversation.gaps) else 0
+        totals.midstream += not connection.began
+        if self.journeys is not None:
+            self.journeys.end(connection)
+        if self.census is not None:
+            self.census.end(connection, connection.session)
+
+    def _account_tls(self, encrypted: list[Any]) -> None:
+        """Count the TLS conversations that ended."""
         for connection in encrypted:
             conversation = connection.conversation
-            totals.encrypted += 1
-            totals.sealed += not conversation.tls.opened
+            self.totals.encrypted += 1
+            self.totals.sealed += not conversation.tls.opened
             if len(self.encrypted) < MOST_ENCRYPTED:
                 row = conversation.tls.facts(conversation)
                 for alert in row["alerts"]:
                     alert["packet_number"] &= NUMBER_MASK
                 self.encrypted.append({"capture": connection.capture, **row})
-        for connection in ended:
-            conversation = connection.conversation
-            totals.connections += 1
-            totals.retransmissions += sum(conversation.retransmissions)
-            gaps = sum(conversation.gaps)
-            if not connection.began:
-                totals.midstream += 1
-                self._say_of("midstream", "", connection)
-            if gaps:
-                lost = sum(conversation.lost_octets)
-                totals.gaps += gaps
-                totals.lost_octets += lost
-                self._say_of(
-                    "tcp-gap", f"{lost} octets in {gaps} hole{'s' * (gaps > 1)}", connection
-                )
-            if self.journeys is not None:
-                self.journeys.end(connection)
-            if self.census is not None:
-                self.census.end(connection, connection.session)
-            self.tracker.end(connection, connection.capture)
+
+    def _say_what_lacks(self, connection: Any) -> None:
+        """Say what the rows of a connection lack."""
+        conversation = connection.conversation
+        gaps = sum(conversation.gaps)
+        if not connection.began:
+            self._say_of("midstream", "", connection)
+        if gaps:
+            lost = sum(conversation.lost_octets)
+            holes = f"{gaps} hole{'s' * (gaps > 1)}"
+            self._say_of("tcp-gap", f"{lost} octets in {holes}", connection)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:
         """Add a finding about a connection as a whole."""

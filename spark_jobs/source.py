@@ -49,10 +49,10 @@ class AmqpDataSource(DataSource):
     Options: `table` (default `messages`; also `errors`: what could not be read); `port`,
     comma-separated; `dialect`, `tableDialect`; `bodies`, `bodySha256`, `showSecrets` (`true`,
     `false`); `tlsKeylog`, `tlsKey` (comma-separated), files; `from`, `to`: files without a packet
-    in that time are left out; `mode` for files that
-    cannot be read whole: `PERMISSIVE` (default: what could be read, and rows in `errors` and
-    `findings`), `DROPMALFORMED` (nothing of them), `FAILFAST`; `storageOptions`, a JSON object for
-    fsspec; `surveys`, a folder that keeps what is known of files; `taskOctets`, `maxReads` for the
+    in that time are left out; `mode` for files that cannot be read whole: `PERMISSIVE` (default:
+    what could be read, and rows in `errors` and `findings`), `DROPMALFORMED` (nothing of them),
+    `FAILFAST`; `storageOptions`, a JSON object for fsspec; `surveys`, a folder that keeps what is
+    known of files; `taskOctets`, `maxReads` for the
     plan; for streams `closeAfter`, in seconds. `.schema("method string, body_size long")` chooses
     columns and saves making the others. Paths are those of the workers' file system. Raises
     UsageError for an option that makes no sense and CaptureError for a path that is not there.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
 from typing import Any, Protocol
 
@@ -36,14 +36,22 @@ from .survey import Surveyed
 class Runner(Protocol):
     """Whoever calls a function for each of some items, in any order and anywhere."""
 
-    def __call__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Results in the order of the items."""
+    def __call__(
+        self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
+    ) -> list[Any]:
+        """Results in the order of the items; `watch` is to be called now and then meanwhile."""
         ...
 
 
-def run_here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def run_here(
+    function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
+) -> list[Any]:
     """A `Runner` for this process."""
-    return [function(item) for item in items]
+    results = []
+    for item in items:
+        results.append(function(item))
+        watch()
+    return results
 
 
 @dataclass
@@ -134,20 +142,14 @@ class Batch:
             for task in self.plan.tasks
         ]
         before = self._notes({order.key for order in orders})
+        progress = _Progress(self, orders, before, notice)
+        progress.look()
         todo = [order for order in orders if order.key not in before]
-        step = Step("tasks", len(before), len(orders))
-        step.total_octets = sum(order.task.octets for order in orders)
-        step.octets = step.total_octets - sum(order.task.octets for order in todo)
-        notice(step)
-        done = runner(carry_out, todo)
+        done = runner(carry_out, todo, progress.look)
         self.notes = [*before.values(), *done]
+        progress.look()
         notice(Step("tables"))
         return self._commit(len(before))
-
-    def finished(self) -> list[str]:
-        """Keys of the tasks that are done by now, of this run and earlier ones."""
-        names = self.folder.names(NOTES)
-        return [name.rpartition("/")[2].removesuffix(".json") for name in names]
 
     def _salt(self) -> str:
         """What a task's rows depend on beside its files."""
@@ -160,8 +162,9 @@ class Batch:
         files, missing = known_surveys(self.folder, listed)
         notice(Step("files", len(files), len(listed)))
         orders = survey_orders(missing, self.folder)
-        for found in runner(survey_all, orders):
+        for found in runner(survey_all, orders, lambda: None):
             files += found
+        notice(Step("files", len(files), len(listed)))
         return files
 
     def _notes(self, keys: set[str]) -> dict[str, Note]:
@@ -183,7 +186,7 @@ class Batch:
         findings = merge_findings(self.notes, self.plan.files)
         lost = [one for note in self.notes for one in note.lost]
         errors = error_rows(self.plan.files, lost)
-        files = {table: [] for table in [*self.tables, "errors"]}
+        files: dict[str, list[str]] = {table: [] for table in [*self.tables, "errors"]}
         rows = dict.fromkeys(files, 0)
         for note in self.notes:
             for table, names in note.files.items():
@@ -254,6 +257,41 @@ class Batch:
             for name in self.folder.names(top):
                 if name not in kept:
                     self.folder.delete(name)
+
+
+class _Progress:
+    """Tells how far the tasks are, from the notes that they leave."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        orders: Sequence[Order],
+        before: dict[str, Note],
+        notice: Callable[[Step], None],
+    ) -> None:
+        self._batch = batch
+        self._waiting = {order.key: order.task.octets for order in orders}
+        self._notice = notice
+        self._step = Step("tasks", total=len(orders), total_octets=sum(self._waiting.values()))
+        for note in before.values():
+            self._count(note)
+
+    def look(self) -> None:
+        """Count the tasks that are done by now, and say so."""
+        folder = self._batch.folder
+        for name in folder.names(NOTES):
+            key = name.rpartition("/")[2].removesuffix(".json")
+            octets = folder.read(name) if key in self._waiting else None
+            if octets:
+                self._count(Note.from_octets(octets))
+        self._notice(replace(self._step))
+
+    def _count(self, note: Note) -> None:
+        step = self._step
+        step.done += 1
+        step.octets += self._waiting.pop(note.key, 0)
+        step.rows += sum(note.rows.values())
+        step.findings += len(note.found)
 
 
 def _told(one: Surveyed) -> dict[str, Any]:

@@ -1,34 +1,44 @@
-"""Findings of all tasks as those of one reader: what is about more than one connection.
+"""Findings of all tasks as those of one reader.
 
-Each task finds what its connections show by themselves. What is left for here is whatever counts or
-names several connections, and what brought findings about.
+Each task finds what its connections show by themselves, and records what they contribute to what is
+about many: here that is judged, in the order of time, and causes are found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from amqpsniff.findings import Finding, FindingLog
+from amqpsniff.findings import Finding, FindingLog, Records
+from amqpsniff.session.rules.together import judge_together
 
 from .output import Note
 from .survey import Surveyed
 
-_BYSTANDERS = ("capture-inconclusive", "connection-silent")
-_GLOBAL = ("packets-cut", "findings-limit")
+MOST_FINDINGS = 5_000_000
+"""Findings of an archive that are kept, of whatever code, some 500 octets each: more than the
+bounds of one reader, which keep it small."""
+
+_OF_ALL = ("packets-cut", "findings-limit")
 
 
 def merge_findings(notes: Iterable[Note], files: Sequence[Surveyed]) -> list[Finding]:
     """The findings of the whole archive, those about files first."""
     notes = list(notes)
     of_files = [one for file in files for one in file.findings]
-    lost = [one for note in notes for one in note.lost]
     known = {(one.capture, one.code) for one in of_files}
-    of_files += [one for one in lost if (one.capture, one.code) not in known]
-    log = FindingLog()
-    found = [one for note in notes for one in note.found if one.code not in _GLOBAL]
+    for note in notes:
+        of_files += [one for one in note.lost if (one.capture, one.code) not in known]
+    log = FindingLog(MOST_FINDINGS)
+    records = Records()
+    found = []
+    for note in notes:
+        records.add(note.records)
+        found += [one for one in note.found if one.code not in _OF_ALL]
     for one in sorted(found, key=_order):
         one.cause_code = one.cause_packet_number = None
         log.add(one)
+    times = [one.last_ns for one in files if one.last_ns is not None]
+    judge_together(records, log, max(times, default=None))
     _add_cut(log, notes, files)
     return [*of_files, *log.take(of_files)]
 
@@ -44,4 +54,4 @@ def _add_cut(log: FindingLog, notes: Sequence[Note], files: Sequence[Surveyed]) 
         segments = sum(note.counters.get("segments", 0) for note in notes)
         read = [one.path for one in files if one.packets]
         capture = read[0] if len(read) == 1 else None
-        log.add(Finding("packets-cut", f"{cut} of {segments} segments", capture))
+        log.add(Finding("packets-cut", f"{cut} segments of {segments}", capture))

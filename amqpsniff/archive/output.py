@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from amqpsniff.findings import Finding
+from amqpsniff.capture.file import Opener
+from amqpsniff.findings import Finding, Records
 from amqpsniff.pipeline import Options
 
 from .places import Folder, opener_for
 from .plan import Task
-from .survey import Opener
 from .task import TaskRun
 
 DAY_NS = 86_400_000_000_000
@@ -66,6 +66,7 @@ class Note:
     counters: dict[str, int] = field(default_factory=dict)
     found: list[Finding] = field(default_factory=list)
     lost: list[Finding] = field(default_factory=list)
+    records: Records = field(default_factory=Records)
 
     @classmethod
     def of(cls, key: str, run: TaskRun) -> Note:
@@ -79,6 +80,7 @@ class Note:
             counters={name: run.totals.counters.get(name, 0) for name in ("segments", "cut")},
             found=run.found,
             lost=run.lost,
+            records=run.records,
         )
 
     @property
@@ -88,7 +90,10 @@ class Note:
 
     def to_octets(self) -> bytes:
         """Itself as JSON."""
-        return json.dumps(asdict(self)).encode()
+        facts = {name: value for name, value in vars(self).items() if name != "records"}
+        for name in ("found", "lost"):
+            facts[name] = [asdict(one) for one in facts[name]]
+        return json.dumps(facts | {"records": self.records.plain()}).encode()
 
     @classmethod
     def from_octets(cls, octets: bytes) -> Note:
@@ -96,6 +101,7 @@ class Note:
         facts = json.loads(octets)
         for name in ("found", "lost"):
             facts[name] = [Finding(**one) for one in facts[name]]
+        facts["records"] = Records.of(facts["records"])
         return cls(**facts)
 
 

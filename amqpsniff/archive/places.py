@@ -1,4 +1,4 @@
-"""Where an archive is: folders and files on this machine or on any file system Arrow or fsspec know.
+"""Where an archive is: files on this machine or on any file system that Arrow or fsspec know.
 
 A name with `://` in it is a URI; it goes to Arrow's file systems (s3, gs, hdfs, abfs …), or to
 fsspec where storage options are given or Arrow does not know it. Any other name is a path here.
@@ -34,7 +34,7 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
     if not is_remote(name):
         return fs.LocalFileSystem(), str(Path(name).absolute())
     if not options:
-        with contextlib.suppress(ValueError, OSError, NotImplementedError):
+        with contextlib.suppress(ValueError, OSError):
             found: tuple[Any, str] = fs.FileSystem.from_uri(name)
             return found
     try:
@@ -60,7 +60,7 @@ class Opener:
 
     def __call__(self, name: str) -> IO[bytes]:
         if not is_remote(name):
-            return io.FileIO(name)  # type: ignore[return-value]
+            return io.FileIO(name)
         system, path = file_system(name, self.options)
         opened: IO[bytes] = system.open_input_file(path)
         return opened

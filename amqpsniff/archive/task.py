@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
+from amqpsniff.capture.file import Opener
 from amqpsniff.errors import CaptureError
-from amqpsniff.findings import Finding
+from amqpsniff.findings import Finding, Records
 from amqpsniff.pipeline import Options, Pipeline, Totals
 from amqpsniff.tcp.shares import Share
 
 from .plan import Task
-from .survey import Opener
 
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
@@ -25,7 +25,8 @@ class TaskRun:
 
     Attributes:
         totals: Counts of what was read.
-        found: Findings of the task's connections, without their causes.
+        found: Findings of the task's connections by themselves.
+        records: What they contribute to findings about many.
         lost: Findings of files that could not be read any more, though they could be surveyed.
     """
 
@@ -46,6 +47,7 @@ class TaskRun:
         self.tables = tuple(tables)
         self.totals = Totals()
         self.found: list[Finding] = []
+        self.records = Records()
         self.lost: list[Finding] = []
         self._opener = opener
         self._makers = [
@@ -59,7 +61,7 @@ class TaskRun:
         wanted = set(self.tables)
         if "findings" in wanted:
             wanted.add("messages")  # some findings are made together with a message's row
-        pipeline = Pipeline(self.options, wanted, share=_share(self.task))
+        pipeline = Pipeline(self.options, wanted, share=_share(self.task), records=True)
         self.totals = pipeline.totals
         names = [source.path for source in self.task.sources]
         try:
@@ -82,6 +84,7 @@ class TaskRun:
             yield from self._records(pipeline)
             self.lost = [one for one in packets.findings if one.code == "capture-unreadable"]
         self.found = pipeline.findings()
+        self.records = pipeline.log.recorded or self.records
 
     def _rows(self, taken: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         for rows in taken:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.findings import Finding, FindingLog
+from amqpsniff.findings.records import order_of_end
 
 MOST_CLIENTS = 10_000
 """Clients remembered, each with one finding; those beyond are not reported."""
@@ -51,6 +52,7 @@ class Bystanders:
         client, server = ends[side], ends[1 - side]
         host = (client or "").rpartition(":")[0]
         key = (code, capture, host, server)
+        records = self._log.recorded
         if number is None:
             number, ts_ns = conversation.first_packet_number or None, conversation.start_ns
         finding = Finding(
@@ -63,6 +65,10 @@ class Bystanders:
             client=client,
             server=server,
         )
+        if records is not None:
+            place = (capture, number, finding.ts_ns, finding.connection_id, client, server)
+            records.seen(order_of_end(conversation, capture), key, lambda: detail, place)
+            return
         first = self._first.get(key)
         if first is not None:
             finding.connection_id = first.connection_id

@@ -150,8 +150,8 @@ class Decoder:
     def take_ended(self):
         """Conversations that ended since the last call.
 
-        Those that were AMQP, each as a `state.Connection`; how many were not; and those that were
-        TLS, AMQP or not.
+        Those that were AMQP, each as a `state.Connection` with the row of frames before which it
+        ended; how many were not; and those that were TLS, AMQP or not.
         """
         taken = (self.ended, self.foreign, self.encrypted)
         self.ended = []
@@ -298,7 +298,7 @@ class Decoder:
         if connection.is_amqp:
             if first.mode in _NOT_AMQP:
                 self._say_foreign(first, number, ts_ns)
-            self.ended.append(connection)
+            self.ended.append((connection, self.handler.frames.rows))
         elif conversation.tls is None or conversation.tls.opened:
             self.foreign += 1
         if conversation.tls is not None:

@@ -11,6 +11,7 @@ from .catalogue import KINDS, SUBJECTS
 from .finding import Finding
 from .kind import GRADES, SEVERITIES, Kind
 from .log import MAX_FINDINGS, MAX_PLACES, FindingLog
+from .records import Records
 
 __all__ = [
     "GRADES",
@@ -22,4 +23,5 @@ __all__ = [
     "Finding",
     "FindingLog",
     "Kind",
+    "Records",
 ]

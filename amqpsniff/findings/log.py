@@ -10,6 +10,7 @@ from itertools import islice
 from .catalogue import KINDS
 from .causes import find_causes
 from .finding import Finding
+from .records import Records
 
 MAX_FINDINGS = 100_000
 """Distinct findings kept; an attacker could otherwise make one per connection without end."""
@@ -26,9 +27,14 @@ class FindingLog:
 
     At most `MAX_FINDINGS` distinct ones are kept, and `MAX_PLACES` of one code. What comes after is
     counted in one finding for each code that has no place, and `findings-limit` says so.
+
+    `most` is another bound, on all of them. `recorded` collects what concerns several connections,
+    for a reader of some of them; null for a reader of all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self.recorded: Records | None = None
+        self._most = most
         self._findings: dict[tuple[object, ...], Finding] = {}
         self._places: Counter[str] = Counter()
         self._unplaced: dict[str, Finding] = {}
@@ -60,7 +66,7 @@ class FindingLog:
             self._news[key] = known or finding
         if known is not None:
             _fold(finding, known)
-        elif len(self._findings) < MAX_FINDINGS and self._places[finding.code] < MAX_PLACES:
+        elif self._has_room(finding.code):
             if finding.last_packet_number is None:
                 finding.last_packet_number = finding.packet_number
             self._findings[key] = finding
@@ -69,6 +75,11 @@ class FindingLog:
             if self._news is not None:
                 del self._news[key]
             self._add_unplaced(finding)
+
+    def _has_room(self, code: str) -> bool:
+        if self._most is not None:
+            return len(self._findings) < self._most
+        return len(self._findings) < MAX_FINDINGS and self._places[code] < MAX_PLACES
 
     def again(
         self,

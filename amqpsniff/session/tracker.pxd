@@ -13,7 +13,7 @@ cdef class Tracker(Attacher):
     cdef public long long sessions, lanes
     cdef const unsigned char[::1] kinds, classes, senders, content
     cdef const unsigned char[::1] synchronous, partings, discarded
-    cpdef int feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures) except? -1
+    cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
     cdef int _method(self, FrameRows frames, long long row, list peers) except? -1
     cdef Channel _unopened(self, Session session, Lane lane, FrameRows frames, long long row)
     cdef object _follow(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side)

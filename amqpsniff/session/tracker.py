@@ -95,8 +95,8 @@ class Tracker(Attacher):
         learns = learns or self.wants_connections or self.judges
         self.connection_handlers = kinds.CONNECTION_HANDLERS if learns else kinds.STATE_HANDLERS
 
-    def feed(self, frames, first_frame, messages, first_message, peers, losses, captures):
-        """Follow the rows from these on.
+    def feed(self, frames, first_frame, messages, first_message, peers, losses, captures, until=-1):
+        """Follow the rows from these on, up to frame `until`, -1 for all; gives the next message.
 
         `peers` are the decoder's connections by code, `losses` (row, connection, direction) in
         order, `captures` the names of captures by code.
@@ -104,7 +104,7 @@ class Tracker(Attacher):
         self.captures, self.frames = captures, frames
         row: cython.longlong
         message: cython.longlong = first_message
-        last: cython.longlong = frames.rows
+        last: cython.longlong = frames.rows if until < 0 else until
         lost: cython.Py_ssize_t = 0
         next_loss: cython.longlong = losses[0][0] if losses else last + 1
         next_message: cython.longlong = last + 1
@@ -126,7 +126,7 @@ class Tracker(Attacher):
                     self._method(frames, row, peers)
                 if self.judges:
                     self.hear(frames, row, peers)
-        return 0
+        return message
 
     def _method(self, frames, row, peers):
         """One method frame."""

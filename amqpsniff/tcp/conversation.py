@@ -33,6 +33,9 @@ class Conversation:
     endpoints came before it. `ended`: `fin`, `rst`, or null while it is open or when it never
     ended; `ended_by`: the direction that ended it first.
 
+    `over_ns`: the time at which it was taken for over, the same whatever other conversations there
+    are; -1 for one that is open at the end of the capture, or that had to make room for another.
+
     Counts go on until the `CLOSE` and stay as they are then. `tls` belongs to the TLS stage, which
     puts there what it knows of the conversation; null where it is not TLS.
     """
@@ -45,6 +48,7 @@ class Conversation:
         self.incarnation = 0
         self.first_packet_number = 0
         self.start_ns = 0
+        self.over_ns = -1
         self.ended = None
         self.ended_by = None
         self.serial = 0

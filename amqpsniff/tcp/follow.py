@@ -207,6 +207,7 @@ class Follower:
                 conversation.ended = "rst"
                 if conversation.ended_by is None:
                     conversation.ended_by = index & 1
+            conversation.over_ns = ts_ns
             return self._close(conversation, number, ts_ns, 1)
         if flags & NO_WINDOW or half.shut or other.shut:
             heed(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
@@ -223,6 +224,7 @@ class Follower:
 
     def _again(self, conversation, octets, rows, at, number, ts_ns):
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
+        conversation.over_ns = ts_ns
         self._close(conversation, number, ts_ns, 1)
         return self.unusual(octets, self.open(rows, at, number, ts_ns), rows, at, number, ts_ns)
 
@@ -317,6 +319,7 @@ class Follower:
         if not (half.finished() and other.finished()):
             return 0
         if half.fin_acked and other.fin_acked:
+            conversation.over_ns = ts_ns
             return self._close(conversation, number, ts_ns, 1)
         if not conversation.lingers:
             conversation.lingers = True
@@ -335,6 +338,7 @@ class Follower:
                 continue
             conversation = self.table.conversations[half.index >> 1]
             if half.linger_ns <= ts_ns:
+                conversation.over_ns = half.linger_ns
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 1)
                 continue
             other = self.table.halves[half.index ^ 1]

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from amqpsniff.archive import TaskRun, make_plan, survey
+from amqpsniff.archive.merging import merge_findings
+from amqpsniff.archive.output import Note
 from amqpsniff.capture import CaptureSet, read
 from amqpsniff.pipeline import Options, Pipeline
-from amqpsniff.tables.batches import Maker
+from amqpsniff.tables.batches import Maker, finding_batch
 
-TABLES = ("frames", "messages", "connections", "channels")
+TABLES = ("frames", "messages", "connections", "channels", "findings")
 ETHERNET = 1
 
 
@@ -147,9 +149,15 @@ def by_tasks(
     """Rows of the tables as the tasks of a plan give them."""
     plan = make_plan([survey(str(path)) for path in paths], **planning)
     made: dict[str, list[tuple[Any, ...]]] = {table: [] for table in tables}
+    notes = []
     for task in plan.tasks:
-        for table, batch in TaskRun(task, options, tables).batches():
+        run = TaskRun(task, options, tables)
+        for table, batch in run.batches():
             made[table] += rows_of(pa.Table.from_batches([batch]))
+        notes.append(Note.from_octets(Note.of("", run).to_octets()))
+    if "findings" in tables:
+        found = merge_findings(notes, plan.files)
+        made["findings"] = rows_of(pa.Table.from_batches([finding_batch(found)]))
     return {table: sorted(rows, key=repr) for table, rows in made.items()}
 
 

@@ -1,23 +1,69 @@
-"""Tasks of a plan give the rows that one engine gives, however an archive is cut."""
+"""Tasks of a plan give the rows that one engine gives, however an archive is cut.
 
+`ARCHIVE_SECONDS` in the environment makes the search over random cuts longer.
+"""
+
+import os
 import random
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from .splits import TABLES, by_one_engine, by_tasks, deal, packets_of
+from .splits import TABLES, by_one_engine, by_tasks, deal, packets_of, write_pcap
 
-NAMES = ["pika_mix", "php_churn", "node", "aiopika_rpc", "blocked", "lost", "midstream", "snapped"]
+NAMES = (
+    "pika_mix php_churn node aiopika_rpc blocked lost midstream snapped zerowindow v08_v09 "
+    "amqplib08"
+).split()
+
+SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str) -> None:
-    packets = packets_of([samples / f"{name}.pcap"])
-    for turn in range(4):
+    own = packets_of([samples / f"{name}.pcap"])
+    until = time.monotonic() + SECONDS
+    turn = 0
+    while turn < 2 or time.monotonic() < until:
+        turn += 1
+        chance = random.Random(f"{name}{turn}")
+        packets = own
+        if chance.random() < 0.4:  # two captures of one time
+            other = packets_of([samples / f"{chance.choice(NAMES)}.pcap"])
+            apart = own[0].ts_ns - other[0].ts_ns
+            moved = [one._replace(ts_ns=one.ts_ns + apart) for one in other]
+            if moved[0].link_type == own[0].link_type:
+                packets = sorted([*own, *moved], key=lambda one: one.ts_ns)
         folder = tmp_path / str(turn)
         folder.mkdir()
-        paths = deal(packets, folder, random.Random(f"{name}{turn}"))
+        paths = deal(packets, folder, chance, chance.randint(2, 10))
+        task_octets = chance.choice([2_000, 20_000, 200_000])
         alone = by_one_engine(paths)
-        together = by_tasks(paths, task_octets=20_000, max_reads=4)
+        together = by_tasks(paths, task_octets=task_octets, max_reads=chance.choice([1, 2, 8]))
         for table in TABLES:
             assert together[table] == alone[table], (turn, table)
+
+
+def test_the_whole_is_that_of_the_uncut_capture(samples: Path, tmp_path: Path) -> None:
+    """Cut in time, nothing but the names and numbers of packets differs."""
+    whole = samples / "pika_mix.pcap"
+    packets = packets_of([whole])
+    cuts = [0, 60, 61, 300, 301, 800, len(packets)]
+    paths = [
+        write_pcap(tmp_path / f"{at}.pcap", packets[begin:end])
+        for at, (begin, end) in enumerate(pairwise(cuts))
+    ]
+    alone = by_one_engine([whole], ("messages",))["messages"]
+    together = by_tasks(paths, ("messages",), task_octets=2_000)["messages"]
+    places = {0, 1, 9, -2}  # capture, packet_number, last_packet_number, outcome_packet_number
+
+    def bare(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+        width = len(rows[0])
+        dropped = {place % width for place in places}
+        return sorted(
+            (tuple(v for at, v in enumerate(row) if at not in dropped) for row in rows), key=repr
+        )
+
+    assert bare(together) == bare(alone)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.spark_jobs.traffic import Config, build
+from amqpsniff.spark_jobs.reports import Config
+from amqpsniff.spark_jobs.traffic import DIRECTIONS, build
 
 pytestmark = pytest.mark.spark
 
@@ -20,19 +21,18 @@ def test_counts_are_those_of_the_rows(spark: Any, samples: Path) -> None:
         "basic.get-ok": "delivered",
         "basic.return": "returned",
     }
-    wanted: Counter[tuple[str | None, str | None, str]] = Counter()
-    for path in paths:
-        for row in amqpsniff.open(path).table("messages").to_pylist():
-            exchange, routing_key = row["exchange"], row["routing_key"]
-            prefix = prefixes[row["method"]]
-            wanted[exchange, routing_key, prefix] += 1
-            wanted[exchange, routing_key, f"{prefix}_octets"] += row["body_size"] or 0
-    counted: Counter[tuple[str | None, str | None, str]] = Counter()
+    wanted: Counter[tuple[str | None, ...]] = Counter()
+    for row in amqpsniff.open(*paths).table("messages").to_pylist():
+        place = row["exchange"], row["routing_key"], row["queue"], row["client"].rpartition(":")[0]
+        name = prefixes[row["method"]]
+        wanted[(*place, name)] += 1
+        wanted[(*place, f"{name}_octets")] += row["body_size"] or 0
+    counted: Counter[tuple[str | None, ...]] = Counter()
     rows = build(spark, Config(tuple(paths))).collect()
     for row in rows:
-        values = row.asDict()
-        exchange, routing_key = values.pop("exchange"), values.pop("routing_key")
-        for name, value in values.items():
-            counted[exchange, routing_key, name] = value
+        place = row.exchange, row.routing_key, row.queue, row.client
+        for name in DIRECTIONS:
+            counted[(*place, name)] = row[name]
+            counted[(*place, f"{name}_octets")] = row[f"{name}_octets"]
     assert +counted == +wanted
-    assert len(rows) == len({key[:2] for key in wanted})
+    assert len(rows) == len({key[:4] for key in wanted})

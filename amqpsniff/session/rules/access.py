@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.rules.opening import release
 from amqpsniff.session.rules.peers import (
     client_host,
@@ -13,7 +15,14 @@ from amqpsniff.session.rules.peers import (
     table,
     user_of,
 )
-from amqpsniff.session.rules.remembering import kept, report_once
+from amqpsniff.session.rules.remembering import (
+    Place,
+    across,
+    kept,
+    place_of,
+    report_at,
+    report_once,
+)
 from amqpsniff.session.rules.scene import Rule, Scene
 
 CLEAR = ("PLAIN", "AMQPLAIN")
@@ -67,13 +76,20 @@ class _Users:
 
 def _shares(scene: Scene, user: str) -> None:
     """Whether applications share a user."""
-    users = kept(scene, "users", (server_end(scene), user), _Users)
+    who = (server_end(scene), user, client_says(scene, "product"), client_host(scene))
+    across(scene, judge_shared, *who, tuple(place_of(scene)))
+
+
+def judge_shared(
+    scene: Scene, server: str, user: str, product: str | None, host: str, place: tuple[Any, ...]
+) -> None:
+    """One more login of a user."""
+    users = kept(scene, "users", (server, user), _Users)
     if users.said:
         return
-    product = client_says(scene, "product")
     if product is not None:
         users.products.add(product)
-    users.hosts.add(client_host(scene))
+    users.hosts.add(host)
     if len(users.products) >= SHARING_PRODUCTS:
         who = " and ".join(sorted(users.products))
     elif len(users.hosts) >= SHARING_HOSTS:
@@ -81,7 +97,7 @@ def _shares(scene: Scene, user: str) -> None:
     else:
         return
     users.said = True
-    scene.report("account-shared", f"user `{user}` is used by {who}")
+    report_at(scene, Place(*place), "account-shared", f"user `{user}` is used by {who}")
 
 
 def _server_says(scene: Scene) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.rules.peers import end_ns
 from amqpsniff.session.rules.phrases import lasting
+from amqpsniff.session.rules.remembering import Place, across, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
@@ -16,10 +19,15 @@ def _blocked(scene: Scene) -> None:
     if "blocked" in scene.memory:
         return
     reason = scene.event.arguments.get("reason") or "no reason given"
-    count = scene.everything.get("blocked", 0) + 1
-    scene.everything["blocked"] = count
-    scene.memory["blocked"] = (str(reason), scene.number, scene.ts_ns, count)
+    scene.memory["blocked"] = (str(reason), scene.number, scene.ts_ns)
     scene.memory["while blocked"] = 0
+    across(scene, judge_blocked, scene.session.peer.name()[0])
+
+
+def judge_blocked(scene: Scene, connection_id: str) -> None:
+    """One more connection is blocked: of how many at this time?"""
+    counts = scene.everything.setdefault("blocked", {})
+    counts[connection_id] = len(counts) + 1
 
 
 def _unblocked(scene: Scene) -> None:
@@ -36,17 +44,24 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
     blocked = scene.memory.pop("blocked", None)
     if blocked is None:
         return
-    reason, number, since, count = blocked
-    scene.everything["blocked"] -= 1
+    reason, number, since = blocked
     parts = [reason]
     if now is not None and since is not None:
         parts.append(f"for {lasting(now - since)}{until}")
     publishes = scene.memory["while blocked"]
     if publishes:
         parts.append(f"{number_of(publishes, 'publish', 'publishes')} meanwhile")
+    place = place_of(scene)._replace(packet_number=number, ts_ns=since)
+    across(scene, judge_unblocked, ", ".join(parts), tuple(place))
+
+
+def judge_unblocked(scene: Scene, detail: str, where: tuple[Any, ...]) -> None:
+    """A connection is not blocked any more."""
+    place = Place(*where)
+    count = scene.everything.setdefault("blocked", {}).pop(place.connection_id, 1)
     if count > 1:
-        parts.append(f"{number_of(count, 'connection')} blocked at that time")
-    scene.report("connection-blocked", ", ".join(parts), number=number, ts_ns=since)
+        detail += f", {number_of(count, 'connection')} blocked at that time"
+    report_at(scene, place, "connection-blocked", detail)
 
 
 def _published(scene: Scene) -> None:
@@ -54,7 +69,7 @@ def _published(scene: Scene) -> None:
     if blocked is None:
         return
     scene.memory["while blocked"] += 1
-    _, number, since, _ = blocked
+    _, number, since = blocked
     if since is None or scene.ts_ns is None or scene.ts_ns - since <= ROUND_TRIP_NS:
         return
     if scene.again("publish-while-blocked"):

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from amqpsniff.session.rules.amounts import MOST_NAMES
+from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
 EVENTS = "celeryev"
@@ -28,8 +29,11 @@ _UUID = re.compile("[0-9a-f]{8}(-?)[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-
 
 def judge_events(scene: Scene) -> None:
     """capture-ends: the share of events in all messages."""
-    scene.tracker.count_exchanges()
-    counts = scene.tracker.exchanges
+    judge_noise(scene, exchanges_of(scene))
+
+
+def judge_noise(scene: Scene, counts: dict[str, tuple[int, ...]]) -> None:
+    """Counts of all exchanges: publishes and their octets, deliveries and theirs."""
     published, _, delivered, _ = counts.get(EVENTS, (0, 0, 0, 0))
     everything = sum(one[0] + one[2] for one in counts.values())
     events = published + delivered

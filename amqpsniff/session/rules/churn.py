@@ -8,6 +8,7 @@ from typing import Any
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.rules.amounts import SECOND, open_channels, time_text
+from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
 SHORT_NS = SECOND
@@ -48,17 +49,25 @@ def judge_connection(scene: Scene) -> None:
     if lasted >= SHORT_NS or published > FEW_MESSAGES or delivered > FEW_MESSAGES:
         return
     where = session.peer.name()
+    times = (conversation.start_ns, conversation.first_packet_number)
+    across(scene, judge_short, session.capture, *times, tuple(where))
+
+
+def judge_short(
+    scene: Scene, capture: str | None, start_ns: int, number: int, where: tuple[str, str, str]
+) -> None:
+    """One more connection that did next to nothing."""
     address = where[1].rpartition(":")[0]
     clients = scene.everything.setdefault("short connections", {})
     if address not in clients and len(clients) >= MOST_CLIENTS:
         del clients[next(iter(clients))]
         scene.forget("clients")
     seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
-    seen[0].append((conversation.start_ns, conversation.first_packet_number, where))
-    _judge_client(scene, address, seen)
+    seen[0].append((start_ns, number, where))
+    _judge_client(scene, capture, address, seen)
 
 
-def _judge_client(scene: Scene, address: str, seen: list[Any]) -> None:
+def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[Any]) -> None:
     times, found = seen
     count = 1
     if found is None:
@@ -79,7 +88,7 @@ def _judge_client(scene: Scene, address: str, seen: list[Any]) -> None:
         Finding(
             "connection-churn",
             detail,
-            capture=scene.session.capture,
+            capture=capture,
             packet_number=number,
             ts_ns=ts_ns if ts_ns > 0 else None,
             connection_id=connection_id,

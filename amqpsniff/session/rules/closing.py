@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.rules.blame import is_first_close, objection
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
 from amqpsniff.session.rules.phrases import in_packet
-from amqpsniff.session.rules.remembering import kept
+from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 
@@ -52,21 +54,27 @@ def _channel_closed(scene: Scene) -> None:
     if code == 406 and "user_id property set to" in text:
         scene.report("user-id-refused", objection(scene))
     elif code == 405:
-        scene.report("exclusive-queue-locked", objection(scene) + _others(scene))
+        place = place_of(scene)._replace(capture=scene.channel.capture)
+        what = (objection(scene), scene.channel.number)
+        across(scene, judge_locked, _client(scene), *what, tuple(place))
 
 
-def _others(scene: Scene) -> str:
-    """How many other connections of the same client are open."""
-    others = kept(scene, "open", _client(scene), _Open).sessions
-    count = len(others - {scene.session.number})
-    return f"; it has {number_of(count, 'other connection')} open" if count else ""
+def judge_locked(
+    scene: Scene, client: tuple[Any, ...], objected: str, channel: int, where: tuple[Any, ...]
+) -> None:
+    """A queue that belongs to another connection: how many does the same client have open?"""
+    place = Place(*where)
+    others = kept(scene, "open", client, _Open).connections
+    count = len(others - {place.connection_id})
+    more = f"; it has {number_of(count, 'other connection')} open" if count else ""
+    report_at(scene, place, "exclusive-queue-locked", objected + more, channel=channel)
 
 
 class _Open:
-    """The sessions of a client that are open, by number."""
+    """The connections of a client that are open."""
 
     def __init__(self) -> None:
-        self.sessions: set[int] = set()
+        self.connections: set[str] = set()
 
 
 def _client(scene: Scene) -> tuple[str, str, str | None]:
@@ -77,13 +85,23 @@ def _client(scene: Scene) -> tuple[str, str, str | None]:
 def _opened(scene: Scene) -> None:
     if "client" not in scene.memory:
         scene.memory["client"] = _client(scene)
-        kept(scene, "open", _client(scene), _Open).sessions.add(scene.session.number)
+        across(scene, judge_opened, _client(scene), scene.session.peer.name()[0])
+
+
+def judge_opened(scene: Scene, client: tuple[Any, ...], connection_id: str) -> None:
+    """One more connection of a client is open."""
+    kept(scene, "open", client, _Open).connections.add(connection_id)
 
 
 def _ended(scene: Scene) -> None:
     client = scene.memory.get("client")
     if client is not None:
-        kept(scene, "open", client, _Open).sessions.discard(scene.session.number)
+        across(scene, judge_ended, client, scene.session.peer.name()[0])
+
+
+def judge_ended(scene: Scene, client: tuple[Any, ...], connection_id: str) -> None:
+    """One connection of a client less is open."""
+    kept(scene, "open", client, _Open).connections.discard(connection_id)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.decode.plan import NO_ACK
+from amqpsniff.session.rules.remembering import Place, across, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.state import CLIENT
 
@@ -47,7 +48,12 @@ def consumed(scene: Scene) -> None:
     queue = scene.event.queue or scene.channel.last_queue
     cancelled = scene.memory.get("cancelled", [])
     cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
-    _note(scene, scene.everything.setdefault("consumed", {}), (_host(scene), queue), scene.ts_ns)
+    across(scene, judge_consumed, _host(scene), queue, scene.ts_ns)
+
+
+def judge_consumed(scene: Scene, host: str | None, queue: str | None, ts_ns: int | None) -> None:
+    """A host consumes from a queue."""
+    _note(scene, scene.everything.setdefault("consumed", {}), (host, queue), ts_ns)
 
 
 def deleted(scene: Scene) -> None:
@@ -74,17 +80,25 @@ def cancelled(scene: Scene) -> None:
 def judge_cancelled(scene: Scene) -> None:
     """A connection is over: consumers that were cancelled and not started again."""
     end_ns = scene.session.peer.conversation.end_ns
-    consumed_at = scene.everything.get("consumed", {})
-    host = _host(scene)
     for tag, queue, channel, number, ts_ns in scene.memory.get("cancelled", []):
-        again = consumed_at.get((host, queue))
-        if ts_ns is None or end_ns - ts_ns < RESUME_NS or (again and again > ts_ns):
+        if ts_ns is None or end_ns - ts_ns < RESUME_NS or scene.session.lossy:
             continue
-        if not scene.session.lossy:
-            scene.channel = channel
-            what = f"consumer '{tag}' of queue '{queue or '?'}'"
-            detail = f"{what}, and nothing was consumed from it since"
-            scene.report("consumer-cancelled", detail, number=number, ts_ns=ts_ns)
+        place = Place(channel.capture, number, ts_ns, *scene.session.peer.name())
+        what = (f"consumer '{tag}' of queue '{queue or '?'}'", queue, channel.number)
+        across(scene, judge_lost, _host(scene), *what, tuple(place))
+
+
+def judge_lost(
+    scene: Scene, host: str | None, what: str, queue: str | None, channel: int,
+    where: tuple[Any, ...],
+) -> None:  # fmt: skip
+    """A consumer that was cancelled: did its host consume from the queue again?"""
+    place = Place(*where)
+    again = scene.everything.get("consumed", {}).get((host, queue))
+    if again and place.ts_ns is not None and again > place.ts_ns:
+        return
+    detail = f"{what}, and nothing was consumed from it since"
+    report_at(scene, place, "consumer-cancelled", detail, channel=channel)
 
 
 def _host(scene: Scene) -> str | None:

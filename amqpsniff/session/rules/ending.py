@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.peers import (
     application,
@@ -11,7 +13,7 @@ from amqpsniff.session.rules.peers import (
     server_end,
 )
 from amqpsniff.session.rules.phrases import lasting
-from amqpsniff.session.rules.remembering import kept, report_once
+from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 
@@ -120,15 +122,23 @@ def _cut(scene: Scene) -> None:
     idle, beat = now - last, interval(scene)
     if beat is None or 0 < beat * 1_000_000_000 <= idle:
         return
-    times = kept(scene, "idle", server_end(scene), list)
+    beats = f"the heartbeat is {beat} s" if beat else "heartbeats are off"
+    place = tuple(place_of(scene))
+    across(scene, judge_cut, server_end(scene), idle, application(scene), beats, place)
+
+
+def judge_cut(
+    scene: Scene, server: str, idle: int, name: str, beats: str, place: tuple[Any, ...]
+) -> None:
+    """One more connection that ended while it was idle."""
+    times = kept(scene, "idle", server, list)
     times.append(idle)
     del times[:-_IDLE_KEPT]
     same = sum(abs(one - idle) <= SAME_IDLE_NS for one in times)
     if same >= CUT_CONNECTIONS:
-        beats = f"the heartbeat is {beat} s" if beat else "heartbeats are off"
-        name = application(scene) or "clients"
-        detail = f"{same} connections of {name} ended after {lasting(idle)} idle; {beats}"
-        report_once(scene, "idle-connection-cut", server_end(scene), lambda: detail)
+        who = name or "clients"
+        detail = f"{same} connections of {who} ended after {lasting(idle)} idle; {beats}"
+        report_once(scene, "idle-connection-cut", server, lambda: detail, Place(*place))
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from amqpsniff.session.rules.peers import client_host, server_end, user_of
-from amqpsniff.session.rules.remembering import kept, report_once
+from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_once
 from amqpsniff.session.rules.scene import Scene
 
 REFUSALS = 5
@@ -26,16 +27,27 @@ def note_refused_login(scene: Scene) -> None:
     """A login was refused: is it one of many from its address?"""
     scene.memory["failure"] = "the login was refused"
     client = (client_host(scene), server_end(scene))
+    across(scene, judge_refused, client, scene.ts_ns, user_of(scene), tuple(place_of(scene)))
+
+
+def judge_refused(
+    scene: Scene,
+    client: tuple[str, str],
+    ts_ns: int | None,
+    user: str | None,
+    place: tuple[Any, ...],
+) -> None:
+    """One more login of an address that was refused."""
     refusals = kept(scene, "refusals", client, _Refusals)
-    if scene.ts_ns is not None:
-        refusals.times.append(scene.ts_ns)
-    user = user_of(scene)
+    if ts_ns is not None:
+        refusals.times.append(ts_ns)
+    here = Place(*place)
     if user is not None and len(refusals.users) < REFUSALS:
         refusals.users.add(user)
     times = refusals.times
     if len(refusals.users) == REFUSALS:
         names = f"{REFUSALS} user names refused or more"
-        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {names}")
+        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {names}", here)
     elif len(times) == REFUSALS and 0 <= times[-1] - times[0] <= WINDOW_NS:
         often = f"{REFUSALS} logins refused in {(times[-1] - times[0]) / 1e9:.0f} s"
-        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {often}")
+        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {often}", here)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from amqpsniff.findings import Finding
+from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.scene import Scene
 
 MOST_KEPT = 10_000
@@ -44,6 +45,30 @@ def first_place(scene: Scene) -> Place:
     return Place(session.capture, number or None, time, *session.peer.name())
 
 
+def order(scene: Scene) -> Order:
+    """When a scene is: that of a connection's end is when it was taken for over."""
+    session = scene.session
+    conversation = session.peer.conversation
+    if scene.event is None and not scene.facts:
+        return order_of_end(conversation, session.capture)
+    return order_of(scene.ts_ns, session.capture, scene.number)
+
+
+def across(scene: Scene, judge: Callable[..., None], *payload: Any) -> None:
+    """Tell a judge what a connection contributes to what is about many.
+
+    A judge is asked with the scene (of which it uses only what is about all connections) and the
+    payload, plain values; at once, or, by a reader of some connections, when all are known.
+    """
+    records = scene.tracker.log.recorded
+    if records is None:
+        judge(scene, *payload)
+    else:
+        records.note(
+            order(scene), f"{judge.__module__.rpartition('.')[2]}.{judge.__name__}", *payload
+        )
+
+
 def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept:
     """What is remembered under a key of `name`, made when it is new."""
     entries: dict[Any, Kept] = scene.everything.setdefault(name, {})
@@ -56,14 +81,32 @@ def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept
     return entry
 
 
+def exchanges_of(scene: Scene) -> dict[str, tuple[int, ...]]:
+    """What was counted by exchange, at the end; empty when that is recorded to be added up."""
+    scene.tracker.count_exchanges()
+    exchanges: dict[str, tuple[int, ...]] = scene.tracker.exchanges
+    records = scene.tracker.log.recorded
+    if records is None:
+        return exchanges
+    for name, counts in exchanges.items():
+        records.exchanges[name] = counts
+    return {}
+
+
 def report_at(
-    scene: Scene, place: Place, code: str, detail: str, count: int = 1, last: int | None = None
+    scene: Scene,
+    place: Place,
+    code: str,
+    detail: str,
+    count: int = 1,
+    last: int | None = None,
+    channel: int | None = None,
 ) -> None:
     """Raise a finding about the connection of a place; see `Scene.report`."""
     log = scene.tracker.log
     ended = last or place.packet_number
-    if not log.again(code, place.connection_id, None, None, count, ended):
-        log.add(Finding(code, detail, *place, count=count, last_packet_number=last))
+    if not log.again(code, place.connection_id, None, channel, count, ended):
+        log.add(Finding(code, detail, *place, channel, count=count, last_packet_number=last))
 
 
 def report_once(
@@ -78,12 +121,16 @@ def report_once(
     `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
     the scene.
     """
-    key = (scene.session.capture, key)
+    key = (scene.session.capture if place is None else place.capture, key)
     first = scene.everything.get(code, {}).get(key)
     if first is not None:
         last = scene.number if place is None else place.packet_number
         if scene.tracker.log.again(code, first.connection_id, None, None, 1, last):
             return
     here = place or place_of(scene)
+    records = scene.tracker.log.recorded
+    if records is not None:
+        records.seen(order(scene), (code, *key), detail, tuple(here))
+        return
     first = kept(scene, code, key, lambda: here)
     report_at(scene, first, code, detail(), last=here.packet_number)

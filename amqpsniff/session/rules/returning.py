@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from typing import Any
 
 from amqpsniff.session.rules.peers import (
     application,
@@ -23,6 +24,7 @@ from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.remembering import (
     MOST_KEPT,
     Place,
+    across,
     first_place,
     kept,
     place_of,
@@ -71,21 +73,30 @@ def _failed(scene: Scene) -> None:
     if not user and not name:
         return
     client = (scene.session.capture, client_host(scene), server_end(scene), user, name)
+    here = tuple(place_of(scene))
+    across(scene, judge_failure, client, failure, now, shown(scene), here)
+
+
+def judge_failure(
+    scene: Scene, client: tuple[Any, ...], failure: str, now: int, who: str, place: tuple[Any, ...]
+) -> None:
+    """One more connection of a client that failed."""
+    here = Place(*place)
     series = kept(scene, "failures", (client, _NAMES.sub("…", failure)), _Series)
     series.times.append(now)
     series.count += 1
     if series.first is None:
-        series.first = place_of(scene)
+        series.first = here
     times = series.times
     if not series.told:
         if len(times) < FAILURES or not 0 <= times[-1] - times[0] <= FAILURES_WITHIN_NS:
             return
         series.told = True
         within = lasting(times[-1] - times[0])
-        detail = f"{shown(scene)}: {FAILURES} connections in {within} ended with: {failure}"
-        report_at(scene, series.first, "reconnect-loop", detail, series.count, scene.number)
+        detail = f"{who}: {FAILURES} connections in {within} ended with: {failure}"
+        report_at(scene, series.first, "reconnect-loop", detail, series.count, here.packet_number)
     else:
-        report_at(scene, series.first, "reconnect-loop", "", last=scene.number)
+        report_at(scene, series.first, "reconnect-loop", "", last=here.packet_number)
 
 
 class _Short:
@@ -108,18 +119,26 @@ def _was_short(scene: Scene) -> None:
     if client_says(scene, "product") != "AMQPLib":
         return
     client = (scene.session.capture, client_host(scene), server_end(scene))
+    did = f"{lasting(lived)} for {number_of(published, 'publish', 'publishes')}"
+    across(scene, judge_short, client, shown(scene), did, tuple(place_of(scene)))
+
+
+def judge_short(
+    scene: Scene, client: tuple[Any, ...], who: str, did: str, place: tuple[Any, ...]
+) -> None:
+    """One more short connection of a client."""
+    here = Place(*place)
     short = kept(scene, "short", client, _Short)
     short.count += 1
     if short.first is None:
-        short.first = place_of(scene)
+        short.first = here
     if short.count == SHORT_CONNECTIONS:
-        detail = (
-            f"{shown(scene)}: {short.count} connections that lived less than a second, this one "
-            f"{lasting(lived)} for {number_of(published, 'publish', 'publishes')}"
+        detail = f"{who}: {short.count} connections that lived less than a second, this one {did}"
+        report_at(
+            scene, short.first, "php-short-connections", detail, short.count, here.packet_number
         )
-        report_at(scene, short.first, "php-short-connections", detail, short.count, scene.number)
     elif short.count > SHORT_CONNECTIONS:
-        report_at(scene, short.first, "php-short-connections", "", last=scene.number)
+        report_at(scene, short.first, "php-short-connections", "", last=here.packet_number)
 
 
 def _published(scene: Scene) -> int:
@@ -156,16 +175,24 @@ def _stays(scene: Scene) -> None:
             last = max(last, channel.last_publish_ns, channel.last_delivery_ns)
     names = (user_of(scene), application(scene))
     client = (session.capture, client_host(scene), server_end(scene), *names)
+    across(scene, judge_left, client, shown(scene), last, tuple(first_place(scene)))
+
+
+def judge_left(
+    scene: Scene, client: tuple[Any, ...], who: str, last: int, where: tuple[Any, ...]
+) -> None:
+    """One more connection that stays."""
     left = kept(scene, "left", client, _Left)
-    left.who = shown(scene)
+    left.who = who
     if len(left.places) < MOST_KEPT:
-        place = first_place(scene)
+        place = Place(*where)
         left.places.append(place)
         left_at = scene.everything.setdefault("left at", {})
         left_at[place.connection_id] = last
 
 
-def _capture_ended(scene: Scene) -> None:
+def judge_leaks(scene: Scene) -> None:
+    """capture-ends: clients that left many connections open."""
     lasts = scene.everything.pop("left at", {})
     now = scene.ts_ns
     for left in scene.everything.pop("left", {}).values():
@@ -187,6 +214,6 @@ def _capture_ended(scene: Scene) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection-ends": (_failed, _was_short, _stays),
-    "capture-ends": (_capture_ended,),
+    "capture-ends": (judge_leaks,),
 }
 """The rules of this module by occasion."""

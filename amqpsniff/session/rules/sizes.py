@@ -12,6 +12,7 @@ from amqpsniff.session.rules.amounts import (
     queue_text,
     size_text,
 )
+from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
 from amqpsniff.session.rules.wording import name_at
 
@@ -108,9 +109,13 @@ def judge_overhead(scene: Scene) -> None:
 
 def judge_exchanges(scene: Scene) -> None:
     """capture-ends: exchanges that multiply what is published to them."""
-    scene.tracker.count_exchanges()
+    judge_amplified(scene, exchanges_of(scene))
+
+
+def judge_amplified(scene: Scene, exchanges: dict[str, tuple[int, ...]]) -> None:
+    """Counts of all exchanges: publishes and their octets, deliveries and theirs."""
     found = []
-    for name, (published, octets, delivered, more) in scene.tracker.exchanges.items():
+    for name, (published, octets, delivered, more) in exchanges.items():
         if published and more >= AMPLIFIED_OCTETS and more > AMPLIFIED * max(octets, 1):
             found.append((more / max(octets, 1), name, published, delivered))
     if found:

@@ -1,0 +1,95 @@
+"""What concerns several connections, kept for whoever will know all of them.
+
+A reader of a share of the connections cannot judge what is about many: it records what its own
+connections contribute. `once` holds findings that stand for many places, `notes` what rules have
+to say about single connections, each with the `judge` that is to hear it, `exchanges` what was
+counted by exchange. All of it is plain values, and does not depend on how connections are shared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Order = tuple[int, int, str, int]
+"""When something became known: time, time again where that is not enough, capture, packet."""
+
+NEVER = 2**63 - 1
+"""The time of what became known at the end of the capture."""
+
+
+def order_of(ts_ns: int | None, capture: str | None, number: int | None) -> Order:
+    """The order of something that a packet shows."""
+    return ts_ns or 0, 0, capture or "", number or 0
+
+
+def order_of_end(conversation: Any, capture: str | None) -> Order:
+    """The order of the end of a conversation."""
+    over = getattr(conversation, "over_ns", -1)
+    if over >= 0:
+        return over, 0, capture or "", conversation.last_packet_number or 0
+    begin = conversation.start_ns
+    return NEVER, max(begin, 0), capture or "", conversation.first_packet_number or 0
+
+
+class Records:
+    """Collects them; `plain` gives them as JSON knows values, `add` takes those of another."""
+
+    def __init__(self) -> None:
+        self.once: dict[tuple[Any, ...], list[Any]] = {}
+        self.notes: list[tuple[Order, str, tuple[Any, ...]]] = []
+        self.exchanges: dict[str, tuple[int, ...]] = {}
+
+    def seen(self, order: Order, key: tuple[Any, ...], detail: str, place: tuple[Any, ...]) -> None:
+        """One occurrence of what is one finding for all with this key; `place` is of a finding."""
+        self._join(key, [order, detail, place, 1, order, place[1]])
+
+    def note(self, order: Order, judge: str, *payload: Any) -> None:
+        """Something that a judge will hear."""
+        self.notes.append((order, judge, payload))
+
+    def count(self, exchange: str, counts: tuple[int, ...]) -> None:
+        """Counts of an exchange."""
+        before = self.exchanges.get(exchange, (0,) * len(counts))
+        self.exchanges[exchange] = tuple(a + b for a, b in zip(before, counts, strict=True))
+
+    def add(self, other: Records) -> None:
+        """Take what another collected."""
+        for key, entry in other.once.items():
+            self._join(key, list(entry))
+        self.notes += other.notes
+        for exchange, counts in other.exchanges.items():
+            self.count(exchange, counts)
+
+    def plain(self) -> dict[str, Any]:
+        """All of it for JSON."""
+        return {
+            "once": [[key, entry] for key, entry in self.once.items()],
+            "notes": self.notes,
+            "exchanges": list(self.exchanges.items()),
+        }
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Records:
+        """The opposite of `plain`."""
+        made = cls()
+        for key, entry in plain["once"]:
+            made.once[_tuples(key)] = list(_tuples(entry))
+        made.notes = [_tuples(one) for one in plain["notes"]]
+        made.exchanges = {name: tuple(counts) for name, counts in plain["exchanges"]}
+        return made
+
+    def _join(self, key: tuple[Any, ...], entry: list[Any]) -> None:
+        known = self.once.get(key)
+        if known is None:
+            self.once[key] = entry
+            return
+        if entry[0] < known[0]:
+            known[:3] = entry[:3]
+        if entry[4] >= known[4]:
+            known[4:] = entry[4:]
+        known[3] += entry[3]
+
+
+def _tuples(value: Any) -> Any:
+    """A value with every list in it as a tuple."""
+    return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,259 @@
+"""`amqpsniff batch`: the tables of an archive, on Spark.
+
+Spark runs in a process of its own, which says how far it is on its standard output, a JSON object a
+line. What Spark itself has to say is shown only when the job fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Annotated, Any
+
+import typer
+
+from amqpsniff.spec import DIALECTS, READINGS
+
+from .entry import complain
+from .options import INPUT, OUTPUT
+
+SPARK = "Spark"
+
+JOB = "amqpsniff.spark_jobs.batch"
+
+MOST_TOLD = 15
+"""Lines of what Spark said that are shown when it fails: the first ones are the cause."""
+
+
+def batch(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Capture files, directories, patterns, or URIs such as s3://bucket/captures.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Folder of the tables, or a URI of one. What an earlier run has left there is "
+            "used.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ],
+    tables: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Tables to write.", rich_help_panel=OUTPUT),
+    ] = "frames,messages,connections,channels,findings",
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Show a report: traffic, latency, saturation, redelivery, losses, churn, closes, "
+            "topology, quality, findings; may be repeated.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[
+        bool,
+        typer.Option(
+            "--html",
+            help="Write all reports with charts to DIR/report.html.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    rows: Annotated[
+        int, typer.Option(min=1, help="Rows of a report that are shown.", rich_help_panel=OUTPUT)
+    ] = 20,
+    bodies: Annotated[
+        bool,
+        typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
+    ] = False,
+    body_sha256: Annotated[
+        bool,
+        typer.Option("--body-sha256", help="Fill the column body_sha256.", rich_help_panel=OUTPUT),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=OUTPUT),
+    ] = False,
+    port: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="N",
+            help="Only conversations with this TCP port; may be repeated. Default: any port.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            help=f"Decode every connection as {', '.join(DIALECTS)}. Default: what it says.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
+    table_dialect: Annotated[
+        str,
+        typer.Option(
+            metavar="R",
+            help=f"How the tags of field tables are read: {', '.join(READINGS)}.",
+            rich_help_panel=INPUT,
+        ),
+    ] = READINGS[0],
+    show_secrets: Annotated[
+        bool,
+        typer.Option(
+            "--show-secrets", help="Write passwords and tokens as they are.", rich_help_panel=INPUT
+        ),
+    ] = False,
+    storage: Annotated[
+        str,
+        typer.Option(
+            metavar="JSON",
+            help='Options for fsspec, such as {"anon": true}.',
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = "{}",
+    master: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Spark master. Default: a Spark in this machine, on all its cores.",
+            rich_help_panel=SPARK,
+        ),
+    ] = "local[*]",
+    writer: Annotated[
+        str,
+        typer.Option(
+            metavar="W",
+            help="direct: workers write Parquet, what is done is not done again. spark: DataFrames "
+            "are written, in the format of --format.",
+            rich_help_panel=SPARK,
+        ),
+    ] = "direct",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="With --writer spark: parquet, delta, iceberg.",
+            rich_help_panel=SPARK,
+        ),
+    ] = "parquet",
+) -> int:
+    """Write the tables of an archive as Parquet, with Spark.
+
+    Rows are those of one reader of all captures, however connections are spread over files. A run
+    reads only what is new; one that was stopped goes on where it was. What could not be read is in
+    the table errors.
+
+    Examples:
+
+        amqpsniff batch captures/ -o tables/
+        amqpsniff batch captures/ -o tables/ --html --report latency
+        amqpsniff batch "s3://traces/2026-01-*" -o s3://tables/january --master spark://host:7077
+    """
+    given = [*inputs, "--output", output, "--master", master, "--tables", tables]
+    given += ["--rows", str(rows), "--table-dialect", table_dialect, "--storage", storage]
+    given += ["--writer", writer, "--format", format_, "--progress", "json"]
+    for name, values in (("--report", report), ("--port", port)):
+        for value in values or ():
+            given += [name, str(value)]
+    if dialect is not None:
+        given += ["--dialect", dialect]
+    flags = {
+        "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
+        "--show-secrets": show_secrets,
+    }  # fmt: skip
+    given += [name for name, wanted in flags.items() if wanted]
+    return _Job(given, quiet).run()
+
+
+class _Job:
+    """The process that runs the job."""
+
+    def __init__(self, given: list[str], quiet: bool) -> None:
+        self._given = given
+        self._quiet = quiet
+
+    def run(self) -> int:
+        """Run it to its end; the exit code."""
+        from .render.batch import Shown
+
+        with tempfile.TemporaryFile() as said, Shown(self._quiet) as shown:
+            process = subprocess.Popen(
+                [sys.executable, "-m", JOB, *self._given],
+                stdout=subprocess.PIPE,
+                stderr=said,
+                start_new_session=True,
+            )
+            try:
+                for fact in _facts(process.stdout):
+                    shown.take(fact)
+                code = process.wait()
+            except BaseException:
+                _end(process)
+                raise
+            shown.finish()
+            if code:
+                _explain(said)
+            return code
+
+
+def _facts(lines: IO[bytes] | None) -> Iterator[dict[str, Any]]:
+    for line in lines or ():
+        try:
+            fact = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(fact, dict):
+            yield fact
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the job and the Spark that it has started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(5)
+        except (ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+            continue
+
+
+def _explain(said: IO[bytes]) -> None:
+    """Say why the job failed: in its own words, or with the end of Spark's."""
+    said.seek(0)
+    lines = said.read().decode(errors="replace").splitlines()
+    own = [line for line in lines if line.startswith("amqpsniff: ")]
+    usage = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
+    if own or usage:
+        for line in own:
+            complain(line.removeprefix("amqpsniff: "))
+        for line in usage:
+            complain(line)
+        return
+    missing = [line for line in lines if "No module named 'pyspark'" in line]
+    if missing:
+        complain('batch needs PySpark; install it with "pip install amqpsniff[spark]"')
+        return
+    complain("the Spark job failed; it said:")
+    worth = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")]
+    for line in worth[-MOST_TOLD:]:
+        complain(f"  {line}")

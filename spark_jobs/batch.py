@@ -1,0 +1,160 @@
+"""The job behind `amqpsniff batch`: the tables of an archive as Parquet, and reports over them.
+
+    spark-submit spark_jobs/batch.py captures/ -o tables/ --report traffic
+
+With `--progress json` it says how far it is on standard output, a JSON object a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.archive.batch import Batch, Step, Summary
+from amqpsniff.archive.listing import list_captures
+from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
+from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.pipeline import Options
+from amqpsniff.spec import DIALECTS, READINGS
+from amqpsniff.tables.schema import TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+USAGE, FAILED = 2, 3
+"""Exit codes, as on the command line."""
+
+WRITERS = ("direct", "spark")
+
+Say = Callable[[dict[str, Any]], None]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job with command-line arguments; the exit code."""
+    given = _parser().parse_args(argv)
+    say: Say = _say if given.progress == "json" else lambda fact: None
+    try:
+        return _run(given, say)
+    except AmqpsniffError as error:
+        print(f"amqpsniff: {error}", file=sys.stderr)
+        return FAILED if isinstance(error, CaptureError) else USAGE
+
+
+def _run(given: argparse.Namespace, say: Say) -> int:
+    from .reports import REPORTS
+    from .session import session
+
+    batch = _batch(given)
+    names = list(REPORTS) if given.html else given.report
+    for name in names:
+        if name not in REPORTS:
+            raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
+    list_captures(batch.inputs, batch.storage)  # a wrong name is told before Spark is started
+    say({"stage": "spark"})
+    spark = session(given.master, "amqpsniff batch")
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        if given.writer == "spark":
+            from .frames import write_frames
+
+            summary = write_frames(spark, batch, given.format)
+        else:
+            summary = _written(spark, batch, say)
+        say({"summary": asdict(summary)})
+        _report(spark, given, names, say)
+    finally:
+        spark.stop()
+    return 0
+
+
+def _batch(given: argparse.Namespace) -> Batch:
+    options = Options(
+        ports=frozenset(given.port),
+        dialect=given.dialect,
+        table_dialect=given.table_dialect,
+        bodies=given.bodies,
+        body_sha256=given.body_sha256,
+        show_secrets=given.show_secrets,
+    )
+    try:
+        storage = json.loads(given.storage)
+    except ValueError:
+        raise UsageError(f"--storage: `{given.storage}` is no JSON object") from None
+    return Batch(
+        given.inputs,
+        given.output,
+        options,
+        [one.strip() for one in given.tables.split(",")],
+        storage=storage,
+        task_octets=given.task_octets,
+        max_reads=given.max_reads,
+    )
+
+
+def _written(spark: SparkSession, batch: Batch, say: Say) -> Summary:
+    from .running import SparkRunner
+
+    def notice(step: Step) -> None:
+        say(asdict(step))
+
+    return batch.run(SparkRunner(spark), notice)
+
+
+def _report(spark: SparkSession, given: argparse.Namespace, names: list[str], say: Say) -> None:
+    """Make the reports that are wanted, show or write them."""
+    from .reports import Config, make, write_page
+
+    made = []
+    for name in names:
+        say({"stage": "report", "report": name})
+        report = make(spark, name, Config((given.output,), rows=given.rows))
+        report.write(given.output)
+        made.append(report)
+        if name in given.report:
+            if given.progress == "json":
+                say(report.as_json())
+            else:
+                print(report.as_text())
+    if given.html:
+        say({"stage": "page"})
+        say({"page": write_page(given.output, made)})
+
+
+def _say(fact: dict[str, Any]) -> None:
+    print(json.dumps(fact, default=str), flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="amqpsniff-batch", description=__doc__)
+    add = parser.add_argument
+    add("inputs", nargs="+", metavar="INPUT", help="captures, folders, patterns, URIs")
+    add("-o", "--output", required=True, metavar="DIR", help="folder of the tables")
+    add("--master", help="Spark master; default: what spark-submit says")
+    add("--tables", default=",".join(TABLES), help="comma-separated")
+    add("--port", type=int, action="append", default=[], help="may be repeated; default: any")
+    add("--dialect", choices=DIALECTS, help="default: what each connection says")
+    add("--table-dialect", choices=READINGS, default=READINGS[0])
+    add("--bodies", action="store_true", help="fill the column body")
+    add("--body-sha256", action="store_true", help="fill the column body_sha256")
+    add("--show-secrets", action="store_true")
+    add("--storage", default="{}", metavar="JSON", help="what fsspec is told")
+    add("--report", action="append", default=[], metavar="NAME", help="may be repeated")
+    add("--html", action="store_true", help="write all reports to DIR/report.html")
+    add("--rows", type=int, default=20, help="rows of a report that are shown")
+    add("--writer", choices=WRITERS, default=WRITERS[0])
+    add("--format", default="parquet", help="with --writer spark: parquet, delta, iceberg …")
+    add("--task-octets", type=int, default=TASK_OCTETS)
+    add("--max-reads", type=int, default=MAX_READS)
+    add("--progress", choices=("none", "json"), default="none")
+    return parser
+
+
+if __name__ == "__main__":
+    # spark-submit runs this file by itself; what it belongs to is the installed package
+    from amqpsniff.spark_jobs.batch import main as installed
+
+    sys.exit(installed())

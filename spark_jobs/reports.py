@@ -1,0 +1,243 @@
+"""Reports: what the jobs of this folder have in common.
+
+A job is a module with `TITLE`, `build` (the result as a DataFrame, the rows that matter most first)
+and `charts` (what is worth seeing of it). It reads tables that a batch has written, or captures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.archive.listing import MANIFEST
+from amqpsniff.archive.places import Folder
+from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+REPORTS = (
+    "traffic", "latency", "saturation", "redelivery", "losses", "churn", "closes", "topology",
+    "quality", "findings",
+)  # fmt: skip
+"""The jobs, each a module of this package, in the order in which the page shows them."""
+
+MOST_ROWS = 100_000
+"""Rows of a report that are taken to the driver, to be shown and written as one file; a job's own
+`-o` writes all of them."""
+
+BUCKETS = (1, 10, 60, 600, 3_600, 86_400)
+"""Lengths of the steps in which a report goes through time, in seconds."""
+
+MOST_BUCKETS = 120
+"""Steps of a chart that can be told from each other."""
+
+USAGE, FAILED = 2, 3
+"""Exit codes, as on the command line."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a report is about.
+
+    Attributes:
+        inputs: The folder that a batch has written; or captures, folders, patterns.
+        ports: For captures: comma-separated ports to follow; empty for any, by content.
+        bucket_seconds: Length of a step in time; 0 to choose one by the time that there is.
+        rows: Rows that are shown.
+    """
+
+    inputs: tuple[str, ...]
+    ports: str = ""
+    bucket_seconds: int = 0
+    rows: int = 20
+
+
+def load(spark: SparkSession, config: Config, table: str, columns: str) -> DataFrame:
+    """Columns of a table, given as `name type, …`; empty when the batch has not written it."""
+    manifest = manifest_of(config)
+    names = [one.split()[0] for one in columns.split(",")]
+    if manifest is None:
+        source = spark.read.format("amqp").option("table", table).option("port", config.ports)
+        return source.schema(columns).load(list(config.inputs)).select(*names)
+    base = config.inputs[0].rstrip("/")
+    files = [f"{base}/{name}" for name in manifest["tables"].get(table, ())]
+    if not files:
+        return spark.createDataFrame([], columns)
+    return spark.read.schema(columns).option("basePath", f"{base}/{table}").parquet(*files)
+
+
+def manifest_of(config: Config) -> dict[str, Any] | None:
+    """The manifest of the batch that is read; None when captures are."""
+    if len(config.inputs) != 1:
+        return None
+    octets = Folder(config.inputs[0]).read(MANIFEST)
+    manifest: dict[str, Any] | None = None if octets is None else json.loads(octets)
+    return manifest
+
+
+def bucket(spark: SparkSession, config: Config, column: str = "ts_ns") -> Column:
+    """The beginning of the step in which a time lies, as a timestamp."""
+    from pyspark.sql import functions as f
+
+    seconds = config.bucket_seconds or _bucket_seconds(spark, config)
+    whole = f.floor(f.col(column) / f.lit(seconds * 1_000_000_000)) * f.lit(seconds)
+    return f.timestamp_seconds(whole)
+
+
+def _bucket_seconds(spark: SparkSession, config: Config) -> int:
+    manifest = manifest_of(config)
+    if manifest is not None:
+        captures = manifest["captures"]
+        times = [one[end] for one in captures for end in ("first_ns", "last_ns")]
+        known = [time for time in times if time is not None]
+        ends = (min(known), max(known)) if known else (0, 0)
+    else:
+        from pyspark.sql import functions as f
+
+        rows = load(spark, config, "connections", "start_ns long, end_ns long")
+        found = rows.agg(f.min("start_ns"), f.max("end_ns")).first()
+        ends = (found[0] or 0, found[1] or 0) if found else (0, 0)
+    span = (ends[1] - ends[0]) / 1e9
+    return next((one for one in BUCKETS if span / one <= MOST_BUCKETS), BUCKETS[-1])
+
+
+def host(column: str = "client") -> Column:
+    """An `address:port` without its port."""
+    from pyspark.sql import functions as f
+
+    return f.regexp_replace(column, ":[0-9]+$", "")
+
+
+@dataclass
+class Report:
+    """A job's result: `rows` are dicts of plain values, `more` says that there are others."""
+
+    name: str
+    title: str
+    about: str
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    more: bool
+    charts: list[dict[str, Any]]
+    shown: int
+    table: Any
+
+    def write(self, output: str) -> None:
+        """Write the rows as CSV and Parquet to the folder `reports` of a batch."""
+        from pyarrow import csv, parquet
+
+        folder = Folder(output)
+        with folder.create(f"reports/{self.name}.parquet") as file:
+            parquet.write_table(self.table, file)
+        with folder.create(f"reports/{self.name}.csv") as file:
+            csv.write_csv(self.table, file)
+
+    def as_json(self) -> dict[str, Any]:
+        """What is to be shown of it, for a program that shows it."""
+        shown = [[plain(row[name]) for name in self.columns] for row in self.rows[: self.shown]]
+        return {
+            "report": self.name,
+            "title": self.title,
+            "columns": self.columns,
+            "rows": shown,
+            "total": f"{len(self.rows)}{'+' if self.more else ''}",
+        }
+
+    def as_text(self) -> str:
+        """What is to be shown of it, as a table of text."""
+        shown = [[plain(row[name]) for name in self.columns] for row in self.rows[: self.shown]]
+        lines = [self.columns, *shown]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(self.columns))]
+        made = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+                for line in lines]  # fmt: skip
+        return "\n".join([f"{self.title}", *(line.rstrip() for line in made)])
+
+
+def plain(value: Any) -> str:
+    """A value as text for a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def make(spark: SparkSession, name: str, config: Config) -> Report:
+    """Run a job; raises UsageError for a name that is not there."""
+    if name not in REPORTS:
+        raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
+    job = import_module(f"amqpsniff.spark_jobs.{name}")
+    table = job.build(spark, config).limit(MOST_ROWS + 1).toArrow()
+    more = table.num_rows > MOST_ROWS
+    table = table.slice(0, MOST_ROWS)
+    rows = table.to_pylist()
+    about = (job.build.__doc__ or "").partition("\n")[0]
+    charts = job.charts(rows)
+    names = list(table.column_names)
+    return Report(name, job.TITLE, about, names, rows, more, charts, config.rows, table)
+
+
+def write_page(output: str, reports: Sequence[Report]) -> str:
+    """Write the page with all reports to a batch's folder; its name."""
+    from .page import page
+
+    folder = Folder(output)
+    octets = folder.read(MANIFEST)
+    manifest = json.loads(octets) if octets else {}
+    folder.write("report.html", page(manifest, reports).encode())
+    return f"{output.rstrip('/')}/report.html"
+
+
+def run_job(name: str, argv: Sequence[str] | None) -> int:
+    """Run one job with command-line arguments; the exit code."""
+    given = _parser(name).parse_args(argv)
+    from .session import session
+
+    try:
+        config = Config(tuple(given.inputs), given.port, given.bucket, given.rows)
+        _check(config)
+        spark = session(given.master, f"amqpsniff {name}")
+        spark.sparkContext.setLogLevel("ERROR")
+        try:
+            if given.output:
+                build: Callable[..., DataFrame]
+                build = import_module(f"amqpsniff.spark_jobs.{name}").build
+                writer = build(spark, config).write.mode("overwrite").format(given.format)
+                writer.option("header", "true").save(given.output)
+            else:
+                print(make(spark, name, config).as_text())
+        finally:
+            spark.stop()
+    except AmqpsniffError as error:
+        print(f"amqpsniff: {error}", file=sys.stderr)
+        return FAILED if isinstance(error, CaptureError) else USAGE
+    return 0
+
+
+def _check(config: Config) -> None:
+    from amqpsniff.archive.listing import list_captures
+
+    if manifest_of(config) is None:
+        list_captures(config.inputs)
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    job = import_module(f"amqpsniff.spark_jobs.{name}")
+    parser = argparse.ArgumentParser(prog=f"amqpsniff-{name}", description=job.__doc__)
+    add = parser.add_argument
+    add("inputs", nargs="+", metavar="INPUT", help="a folder that a batch has written, or captures")
+    add("-o", "--output", metavar="DIR", help="write all rows there instead of showing some")
+    add("--format", choices=("parquet", "json", "csv"), default="parquet")
+    add("--port", default="", help="for captures: ports to follow, comma-separated")
+    add("--bucket", type=int, default=0, metavar="SECONDS", help="step in time")
+    add("--master", help="Spark master; default: what spark-submit says")
+    add("--rows", type=int, default=20, help="how many rows to show")
+    return parser

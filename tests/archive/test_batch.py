@@ -1,0 +1,278 @@
+"""A batch is a build: it does what is new, survives being killed, and says what it cannot read."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.archive import Batch, Summary
+from amqpsniff.archive.batch import run_here
+from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.pipeline import Options
+
+from .splits import by_one_engine, deal, packets_of, write_pcap
+from .tables import everything, files_there, manifest, written_rows
+
+TABLES = ("frames", "messages", "connections", "channels", "findings")
+
+
+class Killed(Exception):
+    """What stops a run here."""
+
+
+def kill_after(tasks: int) -> Callable[..., list[Any]]:
+    """A runner that dies when it has done so many things."""
+    left = [tasks]
+
+    def run(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
+        results = []
+        for item in items:
+            if not left[0]:
+                raise Killed
+            left[0] -= 1
+            results.append(function(item))
+        return results
+
+    return run
+
+
+def batch(folder: Path, output: Path, **more: Any) -> Summary:
+    return Batch([str(folder)], str(output), task_octets=30_000, **more).run()
+
+
+@pytest.fixture
+def archive(samples: Path, tmp_path: Path) -> Path:
+    """Some captures, cut into files that cut their connections."""
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    chance = random.Random(7)
+    packets = []
+    for name in ("pika_mix", "php_churn", "aiopika_rpc"):
+        packets += packets_of([samples / f"{name}.pcap"])
+    packets.sort(key=lambda one: one.ts_ns)
+    deal(packets, folder, chance, 8)
+    return folder
+
+
+def test_tables_are_those_of_one_engine(archive: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tables"
+    summary = batch(archive, output)
+    alone = by_one_engine(sorted(archive.iterdir()))
+    for table in TABLES:
+        assert written_rows(output, table) == alone[table]
+        assert summary.rows[table] == len(alone[table])
+    assert summary.tasks > 4
+    assert not summary.bad_files
+    assert files_there(output) == {
+        name for names in manifest(output)["tables"].values() for name in names
+    }
+    assert all("capture_date=2026-" in name for name in manifest(output)["tables"]["frames"])
+
+
+def test_a_second_run_has_nothing_to_do(archive: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tables"
+    first = batch(archive, output)
+    before = {path: path.stat().st_mtime_ns for path in output.rglob("frames/**/*.parquet")}
+    second = batch(archive, output)
+    assert second.done_before == second.tasks == first.tasks
+    assert second.rows == first.rows
+    assert before == {path: path.stat().st_mtime_ns for path in output.rglob("frames/**/*.parquet")}
+
+
+def test_files_that_come_later_change_what_they_touch(archive: Path, tmp_path: Path) -> None:
+    output, other = tmp_path / "tables", tmp_path / "other"
+    files = sorted(archive.iterdir())
+    held_back = tmp_path / files[-1].name
+    shutil.move(files[-1], held_back)
+    batch(archive, output)
+    shutil.move(held_back, files[-1])
+    summary = batch(archive, output)
+    assert 0 < summary.done_before < summary.tasks
+    batch(archive, other)
+    assert everything(output) == everything(other)
+    assert files_there(output) == files_there(other)
+
+
+def test_a_file_that_goes_away_takes_its_rows_along(archive: Path, tmp_path: Path) -> None:
+    output, other = tmp_path / "tables", tmp_path / "other"
+    batch(archive, output)
+    sorted(archive.iterdir())[0].unlink()
+    batch(archive, output)
+    batch(archive, other)
+    assert everything(output) == everything(other)
+    assert files_there(output) == files_there(other)
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 3, 6])
+def test_a_run_that_was_killed_goes_on(archive: Path, tmp_path: Path, tasks: int) -> None:
+    output, other = tmp_path / "tables", tmp_path / "other"
+    with pytest.raises(Killed):
+        Batch([str(archive)], str(output), task_octets=30_000).run(kill_after(tasks))
+    summary = batch(archive, output)
+    whole = batch(archive, other)
+    assert summary.rows == whole.rows
+    assert everything(output) == everything(other)
+    assert files_there(output) == files_there(other)
+
+
+def test_a_worker_that_dies_in_a_write_leaves_nothing_that_counts(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, other = tmp_path / "tables", tmp_path / "other"
+    from amqpsniff.archive.task import TaskRun
+
+    batches = TaskRun.batches
+    count = [0]
+
+    def dying(self: TaskRun) -> Any:
+        for one in batches(self):
+            count[0] += 1
+            if count[0] == 12:
+                raise Killed
+            yield one
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TaskRun, "batches", dying)
+        with pytest.raises(Killed):
+            batch(archive, output)
+    batch(archive, output)
+    batch(archive, other)
+    assert everything(output) == everything(other)
+    assert files_there(output) == files_there(other)
+
+
+def test_other_options_are_other_tables(archive: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tables"
+    batch(archive, output)
+    summary = batch(archive, output, options=Options(body_sha256=True), tables=["messages"])
+    assert summary.done_before == 0
+    assert set(manifest(output)["tables"]) == {"messages", "errors"}
+    assert not list(output.glob("frames/**/*.parquet"))
+
+
+def _ways() -> dict[str, Callable[[bytes], bytes]]:
+    return {
+        "empty": lambda octets: b"",
+        "text": lambda octets: b"not a capture\n" * 20,
+        "zeros": lambda octets: bytes(4096),
+        "header-only": lambda octets: octets[:24],
+        "half-a-header": lambda octets: octets[:11],
+        "cut": lambda octets: octets[: len(octets) * 2 // 3 + 1],
+        "damaged": lambda octets: octets[:5000] + b"\xff" * 400 + octets[5400:],
+        "cut-gzip": lambda octets: gzip.compress(octets)[:-2000],
+        "damaged-gzip": lambda octets: _flipped(gzip.compress(octets)),
+        "zip": lambda octets: b"PK\x03\x04" + octets,
+        "parquet": lambda octets: b"PAR1" + octets[:300],
+        "noise": lambda octets: random.Random(1).randbytes(20_000),
+    }
+
+
+def _flipped(octets: bytes) -> bytes:
+    middle = len(octets) // 2
+    return (
+        octets[:middle]
+        + bytes(255 - one for one in octets[middle : middle + 9])
+        + octets[middle + 9 :]
+    )
+
+
+@pytest.mark.parametrize("way", _ways())
+def test_a_bad_file_is_a_row_and_nothing_else(
+    archive: Path, samples: Path, tmp_path: Path, way: str
+) -> None:
+    output = tmp_path / "tables"
+    good = by_one_engine(sorted(archive.iterdir()), TABLES[:4])
+    bad = archive / "zz-bad.pcap"
+    bad.write_bytes(_ways()[way]((samples / "node.pcap").read_bytes()))
+    summary = batch(archive, output)
+    errors = written_rows(output, "errors")
+    assert {row[0] for row in errors} <= {str(bad)}
+    assert bool(errors) == (way != "header-only")
+    assert summary.bad_files == len({row[0] for row in errors})
+    for table in TABLES[:4]:
+        rows = [row for row in written_rows(output, table) if row[0] != str(bad)]
+        assert rows == good[table], table
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(archive: Path, tmp_path: Path) -> None:
+    bad = archive / "zz.pcap"
+    bad.write_bytes(b"")
+    bad.chmod(0)
+    batch(archive, tmp_path / "tables")
+    (row,) = written_rows(tmp_path / "tables", "errors")
+    assert row[0] == str(bad)
+
+
+def test_a_file_that_vanishes_on_the_way(archive: Path, tmp_path: Path) -> None:
+    output, other = tmp_path / "tables", tmp_path / "other"
+    lost = sorted(archive.iterdir())[3]
+    kept = lost.read_bytes()
+
+    def vanishing(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
+        if items and hasattr(items[0], "task"):
+            lost.unlink()
+        return run_here(function, items, watch)
+
+    Batch([str(archive)], str(output), task_octets=30_000).run(vanishing)
+    errors = written_rows(output, "errors")
+    assert {row[0] for row in errors} == {str(lost)}
+    rest = by_one_engine(sorted(archive.iterdir()), ("frames", "messages"))
+    for table in ("frames", "messages"):
+        assert written_rows(output, table) == rest[table]
+    lost.write_bytes(kept)
+    batch(archive, output)
+    batch(archive, other)
+    assert everything(output) == everything(other)
+
+
+def test_names_that_mean_nothing(tmp_path: Path) -> None:
+    for name in ("nothere.pcap", "nothere/*.pcap", str(tmp_path)):
+        with pytest.raises(CaptureError):
+            Batch([name], str(tmp_path / "out")).run()
+    with pytest.raises(UsageError, match="no table"):
+        Batch([str(tmp_path)], str(tmp_path / "out"), tables=["letters"])
+
+
+def test_a_folder_of_tables_is_no_capture(samples: Path, tmp_path: Path) -> None:
+    shutil.copy(samples / "pika_mix.pcap", tmp_path)
+    batch(tmp_path, tmp_path / "tables")
+    batch(tmp_path, tmp_path / "tables")
+    assert manifest(tmp_path / "tables")["captures"][0]["path"].endswith("pika_mix.pcap")
+    assert not written_rows(tmp_path / "tables", "errors")
+
+
+def test_other_file_systems(samples: Path, tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    names = ("pika_mix.pcap", "kombu.pcap.gz", "bunny.pcapng")
+    for name in names:
+        memory.pipe(f"/archive/{name}", (samples / name).read_bytes())
+        shutil.copy(samples / name, tmp_path)
+    summary = Batch(["memory://archive"], "memory://tables").run()
+    alone = by_one_engine([tmp_path / name for name in names], ("frames",))
+    assert summary.rows["frames"] == len(alone["frames"])
+    again = Batch(["memory://archive/*.pcap*"], "memory://tables").run()
+    assert again.done_before == again.tasks == summary.tasks
+    uri = Batch([f"file://{tmp_path}"], (tmp_path / "out").as_uri()).run()
+    assert uri.rows == summary.rows
+
+
+def test_rows_of_two_days_are_in_two_folders(samples: Path, tmp_path: Path) -> None:
+    packets = packets_of([samples / "pika_mix.pcap"])
+    day = 86_400_000_000_000
+    midnight = (packets[0].ts_ns // day + 1) * day
+    middle = packets[len(packets) // 2].ts_ns
+    moved = [one._replace(ts_ns=one.ts_ns + midnight - middle) for one in packets]
+    write_pcap(tmp_path / "night.pcap", moved)
+    summary = batch(tmp_path, tmp_path / "tables")
+    folders = {path.parent.name for path in (tmp_path / "tables").glob("frames/*/*.parquet")}
+    assert len(folders) == 2
+    assert len(written_rows(tmp_path / "tables", "frames")) == summary.rows["frames"]

@@ -1,0 +1,95 @@
+"""Who reads what: every conversation in one task, files read no oftener than allowed."""
+
+import random
+from array import array
+
+import pytest
+
+from amqpsniff.archive import Surveyed, Task, make_plan
+
+
+def surveyed(name: str, first_ns: int, marks: dict[int, int]) -> Surveyed:
+    return Surveyed(
+        name,
+        size=1,
+        modified_ns=1,
+        packets=1,
+        octets=sum(marks.values()),
+        first_ns=first_ns,
+        least_ns=first_ns,
+        last_ns=first_ns + 9,
+        marks=array("q", marks),
+        mark_octets=array("q", marks.values()),
+    )
+
+
+def takes(task: Task, mark: int) -> bool:
+    if task.marks is None:
+        return True
+    return (mark in task.marks) != task.inverted
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_conversation_is_in_one_task_with_all_its_files(seed: int) -> None:
+    chance = random.Random(seed)
+    files = [
+        surveyed(
+            f"{at}.pcap",
+            at * 10,
+            {chance.randrange(1, 60): chance.randrange(1, 500) for _ in range(chance.randrange(9))},
+        )
+        for at in range(chance.randrange(1, 25))
+    ]
+    chance.shuffle(files)
+    reads = chance.choice([1, 2, 4, 8])
+    plan = make_plan(files, task_octets=chance.choice([100, 1_000, 10_000]), max_reads=reads)
+    for mark in {mark for one in files for mark in one.marks}:
+        where = {one.path for one in files if mark in one.marks}
+        readers = [
+            task
+            for task in plan.tasks
+            if takes(task, mark) and where & {source.path for source in task.sources}
+        ]
+        assert len(readers) == 1
+        assert where <= {source.path for source in readers[0].sources}
+
+
+def test_the_listing_order_changes_nothing() -> None:
+    files = [surveyed(f"{at}.pcap", at * 10, {at: 100, at + 1: 100}) for at in range(9)]
+    keys = [task.key() for task in make_plan(files, task_octets=300).tasks]
+    assert keys == [task.key() for task in make_plan(files[::-1], task_octets=300).tasks]
+
+
+def test_long_connections_do_not_read_files_too_often() -> None:
+    marks = dict.fromkeys(range(1, 200), 1000)
+    files = [surveyed(f"{at:02d}.pcap", at * 10, marks) for at in range(50)]
+    plan = make_plan(files, task_octets=100_000, max_reads=4)
+    readers = [
+        sum(one.path in {source.path for source in task.sources} for task in plan.tasks)
+        for one in files
+    ]
+    assert max(readers) <= 4
+    assert plan.read_octets <= 4 * plan.octets
+
+
+def test_new_files_leave_tasks_alone_that_they_do_not_touch() -> None:
+    files = [
+        surveyed(f"{at:02d}.pcap", at * 10, {at * 10 + one: 100 for one in range(5)})
+        for at in range(20)
+    ]
+    before = {task.key() for task in make_plan(files, task_octets=1_000).tasks}
+    more = [*files, surveyed("99.pcap", 990, {1: 50, 999: 50})]
+    after = make_plan(more, task_octets=1_000).tasks
+    changed = [task for task in after if task.key() not in before]
+    assert 0 < len(changed) <= 3
+    touched = {source.path for task in changed for source in task.sources}
+    assert touched == {"00.pcap", "01.pcap", "99.pcap"}
+
+
+def test_octets_that_are_passed_over_are_known() -> None:
+    files = [
+        surveyed(f"{at}.pcap", at * 10, {1 if at in (0, 3) else 2 + at: 100}) for at in range(4)
+    ]
+    plan = make_plan(files, task_octets=100)
+    (crossing,) = [task for task in plan.tasks if len(task.sources) == 2]
+    assert [source.skipped_octets for source in crossing.sources] == [0, 200]

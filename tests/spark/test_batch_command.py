@@ -1,0 +1,124 @@
+"""`amqpsniff batch` from the outside: its tables, its reports, its refusals, and being killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.archive import Batch
+from tests.archive.splits import by_one_engine
+from tests.archive.tables import everything, manifest, written_rows
+
+pytestmark = pytest.mark.spark
+
+TABLES = ("frames", "messages", "connections", "channels", "findings")
+
+
+def amqpsniff(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    program = [str(Path(sys.executable).with_name("amqpsniff")), *arguments]
+    given = os.environ | environment
+    return subprocess.run(program, check=False, capture_output=True, text=True, env=given)
+
+
+@pytest.fixture
+def java() -> None:
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("no java")
+
+
+@pytest.mark.usefixtures("java")
+def test_tables_reports_and_a_page(samples: Path, tmp_path: Path) -> None:
+    captures = [str(samples / name) for name in ("pika_mix.pcap", "node.pcap", "kombu.pcap.gz")]
+    output = tmp_path / "tables"
+    more = ("--master", "local[2]", "--html", "--report", "closes", "--rows", "3")
+    made = amqpsniff("batch", *captures, "-o", str(output), *more)
+    assert made.returncode == 0, made.stderr
+    assert "Close codes" in made.stdout
+    assert "3 files" in made.stderr
+    assert "WARN" not in made.stderr
+    assert (output / "report.html").stat().st_size > 500_000
+    alone = by_one_engine([Path(name) for name in captures])
+    for table in TABLES:
+        assert written_rows(output, table) == alone[table]
+
+
+@pytest.mark.usefixtures("java")
+def test_a_run_that_is_killed_goes_on(samples: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    for at in range(4):
+        for name in ("pika_mix.pcap", "node.pcap", "blocked.pcap"):
+            shutil.copy(samples / name, folder / f"{at}-{name}")
+    output, other = tmp_path / "tables", tmp_path / "other"
+    job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(folder), "--master", "local[2]"]
+    job += ["--task-octets", "50000"]
+    process = subprocess.Popen(
+        [*job, "-o", str(output)], start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    until = time.monotonic() + 120
+    while time.monotonic() < until and not list(output.glob("_work/tasks/*.json")):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    again = subprocess.run([*job, "-o", str(output), "--progress", "json"], check=True,
+                           capture_output=True, text=True)  # fmt: skip
+    (summary,) = [json.loads(line) for line in again.stdout.splitlines() if "summary" in line]
+    assert summary["summary"]["done_before"] > 0
+    Batch([str(folder)], str(other), task_octets=50_000).run()
+    assert everything(output) == everything(other)
+    assert manifest(output)["rows"] == manifest(other)["rows"]
+
+
+def test_what_makes_no_sense_is_one_line(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyspark")
+    from amqpsniff.spark_jobs.batch import main
+
+    capture, output = str(samples / "pika_mix.pcap"), str(tmp_path / "out")
+    for arguments, code, words in (
+        ([capture, "--report", "weather"], 2, "no report `weather`"),
+        ([capture, "--tables", "letters"], 2, "no table `letters`"),
+        ([capture, "--storage", "{"], 2, "no JSON object"),
+        (["nothere.pcap"], 3, "no such file"),
+    ):
+        assert main([*arguments, "-o", output]) == code
+        said = capsys.readouterr()
+        assert words in said.err
+        assert said.err.count("\n") == 1
+        assert said.out == ""
+    made = amqpsniff("batch", capture, "-o", output, "--writer", "quill", COLUMNS="400")
+    assert made.returncode == 2
+    assert "quill" in made.stderr
+    assert made.stderr.count("\n") == 1
+
+
+def test_without_java(samples: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    capture = str(samples / "pika_mix.pcap")
+    made = amqpsniff("batch", capture, "-o", str(tmp_path), PATH="", JAVA_HOME="")
+    assert made.returncode == 2
+    assert "Java 17" in made.stderr
+    assert "apt install" in made.stderr
+    assert made.stderr.count("\n") == 1
+
+
+def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
+    from amqpsniff.spark_jobs.frames import write_frames
+
+    capture = samples / "kombu.pcap.gz"
+    batch = Batch([str(capture)], str(tmp_path / "out"), tables=["messages", "findings"])
+    summary = write_frames(spark, batch, "parquet")
+    alone = by_one_engine([capture], ("messages", "findings"))
+    assert summary.rows["messages"] == len(alone["messages"])
+    assert list((tmp_path / "out" / "messages").glob("capture_date=2026-*/*.parquet"))

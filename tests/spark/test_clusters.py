@@ -1,0 +1,124 @@
+"""The same rows from separate processes: a cluster in one machine, a master with two workers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.archive.splits import by_one_engine, deal, packets_of
+from tests.archive.tables import written_rows
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+TABLES = ("frames", "messages", "connections", "channels", "findings")
+
+
+@pytest.fixture(scope="module")
+def archive(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Captures cut anywhere, and a bad file among them."""
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("no java")
+    folder = tmp_path_factory.mktemp("archive")
+    packets = []
+    for name in ("pika_mix", "php_churn", "aiopika_rpc", "node"):
+        packets += packets_of([samples / f"{name}.pcap"])
+    packets.sort(key=lambda one: one.ts_ns)
+    deal(packets, folder, random.Random(5), 10)
+    (folder / "bad.pcap").write_bytes(b"nothing")
+    return folder
+
+
+@contextlib.contextmanager
+def worker_folder() -> Iterator[None]:
+    """Remove what workers leave in PySpark's own folder."""
+    import pyspark
+
+    folder = Path(pyspark.__file__).parent / "work"
+    there = folder.exists()
+    try:
+        yield
+    finally:
+        if not there:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def check(archive: Path, output: Path, master: str) -> None:
+    """Run the batch on a master and compare its tables with one engine's."""
+    job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(archive), "-o", str(output)]
+    job += ["--master", master, "--task-octets", "60000", "--progress", "json"]
+    made = subprocess.run(job, check=False, capture_output=True, text=True, timeout=240)
+    assert made.returncode == 0, made.stderr[-3000:]
+    (fact,) = [json.loads(line) for line in made.stdout.splitlines() if '"summary"' in line]
+    assert fact["summary"]["tasks"] > 4
+    alone = by_one_engine([one for one in archive.iterdir() if one.name != "bad.pcap"])
+    for table in TABLES:
+        rows = [row for row in written_rows(output, table) if row[0] != str(archive / "bad.pcap")]
+        assert rows == alone[table], table
+
+
+def test_a_cluster_in_one_machine(archive: Path, tmp_path: Path) -> None:
+    with worker_folder():
+        check(archive, tmp_path / "tables", "local-cluster[2,1,2048]")
+
+
+def test_a_master_and_two_workers(archive: Path, tmp_path: Path) -> None:
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    run = [str(home / "bin" / "spark-class")]
+    deploy = "org.apache.spark.deploy"
+    ui = ["--webui-port", "0"]
+    master = f"spark://127.0.0.1:{port}"
+    commands = [
+        [*run, f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), *ui],
+        *(
+            [*run, f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory",
+             "1200m", "--work-dir", str(tmp_path / f"worker{at}"), *ui, master]
+            for at in range(2)
+        ),
+    ]  # fmt: skip
+    processes = []
+    try:
+        for command in commands:
+            processes.append(
+                subprocess.Popen(
+                    command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+            )
+            _wait_for(port)
+        check(archive, tmp_path / "tables", master)
+        assert len(list(tmp_path.glob("worker*/app-*"))) == 2
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
+            process.wait(20)
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.2)
+    pytest.fail("the master did not start")

@@ -1,0 +1,199 @@
+"""Reports say what the tables hold."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import amqpsniff
+from amqpsniff.archive import Batch
+from amqpsniff.spark_jobs.reports import REPORTS, Config, make, write_page
+
+pytestmark = pytest.mark.spark
+
+NAMES = ("pika_mix.pcap", "php_churn.pcap", "node.pcap", "aiopika_rpc.pcap", "blocked.pcap")
+
+
+@pytest.fixture(scope="module")
+def captures(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of captures with a bad one among them."""
+    folder = tmp_path_factory.mktemp("captures")
+    for name in NAMES:
+        (folder / name).write_bytes((samples / name).read_bytes())
+    (folder / "bad.pcap").write_bytes(b"")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tables(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a batch has written of them."""
+    output = tmp_path_factory.mktemp("tables")
+    Batch([str(captures)], str(output)).run()
+    return output
+
+
+@pytest.fixture(scope="module")
+def alone(captures: Path) -> dict[str, list[dict[str, Any]]]:
+    """The same tables by one reader."""
+    capture = amqpsniff.open(*sorted(captures.glob("*.pcap")))
+    names = ("messages", "connections", "channels", "findings")
+    return {name: capture.table(name).to_pylist() for name in names}
+
+
+def rows(spark: Any, name: str, tables: Path, **more: Any) -> list[dict[str, Any]]:
+    return make(spark, name, Config((str(tables),), **more)).rows
+
+
+def address(row: dict[str, Any]) -> str | None:
+    client = row["client"]
+    return None if client is None else str(client).rpartition(":")[0]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_tables_and_captures_give_the_same(
+    spark: Any, captures: Path, tables: Path, name: str
+) -> None:
+    config = Config((str(captures),), bucket_seconds=60)
+    of_captures = make(spark, name, config).table
+    of_tables = make(spark, name, Config((str(tables),), bucket_seconds=60)).table
+    assert of_tables.num_rows
+    assert of_tables.schema.names == of_captures.schema.names
+    assert sorted(map(repr, of_tables.to_pylist())) == sorted(map(repr, of_captures.to_pylist()))
+
+
+def test_latency(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+    found = rows(spark, "latency", tables)
+    waits: dict[tuple[Any, ...], list[float]] = {}
+    for row in alone["messages"]:
+        kind = {"confirmed": "confirm", "rejected": "confirm"}.get(row["outcome"] or "")
+        if row["outcome"] in ("acked", "requeued", "discarded"):
+            kind = "settle"
+        if kind and row["outcome_ns"] is not None:
+            key = kind, address(row), row["exchange"]
+            waits.setdefault(key, []).append(row["outcome_ns"] / 1e6)
+    longest = {key: max(values) for key, values in waits.items()}
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for row in found:
+        key = row["kind"], row["client"], row["exchange"]
+        counts[key] += row["messages"]
+        assert row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"] <= row["max_ms"] <= longest[key]
+    assert counts == {key: len(values) for key, values in waits.items()}
+
+
+def test_losses(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+    publishes = [row for row in alone["messages"] if row["method"] == "basic.publish"]
+    found = rows(spark, "losses", tables)
+    outcomes = Counter(row["outcome"] for row in publishes)
+    assert sum(row["published"] for row in found) == len(publishes)
+    for name in ("confirmed", "rejected", "returned", "unconfirmed"):
+        assert sum(row[name] for row in found) == outcomes[name], name
+    bare = [row for row in publishes if row["publish_number"] is None and row["outcome"] is None]
+    assert sum(row["unprotected"] for row in found) == len(bare)
+
+
+def test_closes(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+    wanted: Counter[tuple[Any, ...]] = Counter()
+    for kind in ("connection", "channel"):
+        for row in alone[f"{kind}s"]:
+            if row["closed_by"] is not None:
+                place = row["close_code"], row["close_method"], address(row)
+                wanted[(kind, row["closed_by"], *place)] += 1
+    names = ("kind", "closed_by", "code", "method", "client")
+    found = {
+        tuple(row[name] for name in names): row["closes"] for row in rows(spark, "closes", tables)
+    }
+    assert found == wanted
+
+
+def test_churn(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+    found = rows(spark, "churn", tables)
+    wanted = Counter(address(row) for row in alone["connections"])
+    counts: Counter[Any] = Counter()
+    for row in found:
+        counts[row["client"]] += row["connections"]
+    assert counts == wanted
+    assert sum(row["channels"] for row in found) == sum(
+        row["channels"] for row in alone["connections"]
+    )
+
+
+def test_findings(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+    found = rows(spark, "findings", tables)
+    wanted: Counter[tuple[Any, ...]] = Counter()
+    for row in alone["findings"]:
+        wanted[address(row), row["code"]] += row["count"]
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for row in found:
+        counts[row["client"], row["code"]] += row["occurrences"]
+    assert counts == wanted
+    ranks = [{"error": 0, "warning": 1, "info": 2}[row["severity"]] for row in found]
+    assert ranks == sorted(ranks)
+
+
+def test_redelivery_and_saturation(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+    found = rows(spark, "redelivery", tables)
+    again = [
+        row for row in alone["messages"] if row["redelivered"] and row["method"] != "basic.return"
+    ]
+    assert sum(row["redelivered"] for row in found) == len(again)
+    saturation = rows(spark, "saturation", tables, bucket_seconds=1)
+    assert max(row["unsettled"] for row in saturation) > 0
+    assert all(row["unsettled"] >= 0 and row["unconfirmed"] >= 0 for row in saturation)
+
+
+def test_quality_names_the_bad_file(spark: Any, captures: Path, tables: Path) -> None:
+    first = rows(spark, "quality", tables)[0]
+    assert first["capture"] == str(captures / "bad.pcap")
+    assert first["error"] == "capture-unreadable"
+
+
+def test_topology_has_every_way(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+    edges = rows(spark, "topology", tables)
+    kinds = {(row["source_kind"], row["target_kind"]) for row in edges}
+    assert kinds >= {("client", "exchange"), ("exchange", "queue"), ("queue", "client")}
+    published = sum(row["messages"] for row in edges if row["source_kind"] == "client")
+    assert published == sum(row["method"] == "basic.publish" for row in alone["messages"])
+
+
+def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    reports = [make(spark, name, Config((str(tables),))) for name in ("closes", "traffic")]
+    for report in reports:
+        report.write(str(tables))
+        assert (tables / "reports" / f"{report.name}.csv").read_text().count("\n") > 1
+        json.dumps(report.as_json())
+        assert report.title in report.as_text()
+    page = Path(write_page(str(tables), reports)).read_text()
+    assert "<script src" not in page
+    assert 'href="http' not in page
+    assert "Traffic by exchange" in page
+    for report in reports:
+        assert f'id="{report.name}"' in page
+
+
+def test_hostile_names_stay_text_on_the_page() -> None:
+    from amqpsniff.spark_jobs.page import page
+    from amqpsniff.spark_jobs.reports import Report
+
+    name = "</script><img src=x onerror=alert(1)>"
+    table = pa.table({"exchange": [name], "messages": [3]})
+    charts = [{"data": {"values": [{"name": name}]}}]
+    report = Report("traffic", "T", "", ["exchange", "messages"], table.to_pylist(), False, charts,
+                    5, table)  # fmt: skip
+    made = page({}, [report])
+    assert "<img src=x" not in made[: made.index("<script")]
+    assert made.count("</script>") == 1
+
+
+def test_an_empty_batch_has_empty_reports(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "bad.pcap").write_bytes(b"")
+    Batch([str(tmp_path)], str(tmp_path / "tables")).run()
+    for name in REPORTS:
+        report = make(spark, name, Config((str(tmp_path / "tables"),)))
+        assert (name == "quality") == bool(report.rows) or name == "findings"
+        assert report.as_text()
