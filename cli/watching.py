@@ -246,6 +246,7 @@ class Live:
             outcomes=pipeline.outcomes(),
             replies=pipeline.replies(),
             encrypted=pipeline.encrypted,
+            comments=[],
         )
         reading: Any = SimpleNamespace(capture=capture, findings=watch.found)
         result = report(reading, self.figures.facts(), TOP)
