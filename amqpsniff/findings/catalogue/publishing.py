@@ -18,8 +18,8 @@ PUBLISHING = (
          "looks like success.",
          "Bind a queue for that routing key or set an alternate exchange; in the publisher treat "
          "return and ack as failure.",
-         "Answers to callers whose reply queue is gone are returned too; those by direct reply-to "
-         "are not counted, because RabbitMQ returns those that it delivers."),
+         "Answers to callers whose reply queue is gone are returned too; answers by direct "
+         "reply-to are not counted, because RabbitMQ returns those that it delivers."),
     Kind("publish-rejected", "error", "A",
          "The broker refused published messages",
          "basic.nack from the broker: a queue is full and rejects (x-overflow), or could not "
