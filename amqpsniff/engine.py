@@ -15,7 +15,8 @@ from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.decode.proxied import may_open
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as FoundRow
-from amqpsniff.pipeline import File, Files, Options, Pipeline, Totals, files
+from amqpsniff.options import File, Files, Options, files
+from amqpsniff.pipeline import Pipeline, Totals
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message

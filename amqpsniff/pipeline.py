@@ -8,22 +8,19 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-from amqpsniff.capture.choosing import AUTO
-from amqpsniff.capture.choosing import READERS as CAPTURE_READERS
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.proxied import header_octets
-from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding, FindingLog, Records
+from amqpsniff.options import Options
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
-from amqpsniff.spec import DIALECTS, METHODS, READINGS
+from amqpsniff.spec import METHODS
 from amqpsniff.tcp.limits import NUMBER_BITS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.shares import Share
@@ -49,55 +46,6 @@ MOST_ENCRYPTED = 1_000
 
 OCTETS_PER_BATCH = 32 * 1024 * 1024
 """Octets of text and bodies after which a batch is given out, however few its rows."""
-
-
-File: TypeAlias = str | os.PathLike[str]
-Files: TypeAlias = File | Iterable[File]
-"""One file, or several."""
-
-
-def files(given: Files) -> tuple[File, ...]:
-    """One file, or several, as a tuple."""
-    return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How captures are decoded.
-
-    Attributes:
-        ports: Follow only conversations with one of these ports; empty for any port, by content.
-        dialect: Decode every connection as this dialect; None to find out.
-        table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
-        bodies: Keep message bodies.
-        body_sha256: Compute the SHA-256 of whole bodies.
-        show_secrets: Write credentials as they are instead of `[redacted]`.
-        tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
-        tls_keylog_later: The key log may come later: that it is not there is no error.
-        tls_keys: Files of RSA private keys that open TLS conversations.
-        reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
-    """
-
-    ports: frozenset[int] = frozenset()
-    dialect: str | None = None
-    table_dialect: str = "rabbitmq"
-    bodies: bool = False
-    body_sha256: bool = False
-    show_secrets: bool = False
-    tls_keylog: File | None = None
-    tls_keylog_later: bool = False
-    tls_keys: tuple[File, ...] = ()
-    reader: str = AUTO
-
-    def __post_init__(self) -> None:
-        if self.dialect is not None and self.dialect not in DIALECTS:
-            raise UsageError(f"no dialect `{self.dialect}`; there are {', '.join(DIALECTS)}")
-        if self.reader not in CAPTURE_READERS:
-            raise UsageError(f"no reader `{self.reader}`; there are {', '.join(CAPTURE_READERS)}")
-        if self.table_dialect not in READINGS:
-            raise UsageError(
-                f"no table dialect `{self.table_dialect}`; there are {', '.join(READINGS)}"
-            )
 
 
 @dataclass

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
-from amqpsniff.pipeline import File, Files, Options, Pipeline, Totals, files
+from amqpsniff.options import File, Files, Options, files
+from amqpsniff.pipeline import Pipeline, Totals
 
 if TYPE_CHECKING:
     from amqpsniff.objects import Finding, Frame, Message

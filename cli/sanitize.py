@@ -115,7 +115,7 @@ def sanitize(
         amqpsniff sanitize trace.pcapng -o safe.pcapng --names --addresses
         amqpsniff sanitize trace.pcapng -o safe.pcapng --keep-headers x-retries --drop-foreign
     """
-    from amqpsniff.pipeline import Options
+    from amqpsniff.options import Options
     from amqpsniff.sanitize import SanitizeOptions
     from amqpsniff.sanitize import sanitize as write
 

@@ -115,7 +115,7 @@ class Live:
         from amqpsniff.live.figures import Figures
         from amqpsniff.live.metrics import Server
         from amqpsniff.live.watch import Watch
-        from amqpsniff.pipeline import Options
+        from amqpsniff.options import Options
 
         from .reading import usual_keylog
         from .selection import Selection

@@ -18,7 +18,7 @@ from amqpsniff.archive.batch import Batch, Step, Summary
 from amqpsniff.archive.listing import list_captures
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
-from amqpsniff.pipeline import Options
+from amqpsniff.options import Options
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tables.schema import TABLES
 

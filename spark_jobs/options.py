@@ -11,7 +11,7 @@ from typing import Any
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.errors import UsageError
-from amqpsniff.pipeline import Options
+from amqpsniff.options import Options
 
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 

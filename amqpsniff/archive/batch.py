@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from amqpsniff import __version__
 from amqpsniff.errors import UsageError
-from amqpsniff.pipeline import Options
+from amqpsniff.options import Options
 from amqpsniff.tables.schema import TABLES
 
 from .errors import error_rows, error_table

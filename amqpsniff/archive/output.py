@@ -14,7 +14,7 @@ from typing import Any
 
 from amqpsniff.capture.file import Opener
 from amqpsniff.findings import Finding, Records
-from amqpsniff.pipeline import Options
+from amqpsniff.options import Options
 
 from .places import Folder, opener_for
 from .plan import Task

@@ -9,7 +9,8 @@ from amqpsniff.capture import CaptureSet
 from amqpsniff.capture.file import Opener
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
-from amqpsniff.pipeline import Options, Pipeline, Totals
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline, Totals
 from amqpsniff.tcp.shares import Share
 
 from .plan import Task

@@ -18,7 +18,8 @@ from amqpsniff.capture.writer import CaptureWriter
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
 from amqpsniff.live.news import News
-from amqpsniff.pipeline import Options, Pipeline
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.tables.batches import Maker
 
 SETTLE_SECONDS = 10.0

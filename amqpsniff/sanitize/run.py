@@ -18,7 +18,8 @@ from amqpsniff.capture.pcapng_writer import PcapngWriter
 from amqpsniff.decode import claims
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
-from amqpsniff.pipeline import Options, Pipeline, Totals
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline, Totals
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.frames import HEADER_OCTETS, Cleaner
 from amqpsniff.sanitize.interfaces import Interfaces

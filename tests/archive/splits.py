@@ -15,7 +15,8 @@ from amqpsniff.archive import TaskRun, make_plan, survey
 from amqpsniff.archive.merging import merge_findings
 from amqpsniff.archive.output import Note
 from amqpsniff.capture import CaptureSet, read
-from amqpsniff.pipeline import Options, Pipeline
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.tables.batches import Maker, finding_batch
 
 TABLES = ("frames", "messages", "connections", "channels", "findings")

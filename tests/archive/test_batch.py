@@ -15,7 +15,7 @@ import pytest
 from amqpsniff.archive import Batch, Summary
 from amqpsniff.archive.batch import run_here
 from amqpsniff.errors import CaptureError, UsageError
-from amqpsniff.pipeline import Options
+from amqpsniff.options import Options
 
 from .splits import by_one_engine, deal, packets_of, write_pcap
 from .tables import everything, files_there, manifest, written_rows

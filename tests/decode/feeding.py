@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from amqpsniff.capture import PacketBatch, read
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.findings import Finding, FindingLog
-from amqpsniff.pipeline import Options, Pipeline
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import DATA, GAP, StreamBatch

@@ -185,7 +185,7 @@ def test_foreign_packets_are_left_out(tmp_path: Path) -> None:
 def test_only_the_ports_that_are_named(samples: Path, tmp_path: Path) -> None:
     import io
 
-    from amqpsniff.pipeline import Options
+    from amqpsniff.options import Options
     from amqpsniff.sanitize import sanitize
 
     sink = io.BytesIO()

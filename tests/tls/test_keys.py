@@ -12,7 +12,8 @@ import pytest
 
 import amqpsniff
 from amqpsniff.errors import UsageError
-from amqpsniff.pipeline import Options, Pipeline
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.tls import secrets as module
 from amqpsniff.tls.derive import next_secret, traffic_keys
 from amqpsniff.tls.secrets import KEY_LOG, Secrets

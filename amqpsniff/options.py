@@ -1,0 +1,60 @@
+"""How captures are decoded: what the Python API, the command line and the Spark jobs may choose."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from amqpsniff.capture.choosing import AUTO, READERS
+from amqpsniff.errors import UsageError
+from amqpsniff.spec import DIALECTS, READINGS
+
+File: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = File | Iterable[File]
+"""One file, or several."""
+
+
+def files(given: Files) -> tuple[File, ...]:
+    """One file, or several, as a tuple."""
+    return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How captures are decoded.
+
+    Attributes:
+        ports: Follow only conversations with one of these ports; empty for any port, by content.
+        dialect: Decode every connection as this dialect; None to find out.
+        table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
+        bodies: Keep message bodies.
+        body_sha256: Compute the SHA-256 of whole bodies.
+        show_secrets: Write credentials as they are instead of `[redacted]`.
+        tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
+        tls_keylog_later: The key log may come later: that it is not there is no error.
+        tls_keys: Files of RSA private keys that open TLS conversations.
+        reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
+    """
+
+    ports: frozenset[int] = frozenset()
+    dialect: str | None = None
+    table_dialect: str = "rabbitmq"
+    bodies: bool = False
+    body_sha256: bool = False
+    show_secrets: bool = False
+    tls_keylog: File | None = None
+    tls_keylog_later: bool = False
+    tls_keys: tuple[File, ...] = ()
+    reader: str = AUTO
+
+    def __post_init__(self) -> None:
+        if self.dialect is not None and self.dialect not in DIALECTS:
+            raise UsageError(f"no dialect `{self.dialect}`; there are {', '.join(DIALECTS)}")
+        if self.reader not in READERS:
+            raise UsageError(f"no reader `{self.reader}`; there are {', '.join(READERS)}")
+        if self.table_dialect not in READINGS:
+            raise UsageError(
+                f"no table dialect `{self.table_dialect}`; there are {', '.join(READINGS)}"
+            )
