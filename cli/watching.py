@@ -245,7 +245,9 @@ class Live:
             totals=pipeline.totals,
             outcomes=pipeline.outcomes(),
             replies=pipeline.replies(),
+            comments=(),
             encrypted=pipeline.encrypted,
+            comments=(),
         )
         reading: Any = SimpleNamespace(capture=capture, findings=watch.found)
         result = report(reading, self.figures.facts(), TOP)
