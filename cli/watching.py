@@ -245,6 +245,7 @@ class Live:
             totals=pipeline.totals,
             outcomes=pipeline.outcomes(),
             replies=pipeline.replies(),
+            comments=(),
             encrypted=pipeline.encrypted,
             comments=[],
         )
