@@ -8,6 +8,7 @@ counted by exchange. All of it is plain values, and does not depend on how conne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 Order = tuple[int, int, str, int]
@@ -39,9 +40,20 @@ class Records:
         self.notes: list[tuple[Order, str, tuple[Any, ...]]] = []
         self.exchanges: dict[str, tuple[int, ...]] = {}
 
-    def seen(self, order: Order, key: tuple[Any, ...], detail: str, place: tuple[Any, ...]) -> None:
-        """One occurrence of what is one finding for all with this key; `place` is of a finding."""
-        self._join(key, [order, detail, place, 1, order, place[1]])
+    def seen(
+        self,
+        order: Order,
+        key: tuple[Any, ...],
+        detail: Callable[[], str],
+        place: tuple[Any, ...],
+    ) -> None:
+        """One occurrence of what is one finding for all with this key; `place` is of a finding.
+
+        `detail` gives its words, when they are needed.
+        """
+        known = self.once.get(key)
+        words = detail() if known is None or order < known[0] else ""
+        self._join(key, [order, words, place, 1, order, place[1]])
 
     def note(self, order: Order, judge: str, *payload: Any) -> None:
         """Something that a judge will hear."""
