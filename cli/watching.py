@@ -247,7 +247,6 @@ class Live:
             replies=pipeline.replies(),
             comments=(),
             encrypted=pipeline.encrypted,
-            comments=[],
         )
         reading: Any = SimpleNamespace(capture=capture, findings=watch.found)
         result = report(reading, self.figures.facts(), TOP)

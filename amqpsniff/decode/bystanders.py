@@ -67,7 +67,7 @@ class Bystanders:
         )
         if records is not None:
             place = (capture, number, finding.ts_ns, finding.connection_id, client, server)
-            records.seen(order_of_end(conversation, capture), key, detail, place)
+            records.seen(order_of_end(conversation, capture), key, lambda: detail, place)
             return
         first = self._first.get(key)
         if first is not None:

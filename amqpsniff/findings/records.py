@@ -97,8 +97,8 @@ class Records:
             return
         if entry[0] < known[0]:
             known[:3] = entry[:3]
-        if entry[4] >= known[4]:
-            known[4:] = entry[4:]
+        known[4] = max(entry[4], known[4])
+        known[5] = max(entry[5] or 0, known[5] or 0) or None
         known[3] += entry[3]
 
 
