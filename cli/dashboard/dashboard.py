@@ -43,6 +43,7 @@ class Dashboard:
         self._console = Console(
             theme=Theme(STYLES), highlight=False, markup=False, emoji=False, legacy_windows=False,
             no_color=not coloured(True), force_terminal=True,
+            _environ=_resizable(),
         )  # fmt: skip
         self._live: Live | None = None
         self._picture: Picture | None = None
@@ -122,3 +123,8 @@ class Dashboard:
         os.kill(os.getpid(), signal.SIGSTOP)
         self.keyboard.begin()
         self._begin()
+
+
+def _resizable() -> dict[str, str]:
+    """The environment without a size: what a shell has exported stays when the window changes."""
+    return {name: value for name, value in os.environ.items() if name not in ("LINES", "COLUMNS")}
