@@ -38,8 +38,7 @@ AMQP_PORT = 5672
 _DIRECTIONS = {"client": 0, "server": 1}
 
 Key: TypeAlias = str | tuple[str, str]
-Call: TypeAlias = tuple[bytes, int, int]
-"""Octets, number and time of a call."""
+Call: TypeAlias = tuple[bytes, int, int]  # octets, number and time of a call
 
 
 def connection_id_of(key: Key) -> str:

@@ -96,9 +96,15 @@ def test_errors_say_what_to_do() -> None:
     assert "--message-id" in run("trace", CAPTURE).err
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("spec", "explain")])
+@pytest.mark.parametrize(
+    "command", [name for name in COMMANDS if name not in ("spec", "explain", "batch")]
+)
 def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
-    more = {"export": ["-t", "frames"], "bodies": ["-o", str(tmp_path / "new")]}.get(command, [])
+    more = {
+        "export": ["-t", "frames"],
+        "bodies": ["-o", str(tmp_path / "new")],
+        "sanitize": ["-o", str(tmp_path / "new")],
+    }.get(command, [])
     more = {"sql": ["SELECT 1 FROM frames"], "trace": ["--message-id", "m"]}.get(command, more)
     for name in ("README.md", "nowhere.pcap"):
         result = run(command, name, *more)
