@@ -80,13 +80,13 @@ def _end_channel(tracker: Any, session: Session, lane: Lane) -> None:
     session.acknowledged += channel.acknowledged
 
 
-def drop_requests(lane: Lane, side: int, keep: str | None = None) -> None:
-    """Requests of a side get no reply any more, but those of the method `keep`."""
+def drop_requests(lane: Lane, side: int, *keep: str) -> None:
+    """Requests of a side get no reply any more, but those of the methods to `keep`."""
     if not lane.requests:
         return
     kept = []
     for request in lane.requests:
-        if request.side == side and METHODS[request.method].name != keep:
+        if request.side == side and METHODS[request.method].name not in keep:
             request.rows.settle(request.row)
         else:
             kept.append(request)
@@ -233,7 +233,7 @@ def _close_connection(
     session.dead[other] = True
     session.closing[event.side] = True
     for lane in session.lanes.values():
-        drop_requests(lane, other, "connection.close")
+        drop_requests(lane, other, "channel.close", "connection.close")
         if event.side == SERVER and lane.channel is not None:
             lane.channel.deaf = True
     if session.closed_by is None:

@@ -51,6 +51,31 @@ def test_closed_by_the_server(ask: Ask) -> None:
     )
 
 
+def test_a_close_is_answered_after_the_connection_was_closed(ask: Ask) -> None:
+    """The server closed the connection and still answers the channel.close that came before."""
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        S1: channel.open-ok
+        [declare] C1: queue.declare queue=q
+        [close] C1: channel.close reply_code=200 reply_text=done
+        [over] S: connection.close reply_code=320 reply_text=over
+        [ok] S1: channel.close-ok
+        """,
+        """
+        replies:
+            open channel.open -> #9 1ms
+            declare queue.declare -> -
+            close channel.close -> ok 2ms
+            over connection.close -> -
+        channels:
+            1.1 opened=open closed=close closed_by=client close_code=200 close_text=done
+        """,
+    )
+
+
 def test_opened_again(ask: Ask) -> None:
     check(
         ask,
