@@ -19,15 +19,6 @@ def texts(column: Any) -> list[Any] | None:
     return None if dictionary is None else dictionary.to_pylist()
 
 
-def counted(column: Any) -> Iterator[tuple[Any, int]]:
-    """Every value of a column but null, and how often it is there."""
-    counts = codes(column).value_counts()
-    names = texts(column)
-    for value, count in zip(counts.field(0).to_pylist(), counts.field(1).to_pylist(), strict=True):
-        if value is not None:
-            yield value if names is None else names[value], count
-
-
 def is_one_of(column: Any, names: frozenset[str]) -> Any:
     """A mask of the rows that have one of these texts; null is none of them."""
     import pyarrow as pa

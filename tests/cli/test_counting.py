@@ -6,7 +6,6 @@ import contextlib
 import json
 import random
 import zlib
-from collections import Counter
 
 import pyarrow as pa
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqpsniff.cli import codec
-from amqpsniff.cli.counting import counted, grouped, is_one_of
+from amqpsniff.cli.counting import grouped, is_one_of
 from amqpsniff.session import census, counts
 from tests.cli.running import run
 
@@ -83,7 +82,6 @@ def test_encoded_columns_count_as_plain_ones() -> None:
     texts = ["a", None, "b", "a"]
     plain = pa.array(texts)
     for column in (plain, plain.dictionary_encode()):
-        assert Counter(dict(counted(column))) == {"a": 2, "b": 1}
         chosen = is_one_of(column, frozenset("a")).fill_null(False)
         assert chosen.to_pylist() == [True, False, False, True]
     for column in (plain, plain.dictionary_encode()):
