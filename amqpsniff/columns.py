@@ -22,6 +22,12 @@ if cython.compiled:
 NULL = -(2**63 - 1) - 1
 """The integer that stands for null in `Integers`; no column of ours can hold it as a value."""
 
+NUMBER_BITS = 40
+"""Bits of a packet's number within its capture; above them, from the TCP stage to the decoder, is
+the capture's place among those fed."""
+
+NUMBER_MASK = (1 << NUMBER_BITS) - 1
+
 # Repeating one octet is quick, repeating eight is not: integers are copied from a block of nulls.
 _NULLS_ROWS = 4096
 _NULLS = NULL.to_bytes(8, sys.byteorder, signed=True) * _NULLS_ROWS

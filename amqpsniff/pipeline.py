@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.findings import Finding, FindingLog, Records
@@ -21,10 +22,9 @@ from amqpsniff.options import Options
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import METHODS
-from amqpsniff.tcp.limits import NUMBER_BITS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.shares import Share
-from amqpsniff.tcp.stream import NUMBER_MASK, StreamBatch
+from amqpsniff.tcp.stream import StreamBatch
 from amqpsniff.tls import Secrets, TlsStage
 
 ROWS_PER_BATCH = 32_768

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench_tshark import ARGUMENTS, FIELDS, tshark_fields
 from captures import SAMPLES, make
-from measure import compare, median
+from measure import contest
 
 BAR = 1.0
 MEGABYTES_BAR = 300
@@ -63,21 +63,7 @@ def main() -> int:
             ),
         }
         for name, (ours, theirs) in contests.items():
-            mine, others = compare(ours, theirs, options.rounds)
-            if any(run.status for run in (*mine, *others)):
-                print(f"{name}: failed with {[run.status for run in (*mine, *others)]}")
-                missed += 1
-                continue
-            wall, other = median([r.wall for r in mine]), median([r.wall for r in others])
-            memory = max(run.megabytes for run in mine)
-            good = other / wall >= BAR and memory < MEGABYTES_BAR
-            missed += not good
-            print(
-                f"{name:20} {wall:7.2f} s  tshark {other:8.2f} s  ratio {other / wall:6.1f} "
-                f"(bar {BAR:.0f})  {memory:4.0f} MB (bar {MEGABYTES_BAR})  "
-                f"{'ok' if good else 'MISSED'}",
-                flush=True,
-            )
+            missed += not contest(name, BAR, ours, theirs, options.rounds, MEGABYTES_BAR)
     return 1 if missed else 0
 
 

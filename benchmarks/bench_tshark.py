@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from captures import MIXES, make
-from measure import compare, median
+from measure import contest
 
 FIELDS = (
     "frame.number frame.time_epoch ip.src tcp.srcport ip.dst tcp.dstport amqp.channel amqp.type "
@@ -100,21 +100,7 @@ def main() -> int:
             if options.only and options.only not in name:
                 continue
             rounds = 1 if "ek" in theirs else options.rounds
-            mine, others = compare(ours, theirs, rounds)
-            if any(run.status for run in (*mine, *others)):
-                print(f"{name}: failed with {[run.status for run in (*mine, *others)]}")
-                missed += 1
-                continue
-            wall, other = median([r.wall for r in mine]), median([r.wall for r in others])
-            memory = max(run.megabytes for run in mine)
-            good = other / wall >= bar and memory < MEGABYTES_BAR
-            missed += not good
-            print(
-                f"{name:20} {wall:7.2f} s  tshark {other:8.2f} s  ratio {other / wall:6.1f} "
-                f"(bar {bar})  {memory:4.0f} MB (bar {MEGABYTES_BAR})  "
-                f"{'ok' if good else 'MISSED'}",
-                flush=True,
-            )
+            missed += not contest(name, bar, ours, theirs, rounds, MEGABYTES_BAR)
     return 1 if missed else 0
 
 

@@ -39,6 +39,25 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+def contest(
+    name: str, bar: float, ours: list[str], theirs: list[str], rounds: int, megabytes: int
+) -> bool:
+    """Measure ours against tshark, print the ratio, and say whether both bars are cleared."""
+    mine, others = compare(ours, theirs, rounds)
+    if any(run.status for run in (*mine, *others)):
+        print(f"{name}: failed with {[run.status for run in (*mine, *others)]}")
+        return False
+    wall, other = median([r.wall for r in mine]), median([r.wall for r in others])
+    memory = max(run.megabytes for run in mine)
+    good = other / wall >= bar and memory < megabytes
+    print(
+        f"{name:20} {wall:7.2f} s  tshark {other:8.2f} s  ratio {other / wall:6.1f} "
+        f"(bar {bar:.0f})  {memory:4.0f} MB (bar {megabytes})  {'ok' if good else 'MISSED'}",
+        flush=True,
+    )
+    return good
+
+
 def compare(ours: list[str], theirs: list[str], rounds: int) -> tuple[list[Run], list[Run]]:
     """Both commands in turn, after one round that does not count for ours."""
     run(ours)

@@ -17,10 +17,19 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from amqpsniff.spec import DIALECTS, READINGS
+from amqpsniff.spec import READINGS
 
 from .entry import complain
-from .options import INPUT, OUTPUT
+from .options import (
+    INPUT,
+    OUTPUT,
+    Bodies,
+    BodySha256,
+    Dialect,
+    Port,
+    ShowSecrets,
+    TableDialect,
+)
 
 SPARK = "Spark"
 
@@ -76,52 +85,16 @@ def batch(
     rows: Annotated[
         int, typer.Option(min=1, help="Rows of a report that are shown.", rich_help_panel=OUTPUT)
     ] = 20,
-    bodies: Annotated[
-        bool,
-        typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
-    ] = False,
-    body_sha256: Annotated[
-        bool,
-        typer.Option("--body-sha256", help="Fill the column body_sha256.", rich_help_panel=OUTPUT),
-    ] = False,
+    bodies: Bodies = False,
+    body_sha256: BodySha256 = False,
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=OUTPUT),
     ] = False,
-    port: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1,
-            max=65535,
-            metavar="N",
-            help="Only conversations with this TCP port; may be repeated. Default: any port.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="D",
-            help=f"Decode every connection as {', '.join(DIALECTS)}. Default: what it says.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    table_dialect: Annotated[
-        str,
-        typer.Option(
-            metavar="R",
-            help=f"How the tags of field tables are read: {', '.join(READINGS)}.",
-            rich_help_panel=INPUT,
-        ),
-    ] = READINGS[0],
-    show_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--show-secrets", help="Write passwords and tokens as they are.", rich_help_panel=INPUT
-        ),
-    ] = False,
+    port: Port = None,
+    dialect: Dialect = None,
+    table_dialect: TableDialect = READINGS[0],
+    show_secrets: ShowSecrets = False,
     storage: Annotated[
         str,
         typer.Option(

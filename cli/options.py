@@ -62,49 +62,54 @@ OutputFile = Annotated[
     ),
 ]
 
+Port = Annotated[
+    list[int] | None,
+    typer.Option(
+        min=1,
+        max=65535,
+        metavar="N",
+        help="Only conversations with this TCP port; may be repeated. Default: any port, AMQP "
+        "is told by its content.",
+        rich_help_panel=INPUT,
+        show_default=False,
+    ),
+]
+Dialect = Annotated[
+    str | None,
+    typer.Option(
+        metavar="D",
+        help=f"Decode every connection as {', '.join(DIALECTS)}. Default: what the connection "
+        "says.",
+        rich_help_panel=INPUT,
+        show_default=False,
+    ),
+]
+TableDialect = Annotated[
+    str,
+    typer.Option(
+        metavar="R",
+        help=f"How the tags of field tables are read: {', '.join(READINGS)}.",
+        rich_help_panel=INPUT,
+    ),
+]
+ShowSecrets = Annotated[
+    bool,
+    typer.Option(
+        "--show-secrets",
+        help="Show passwords and tokens instead of a placeholder.",
+        rich_help_panel=INPUT,
+    ),
+]
+
 
 @dataclasses.dataclass(kw_only=True)
 class Decoding:
     """How what is read is decoded."""
 
-    port: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1,
-            max=65535,
-            metavar="N",
-            help="Only conversations with this TCP port; may be repeated. Default: any port, AMQP "
-            "is told by its content.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="D",
-            help=f"Decode every connection as {', '.join(DIALECTS)}. Default: what the connection "
-            "says.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None
-    table_dialect: Annotated[
-        str,
-        typer.Option(
-            metavar="R",
-            help=f"How the tags of field tables are read: {', '.join(READINGS)}.",
-            rich_help_panel=INPUT,
-        ),
-    ] = READINGS[0]
-    show_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--show-secrets",
-            help="Show passwords and tokens instead of a placeholder.",
-            rich_help_panel=INPUT,
-        ),
-    ] = False
+    port: Port = None
+    dialect: Dialect = None
+    table_dialect: TableDialect = READINGS[0]
+    show_secrets: ShowSecrets = False
     tls_keylog: Annotated[
         str | None,
         typer.Option(

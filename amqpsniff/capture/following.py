@@ -12,6 +12,7 @@ import glob
 import io
 import os
 import select
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -142,7 +143,7 @@ def _no_capture(capture: str, head: bytes) -> NotACapture:
     return NotACapture(f"{shown(capture)}: not a capture: {what}; {advice}")
 
 
-class _Followed:
+class _Followed(ABC):
     """What captures of this module have in common; `live` is whether the kernel counts drops."""
 
     live = False
@@ -164,12 +165,31 @@ class _Followed:
         """The name of the interface of a packet: that of the capture."""
         return self.capture
 
-    def statistics(self) -> None:
+    def statistics(self) -> None:  # noqa: B027 (None is the answer of both)
         """Nobody counts what is lost here."""
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
         """Secrets for TLS that were read since the last call, as (type, octets)."""
         return self._octets.take_secrets()
+
+    def take(self, most: int) -> Iterator[Taken]:
+        """Batches of what is there, at most so many packets; raises NotACapture."""
+        read = 0
+        while read < OCTETS_AT_ONCE and most > 0:
+            octets = self._more()
+            if not octets:
+                return
+            read += len(octets)
+            for batch in self._octets.feed(octets):
+                taken = self._counted(batch, most)
+                most -= len(taken[0])
+                yield taken
+                if most <= 0:
+                    return
+
+    @abstractmethod
+    def _more(self) -> bytes:
+        """The next octets that are there; empty when there is nothing for now."""
 
     def _counted(self, batch: PacketBatch, most: int) -> Taken:
         """At most so many packets of a batch."""
@@ -194,21 +214,13 @@ class PipeCapture(_Followed):
         """Standard input, which is readable when there is more."""
         return 0
 
-    def take(self, most: int) -> Iterator[Taken]:
-        """Batches of what is there, at most so many packets; raises NotACapture."""
-        read = 0
-        while read < OCTETS_AT_ONCE and most > 0 and select.select([0], [], [], 0)[0]:
-            octets = os.read(0, BLOCK_OCTETS)
-            read += len(octets)
-            if not octets:
-                self.ended = True
-                return
-            for batch in self._octets.feed(octets):
-                taken = self._counted(batch, most)
-                most -= len(taken[0])
-                yield taken
-                if most <= 0:
-                    return
+    def _more(self) -> bytes:
+        if not select.select([0], [], [], 0)[0]:
+            return b""
+        octets = os.read(0, BLOCK_OCTETS)
+        if not octets:
+            self.ended = True
+        return octets
 
     def finish(self) -> None:
         """There will be no more: say what was wrong."""
@@ -240,26 +252,18 @@ class FileCapture(_Followed):
     def fileno(self) -> None:
         """No descriptor says when a file grows."""
 
-    def take(self, most: int) -> Iterator[Taken]:
-        """Batches of what is there, at most so many packets; raises NotACapture."""
-        read = 0
-        while read < OCTETS_AT_ONCE and most > 0:
+    def _more(self) -> bytes:
+        while True:
             octets = self._read()
-            if not octets:
-                later = self._later()
-                if later is None:
-                    return
-                octets = self._read()  # what came before the later file was begun
-                if not octets:
-                    self._turn_to(later)
-                    continue
-            read += len(octets)
-            for batch in self._octets.feed(octets):
-                taken = self._counted(batch, most)
-                most -= len(taken[0])
-                yield taken
-                if most <= 0:
-                    return
+            if octets:
+                return octets
+            later = self._later()
+            if later is None:
+                return b""
+            octets = self._read()  # what came before the later file was begun
+            if octets:
+                return octets
+            self._turn_to(later)
 
     def finish(self) -> None:
         """There will be no more: say what was wrong."""

@@ -33,15 +33,14 @@ else:
     from amqpsniff.decode.state import Connection, Half
     from amqpsniff.decode.values import ValueReader
 
-from amqpsniff.columns import NULL
+from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan
 from amqpsniff.decode.bystanders import Bystanders
 from amqpsniff.decode.foreign import name_protocol
 
 _NULL = cython.declare(cython.longlong, NULL)
-# packet numbers of tcp.stream: the place of the capture above so many bits
-_NUMBER_BITS = cython.declare(cython.int, 40)
-_NUMBER_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
+_NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
+_NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
 _START = cython.declare(cython.int, 0)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)

@@ -10,30 +10,29 @@ cdef class Vocabularies:
     cdef public Vocabulary exchange, routing_key, queue, consumer_tag, content_type
     cdef public Vocabulary content_encoding, reply_to, expiration, type, user_id, app_id, cluster_id
 
-cdef class FrameRows:
+cdef class Rows:
     cdef public long long rows, capacity, rows_expected, pending
     cdef public bint wanted, given
-    cdef public int capture_code
     cdef public Vocabularies vocabularies
-    cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code, flags
-    cdef public Codes exchange, routing_key, queue, consumer_tag, waiting
-    cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag
-    cdef public Integers response_packet_number, response_ns
-    cdef public Texts arguments, reply_text
+    cdef public Codes waiting
     cpdef int reserve(self) except? -1
     cpdef int rewind(self) except? -1
     cpdef int wait(self, long long row) except? -1
     cpdef int settle(self, long long row) except? -1
+
+cdef class FrameRows(Rows):
+    cdef public int capture_code
+    cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code, flags
+    cdef public Codes exchange, routing_key, queue, consumer_tag
+    cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag
+    cdef public Integers response_packet_number, response_ns
+    cdef public Texts arguments, reply_text
     cdef int begin(self, int connection, int sender, long long number, long long ts_ns, long long offset, int channel, int frame_type, long long size) except? -1
     cdef int end_method(self, int method, ArgumentDecoder decoder, ValueReader reader) except? -1
 
-cdef class MessageRows:
-    cdef public long long rows, capacity, rows_expected, pending
-    cdef public bint wanted, given
-    cdef public Vocabularies vocabularies
+cdef class MessageRows(Rows):
     cdef public Codes capture, connection, sender, channel, method, reply_code
     cdef public Codes redelivered, mandatory, immediate, delivery_mode, priority, status, outcome
-    cdef public Codes waiting
     cdef public Codes exchange, routing_key, queue, consumer_tag, content_type, content_encoding
     cdef public Codes reply_to, expiration, type, user_id, app_id, cluster_id
     cdef public Integers packet_number, ts_ns, last_packet_number, delivery_tag
@@ -42,7 +41,3 @@ cdef class MessageRows:
     cdef public Integers ordinal, mark, ended_at
     cdef public object links
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256
-    cpdef int reserve(self) except? -1
-    cpdef int rewind(self) except? -1
-    cpdef int wait(self, long long row) except? -1
-    cpdef int settle(self, long long row) except? -1

@@ -30,6 +30,11 @@ COMPLETE, TRUNCATED, INCOMPLETE = 0, 1, 2
 STATUS_NAMES = ("complete", "truncated", "incomplete")
 
 
+def _names(text):
+    """The words of a text."""
+    return tuple(text.split())
+
+
 def copy_text(column, row, reader, start, count):
     """Write octets of a reader to a row of a text column as UTF-8; nothing when `start` < 0."""
     if start < 0:
@@ -64,10 +69,10 @@ class Vocabularies:
     Both tables share them, so that a message's exchange is the one of its method's frame.
     """
 
-    NAMES = (
+    NAMES = _names(
         "exchange routing_key queue consumer_tag content_type content_encoding reply_to expiration "
         "type user_id app_id cluster_id"
-    ).split()
+    )
 
     def __init__(self):
         for name in self.NAMES:
@@ -82,43 +87,36 @@ class Vocabularies:
         return {name: getattr(self, name) for name in self.NAMES}
 
 
-class FrameRows:
-    """Rows of the `frames` table, one per frame; `rows_expected` of them, and
-    `octets_expected` of arguments, are made room for.
+class Rows:
+    """Rows of a table as columns, whose names are in `CODES`, `INTEGERS` and `TEXTS`.
 
-    The methods that come with every message have their arguments as JSON only if `wanted`.
-    `pending` counts rows that may still change, which are `waiting`; none does once they were
-    `given` out.
+    `rows_expected` are made room for; nobody looks at them but the session where they are not
+    `wanted`. `pending` counts rows that may still change, which are `waiting`; none does once they
+    were `given` out.
     """
 
-    CODES = (
-        "capture connection sender channel frame_type method reply_code flags exchange routing_key "
-        "queue consumer_tag waiting"
-    ).split()
-    INTEGERS = (
-        "packet_number ts_ns stream_offset size delivery_tag response_packet_number response_ns"
-    ).split()
+    CODES = ()
+    INTEGERS = ()
+    TEXTS = ()
 
-    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
+    def __init__(self, vocabularies, rows_expected, wanted):
         self.rows = 0
         self.pending = 0
         self.given = False
         self.wanted = wanted
         self.capacity = 0
         self.rows_expected = rows_expected
-        self.capture_code = 0
         self.vocabularies = vocabularies
         for name in self.CODES:
             setattr(self, name, Codes())
         for name in self.INTEGERS:
             setattr(self, name, Integers())
-        self.arguments = Texts(octets_expected)
-        self.reply_text = Texts()
+        for name in self.TEXTS:
+            setattr(self, name, Texts())
 
     def columns(self):
         """Every column by name."""
-        names = (*self.CODES, *self.INTEGERS, "arguments", "reply_text")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self.CODES + self.INTEGERS + self.TEXTS}
 
     def reserve(self):
         """Make room for one more row."""
@@ -133,8 +131,8 @@ class FrameRows:
         """Forget every row."""
         for name in self.CODES + self.INTEGERS:
             getattr(self, name).clear(self.rows)
-        self.arguments.clear()
-        self.reply_text.clear()
+        for name in self.TEXTS:
+            getattr(self, name).clear()
         self.rows = 0
         return 0
 
@@ -151,6 +149,28 @@ class FrameRows:
         if self.wanted and not self.given:
             self.waiting.values[row] = 0
         return 0
+
+
+class FrameRows(Rows):
+    """Rows of the `frames` table, one per frame; `rows_expected` of them, and
+    `octets_expected` of arguments, are made room for.
+
+    The methods that come with every message have their arguments as JSON only if `wanted`.
+    """
+
+    CODES = _names(
+        "capture connection sender channel frame_type method reply_code flags exchange routing_key "
+        "queue consumer_tag waiting"
+    )
+    INTEGERS = _names(
+        "packet_number ts_ns stream_offset size delivery_tag response_packet_number response_ns"
+    )
+    TEXTS = ("arguments", "reply_text")
+
+    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
+        Rows.__init__(self, vocabularies, rows_expected, wanted)
+        self.capture_code = 0
+        self.arguments = Texts(octets_expected)
 
     def begin(self, connection, sender, number, ts_ns, offset, channel, frame_type, size):
         """Write what every frame has."""
@@ -197,74 +217,28 @@ class FrameRows:
         return 0
 
 
-class MessageRows:
+class MessageRows(Rows):
     """Rows of the `messages` table, one per content; `rows_expected` are made room for.
 
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
     properties and body size, and the number of frames that were there when it `ended_at`.
-    `pending` counts rows that may still change, which are `waiting`; none does once they were
-    `given` out. `links` are the columns of `amqpsniff.session.links`, None where nobody asked.
+    `links` are the columns of `amqpsniff.session.links`, None where nobody asked.
     """
 
-    TEXTS = "headers correlation_id message_id reply_text body body_sha256".split()
+    TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")
     CODES = (
-        "capture connection sender channel method reply_code redelivered mandatory immediate "
-        "delivery_mode priority status outcome waiting"
-    ).split() + Vocabularies.NAMES
-    INTEGERS = (
+        _names(
+            "capture connection sender channel method reply_code redelivered mandatory immediate "
+            "delivery_mode priority status outcome waiting"
+        )
+        + Vocabularies.NAMES
+    )
+    INTEGERS = _names(
         "packet_number ts_ns last_packet_number delivery_tag message_timestamp body_size "
         "body_captured publish_number outcome_packet_number outcome_ns ordinal mark ended_at"
-    ).split()
+    )
 
     def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True):
-        self.rows = 0
-        self.pending = 0
-        self.given = False
-        self.wanted = wanted
-        self.capacity = 0
-        self.rows_expected = rows_expected
-        self.vocabularies = vocabularies
+        Rows.__init__(self, vocabularies, rows_expected, wanted)
         self.links = None
-        for name in self.TEXTS:
-            setattr(self, name, Texts())
-        for name in self.CODES:
-            setattr(self, name, Codes())
-        for name in self.INTEGERS:
-            setattr(self, name, Integers())
-
-    def columns(self):
-        """Every column by name."""
-        return {name: getattr(self, name) for name in self.CODES + self.INTEGERS + self.TEXTS}
-
-    def reserve(self):
-        """Make room for one more row."""
-        if self.rows < self.capacity:
-            return 0
-        self.capacity = max(self.rows_expected, 2 * self.capacity)
-        for column in self.columns().values():
-            column.reserve(self.capacity)
-        return 0
-
-    def rewind(self):
-        """Forget every row."""
-        for name in self.CODES + self.INTEGERS:
-            getattr(self, name).clear(self.rows)
-        for name in self.TEXTS:
-            getattr(self, name).clear()
-        self.rows = 0
-        return 0
-
-    def wait(self, row):
-        """A row may still change."""
-        self.pending += 1
-        if self.wanted and not self.given:
-            self.waiting.values[row] = 1
-        return 0
-
-    def settle(self, row):
-        """A row that might have changed does not any more."""
-        self.pending -= 1
-        if self.wanted and not self.given:
-            self.waiting.values[row] = 0
-        return 0

@@ -9,7 +9,8 @@ from ipaddress import IPv6Address
 
 import cython
 
-from .limits import NUMBER_BITS
+from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
+
 from .shut import Shut
 
 if cython.compiled:
@@ -20,7 +21,7 @@ else:
     from .windows import shut_window
 
 CONNECTION_ID_OCTETS = 8
-NUMBER_MASK = cython.declare(cython.longlong, (1 << NUMBER_BITS) - 1)
+NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
 
 class Conversation:

@@ -13,8 +13,9 @@ from array import array
 
 import cython
 
+from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
+
 from .holding import HoldingPool
-from .limits import NUMBER_BITS
 from .stream import TcpFinding
 
 if cython.compiled:
@@ -56,7 +57,7 @@ NONE = cython.declare(cython.int, 2)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
-NUMBER_MASK = cython.declare(cython.longlong, (1 << NUMBER_BITS) - 1)
+NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
 # Octets of a key: source and destination address, IP version and ports.
 KEY_OCTETS = cython.declare(cython.longlong, 40)

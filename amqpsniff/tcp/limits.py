@@ -92,10 +92,6 @@ PROMPT_NS = MILLISECOND
 HELD_SEGMENT_OCTETS = 256
 """What the record of a held segment costs, measured with `sys.getsizeof` and rounded up."""
 
-NUMBER_BITS = 40
-"""Bits of a packet's number within its capture; above them, inside the TCP stage and in its events,
-is the capture's place among those fed."""
-
 NO_TIME = -(2**63)
 """`ts_ns` of a packet whose record carries no time."""
 

@@ -20,10 +20,11 @@ from array import array
 
 import cython
 
+from amqpsniff.columns import NUMBER_BITS as _NUMBER_BITS
+
 from . import limits as bounds
 from .fragments import Fragments
 from .headers import HeaderParser
-from .limits import NUMBER_BITS as _NUMBER_BITS
 from .limits import Limits
 from .stream import StreamBatch
 

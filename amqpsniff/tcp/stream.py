@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from .limits import NUMBER_BITS
+from amqpsniff.columns import NUMBER_MASK
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -27,8 +27,6 @@ OPEN = 0
 DATA = 1
 GAP = 2
 CLOSE = 3
-
-NUMBER_MASK = (1 << NUMBER_BITS) - 1
 
 KIND_NAMES = ("open", "data", "gap", "close")
 
@@ -55,8 +53,8 @@ class StreamBatch:
     index into `extra`. For `GAP` `length` is the number of octets missing and `start` is 0; for
     `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the octet after the SYN, or from the
     first captured octet where the SYN was not captured. `number` and `ts_ns` are those of the
-    packet that made the event known; above the `NUMBER_BITS` of a number is the place of its
-    capture in `captures`.
+    packet that made the event known; above the `columns.NUMBER_BITS` of a number is the place of
+    its capture in `captures`.
     """
 
     __slots__ = (

@@ -8,7 +8,9 @@ next one or carry the next one (RFC 9293 §3.8.6.1).
 
 import cython
 
-from .limits import NO_TIME, NUMBER_BITS
+from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
+
+from .limits import NO_TIME
 from .shut import Shut
 
 if cython.compiled:
@@ -17,7 +19,7 @@ else:
     from .half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
-NUMBER_MASK = cython.declare(cython.longlong, (1 << NUMBER_BITS) - 1)
+NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 
