@@ -88,4 +88,5 @@ $(VENV)/.compiled: $(COMPILED) $(DECLARED) | $(VENV)/.tools
 $(VENV)/.installed: pyproject.toml | $(VENV)/.compiled
 	CC=false $(BIN)/python -m pip install -qq --no-build-isolation --no-deps -e .
 	$(BIN)/python -m pip install -qq 'amqpsniff[dev]'
+	@$(BIN)/python -m compileall -q amqpsniff cli spark_jobs
 	@touch $@

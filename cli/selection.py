@@ -102,33 +102,37 @@ class Selection:
 
     def _masks(self) -> Iterator[Callable[[Any], Any]]:
         """What rows must fulfil, cheap conditions first."""
-        import pyarrow.compute as pc
-
         if self.rows.channel is not None:
-            yield lambda rows: pc.equal(rows.column("channel"), self.rows.channel)
+            yield lambda rows: _compute().equal(rows.column("channel"), self.rows.channel)
         wanted = self.rows.connection
         if wanted is not None:
             yield lambda rows: _of_connection(rows, wanted)
         first, last = ("start_ns", "end_ns") if self.table in LASTING else ("ts_ns", "ts_ns")
         if self._from is not None:
             from_ns = self._from(self._started() or 0)
-            yield lambda rows: _kept(pc.greater_equal(rows.column(last), from_ns), last)
+            yield lambda rows: _kept(_compute().greater_equal(rows.column(last), from_ns), last)
         if self._to is not None:
             to_ns = self._to(self._started() or 0)
-            yield lambda rows: _kept(pc.less(rows.column(first), to_ns), first)
+            yield lambda rows: _kept(_compute().less(rows.column(first), to_ns), first)
+
+
+def _compute() -> Any:
+    """Arrow's functions, which take as long to import as a small capture to read."""
+    import pyarrow.compute
+
+    return pyarrow.compute
 
 
 def _kept(mask: Any, name: str) -> Any:
     """The mask; a beginning or an end that is not known is outside the capture, so it holds."""
-    import pyarrow.compute as pc
-
-    return mask if name == "ts_ns" else pc.fill_null(mask, True)
+    return mask if name == "ts_ns" else _compute().fill_null(mask, True)
 
 
 def _of_connection(rows: Any, wanted: str) -> Any:
     """Which rows are of a connection, named by its id or its client, in full or in part."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    pc = _compute()
 
     def mask(name: str, test: Callable[[Any], Any]) -> Any:
         column = rows.column(name)
