@@ -78,9 +78,14 @@ def seconds(time_ns: int) -> str:
 
 def absolute(time_ns: int) -> str:
     """An instant as RFC 3339 in UTC, with microseconds."""
+    return f"{exact(time_ns)[:-4]}Z"
+
+
+def exact(time_ns: int) -> str:
+    """An instant as RFC 3339 in UTC, with nanoseconds."""
     whole, rest = divmod(time_ns, SECOND_NS)
     instant = datetime.fromtimestamp(whole, timezone.utc)
-    return f"{instant:%Y-%m-%dT%H:%M:%S}.{rest // 1000:06}Z"
+    return f"{instant:%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
 
 
 class Clock:

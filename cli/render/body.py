@@ -11,7 +11,8 @@ from .text import cut, harmless
 if TYPE_CHECKING:
     from ..output import Output
 
-INDENT = " " * 8
+INDENT = " " * 4
+"""What lets a line of a hex dump fit 80 columns."""
 
 
 def preview(body: bytes, limit: int, output: Output) -> Iterator[str]:
@@ -24,7 +25,7 @@ def preview(body: bytes, limit: int, output: Output) -> Iterator[str]:
     else:
         for line in text.splitlines():
             safe = harmless(line)
-            yield INDENT + (safe if output.width is None else cut(safe, output.width - 8))
+            yield INDENT + (safe if output.width is None else cut(safe, output.width - len(INDENT)))
     if len(body) > limit:
         yield INDENT + output.paint("key", f"… {len(body) - limit:,} more octets")
 

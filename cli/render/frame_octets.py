@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from ..timeline import Entry
     from .theme import Paint
 
-INDENT = " " * 8
+INDENT = " " * 4
+"""What lets a line of a hex dump fit 80 columns."""
 
 
 def dump(entry: Entry, octets: Octets, paint: Paint, *, secrets: bool) -> Iterator[str]:

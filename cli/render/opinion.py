@@ -61,7 +61,7 @@ def verdict(counts: Counter[str], known: Counter[str], version: str) -> str:
     explained = ", ".join(f"{name} {count(number)}" for name, number in known.most_common())
     return (
         f"{plural(counts['ours'], 'frame')} here, {count(counts['theirs'])} with tshark {version}: "
-        f"{count(counts['compared'])} compared, {count(counts['equal'])} equal; "
+        f"{count(counts['compared'])} compared, {count(counts['equal'])} equal\n"
         f"known differences: {explained or 'none'}; unknown: {count(counts['unknown'])}"
     )
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ..times import exact
 from .outcomes import links, outcome_text
 from .shorthand import status
 from .text import cells, harmless, octets, quoted, word
@@ -39,6 +40,8 @@ _MODES = {1: "1 (transient)", 2: "2 (persistent)"}
 def entry_tree(entry: Entry, paint: Paint) -> Iterator[str]:
     """A frame in full, and the message that it opens."""
     fields: dict[str, Any] = {"connection": _connection(entry), "frame": Raw(_frame(entry))}
+    if entry.ts_ns is not None:
+        fields["time"] = Raw(exact(entry.ts_ns))
     arguments = json.loads(entry.arguments) if entry.arguments else {}
     if entry.method is not None:
         fields["arguments"] = arguments or Raw("none")
@@ -123,8 +126,7 @@ def _connection(row: Any) -> Raw:
 def _frame(entry: Entry) -> str:
     sender = f"the {entry.sender}'s stream" if entry.sender else "a stream"
     size = octets(entry.size) if entry.size < 1000 else f"{entry.size:,} B"
-    text = f"{entry.frame_type}, {size} at offset {entry.stream_offset:,} of {sender}"
-    return f"{text}, {entry.ts_ns} ns" if entry.ts_ns is not None else text
+    return f"{entry.frame_type}, {size} at offset {entry.stream_offset:,} of {sender}"
 
 
 def _body(message: dict[str, Any]) -> str:

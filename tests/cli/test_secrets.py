@@ -101,4 +101,4 @@ def test_a_login_that_was_cut_shows_no_octet_of_its_arguments() -> None:
     start = next(at for at, line in enumerate(lines) if "start-ok" in line)
     octets = lines[start + 1 : start + 3]
     assert "0a 00 0b **" in octets[0]
-    assert set(octets[1][18:66].split()) == {"**", "--"}
+    assert set(octets[1][14:62].split()) == {"**", "--"}
