@@ -39,9 +39,9 @@ def diff(
         str | None,
         typer.Option(
             metavar="SEVERITY",
-            help="Exit with 1 when AFTER has a finding of this severity (info, warning, error) or a "
-            "worse one that BEFORE has not. With --same-traffic: error for altered octets, warning "
-            "also for losses, info also for what a capture lacks.",
+            help="Exit with 1 when AFTER has a finding of this severity (info, warning, error) or "
+            "a worse one that BEFORE has not. With --same-traffic: error for altered octets, "
+            "warning also for losses, info also for what a capture lacks.",
             rich_help_panel=FAILING,
             show_default=False,
         ),
@@ -51,8 +51,8 @@ def diff(
         typer.Option(
             min=0,
             metavar="PERCENT",
-            help="Exit with 1 when the 95th percentile of confirms, acknowledgements or the replies "
-            "of a method grew by more than this, and by more than chance.",
+            help="Exit with 1 when the 95th percentile of confirms, acknowledgements or the "
+            "replies of a method grew by more than this, and by more than chance.",
             rich_help_panel=FAILING,
             show_default=False,
         ),
@@ -80,7 +80,7 @@ def diff(
 
         amqpsniff diff monday.pcapng tuesday.pcapng
         amqpsniff diff baseline/ candidate/ --fail-on warning --fail-slower 20
-        amqpsniff diff monday.pcapng tuesday.pcapng --format json | jq '.findings[] | select(.change == "new")'
+        amqpsniff diff monday.pcapng tuesday.pcapng --format json | jq '.findings[0]'
         amqpsniff diff --same-traffic client.pcap broker.pcap
     """
     if format_ not in FORMATS:

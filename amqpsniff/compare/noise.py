@@ -94,13 +94,13 @@ def more(
     old, new = before / old_ns, after / new_ns
     if new <= ratio * old:
         return False
-    # the error of a count of n events is √n of them
-    sizes = [count / number if number else 0.0 for count, number in
-             ((before, old_events), (after, new_events))]  # fmt: skip
-    wrong = sqrt(
-        (sizes[0] ** 2 * old_events) / old_ns**2 + (sizes[1] ** 2 * new_events) / new_ns**2
-    )
-    return new - old > DEVIATIONS * wrong
+    wrong = _error(before, old_events, old_ns) + _error(after, new_events, new_ns)
+    return new - old > DEVIATIONS * sqrt(wrong)
+
+
+def _error(count: int, events: int, span_ns: int) -> float:
+    """The square of a rate's error: the error of a count of n events is √n of them."""
+    return (count / span_ns) ** 2 / events if events else 0.0
 
 
 def direction(
