@@ -202,8 +202,8 @@ class Engine:
         batches = self._batches.pop(table, [])
         if len(batches) == 1:
             return batches[0]
-        rows = pa.Table.from_batches(batches, maker.schema)
-        columns = [column.combine_chunks() for column in rows.columns]
+        whole = pa.Table.from_batches(batches, maker.schema)
+        columns = [column.combine_chunks() for column in whole.columns]
         return pa.RecordBatch.from_arrays(columns, schema=maker.schema)
 
     def frames(self) -> Iterator[Frame]:
@@ -259,9 +259,9 @@ class Engine:
                 batch = Maker(table, everything=True).make(taken)
                 if batch.num_rows:
                     self._batches.setdefault(table, []).append(batch)
-        for table, records in self._pipeline.records().items():
-            if records:
-                self._batches.setdefault(table, []).append(Maker(table, everything=True).make(records))
+        for table, made in self._pipeline.records().items():
+            if made:
+                self._batches.setdefault(table, []).append(Maker(table, everything=True).make(made))
         self._findings += self._pipeline.findings()
 
 
