@@ -10,6 +10,7 @@ import typer
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SEVERITIES
 
+from .completions import words
 from .options import OUTPUT, ROWS, Input, Two, spread
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def diff(
         str | None,
         typer.Option(
             metavar="SEVERITY",
+            autocompletion=words(SEVERITIES),
             help="Exit with 1 when AFTER has a finding of this severity (info, warning, error) or "
             "a worse one that BEFORE has not. With --same-traffic: error for altered octets, "
             "warning also for losses, info also for what a capture lacks.",
@@ -66,7 +68,11 @@ def diff(
     format_: Annotated[
         str,
         typer.Option(
-            "--format", metavar="F", help="How it is written: text, json.", rich_help_panel=OUTPUT
+            "--format",
+            metavar="F",
+            autocompletion=words(FORMATS),
+            help="How it is written: text, json.",
+            rich_help_panel=OUTPUT,
         ),
     ] = FORMATS[0],
 ) -> int:

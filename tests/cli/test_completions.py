@@ -77,7 +77,7 @@ def _in_bash(line: str, home: Path) -> list[str]:
     ("line", "offered"),
     [
         ("amqpsniff ", list(commands.COMMANDS)),
-        ("amqpsniff di", ["diagnose"]),
+        ("amqpsniff dia", ["diagnose"]),
         ("amqpsniff inspect --fr", ["--from", "--frames"]),
         ("amqpsniff explain tcp-o", ["tcp-overlap-conflict"]),
         ("amqpsniff spec queue.p", ["queue.purge", "queue.purge-ok"]),
