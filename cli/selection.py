@@ -83,12 +83,10 @@ class Selection:
             from amqpsniff.tables.query import filtered
             from amqpsniff.tables.schema import schema_of
 
-            schema = schema_of(self.table)
             try:
-                list(filtered((), schema, self.where))
+                list(filtered((), schema_of(self.table), self.where))
             except FilterError as error:
-                known = ", ".join(schema.names)
-                raise FilterError(f"--where: {error}; columns of {self.table}: {known}") from None
+                raise FilterError(f"--where: {error}") from None
 
     def _where(self, batch: Any) -> Any:
         from amqpsniff.tables.query import filtered
