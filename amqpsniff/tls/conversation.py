@@ -13,12 +13,19 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from .derive import key_block, next_secret
-from .handshake import CLIENT_HELLO, FINISHED, KEY_UPDATE, SERVER_HELLO
+from .handshake import (
+    CLIENT_HELLO,
+    ENCRYPTED_EXTENSIONS,
+    END_OF_EARLY_DATA,
+    FINISHED,
+    KEY_UPDATE,
+    SERVER_HELLO,
+)
 from .hello import SSL_3_0, TLS_1_3
 from .opening import CLEAR, ENCRYPTED, OPENED, SEALED, Opener, Sink
 from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, SEARCHING, Direction
 from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
-from .secrets import TRAFFIC, Secrets
+from .secrets import EARLY, TRAFFIC, Secrets
 from .suites import ALERTS
 
 MAX_WAITING_OCTETS = 1 << 18
@@ -49,7 +56,6 @@ class TlsConversation(Opener):
 
     Attributes:
         why: Why it will not open, in words, when it is `SEALED`.
-        client: The direction of who sent the ClientHello; None when none was captured.
         denied: It is no TLS after all.
         alerts: Those that report an error.
         secured_ns: When the handshake was over, as far as it could be read.
@@ -60,7 +66,6 @@ class TlsConversation(Opener):
         self.secrets = secrets
         self.directions = (Direction(self, 0), Direction(self, 1))
         self.why = ""
-        self.client: int | None = None
         self.alerts: list[Alert] = []
         self.denied = False
         self.secured_ns: int | None = None
@@ -76,6 +81,8 @@ class TlsConversation(Opener):
 
     def astray(self, way: Direction) -> None:
         """A direction lost its place: go on where records can be told by opening them."""
+        if way.index != self.client:
+            self._take_early()
         if self.state == SEALED or not self.secrets:
             way.silence()
             if self.state != SEALED:
@@ -132,6 +139,10 @@ class TlsConversation(Opener):
         self.handshake.message(kind, body, way.index == self.client, whole)
         if kind == SERVER_HELLO and self.handshake.server is not None:
             self._hello(way)
+        elif kind == ENCRYPTED_EXTENSIONS:
+            self.find_keys()
+        elif kind == END_OF_EARLY_DATA and len(way.later) > 1:
+            self.use(way, way.later.pop(0))
         elif kind == FINISHED and way.protection is not None:
             self.secured_ns = ts_ns
             if way.later:
@@ -229,20 +240,44 @@ class TlsConversation(Opener):
 
     def _keys_13(self, ways: list[Direction]) -> bool:
         """Give directions their first keys of TLS 1.3; whether there are any for all of them."""
-        assert self.handshake.client is not None
-        random = self.handshake.client.random
         chains = []
         for way in ways:
-            side = 0 if way.index == self.client else 1
-            labels = (HANDSHAKE_SECRETS[side], TRAFFIC[side])
-            found = [self.secrets.find(label, random) for label in labels]
-            if found[1] is None:
+            chain = self._chain(0 if way.index == self.client else 1)
+            if chain is None:
                 return False
-            chains.append([secret for secret in found if secret is not None])
+            chains.append(chain)
         for way, chain in zip(ways, chains, strict=True):
-            self.use(way, chain.pop(0))
-            way.later = chain
+            if chain:
+                self.use(way, chain.pop(0))
+                way.later = chain
         return True
+
+    def _chain(self, side: int) -> list[bytes] | None:
+        """The secrets of a side in their order; None without the last, none while they may begin
+        with that of early data."""
+        hello = self.handshake.client
+        assert hello is not None
+        labels = (HANDSHAKE_SECRETS[side], TRAFFIC[side])
+        first, last = (self.secrets.find(label, hello.random) for label in labels)
+        if last is None:
+            return None
+        chain = [last] if first is None else [first, last]
+        if side or not hello.early_data or self.handshake.early is False:
+            return chain
+        if self.handshake.early is None and self.secrets.find(HANDSHAKE_SECRETS[1], hello.random):
+            return []  # the server's EncryptedExtensions say it
+        early = self.secrets.find(EARLY, hello.random)
+        if early is None:
+            self.unread_early = 0
+            return chain
+        return [early, *chain]
+
+    def _take_early(self) -> None:
+        """What the server says of early data is not in the capture: it is taken where offered."""
+        told = self.handshake
+        if told.client is not None and told.client.early_data and told.early is None:
+            told.early = True
+            self.find_keys()
 
     # encrypted records
 
@@ -312,6 +347,7 @@ class TlsConversation(Opener):
 
     def finish(self) -> None:
         """The conversation is over."""
+        self._take_early()
         if self.state == ENCRYPTED:
             self.seal(self._reason())
         elif self.state == CLEAR and (

@@ -68,12 +68,17 @@ def master_secret(
     return prf(version, suite.digest, premaster, label, seed, MASTER_OCTETS)
 
 
+def block_octets(suite: Suite) -> int:
+    """Length of a CBC suite's blocks."""
+    return 8 if suite.cipher == "3DES" else 16
+
+
 def key_block(
     version: int, suite: Suite, master: bytes, server_random: bytes, client_random: bytes
 ) -> list[tuple[bytes, bytes, bytes]]:
     """(MAC key, key, IV) of the client's direction and of the server's."""
     mac = {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48}.get(suite.mac, 0)
-    iv = {"gcm": 4, "ccm": 4, "chacha20": 12}.get(suite.kind, 16)
+    iv = {"gcm": 4, "ccm": 4, "chacha20": 12, "cbc": block_octets(suite)}.get(suite.kind, 0)
     lengths = (mac, mac, suite.key_octets, suite.key_octets, iv, iv)
     seed = server_random + client_random
     block = prf(version, suite.digest, master, b"key expansion", seed, sum(lengths))

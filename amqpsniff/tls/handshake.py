@@ -25,7 +25,8 @@ from .hello import (
 from .secrets import MASTER, PREMASTER, Secrets
 from .suites import Suite, suite_of
 
-CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, ENCRYPTED_EXTENSIONS = 1, 2, 4, 8
+HELLO_REQUEST, CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET = 0, 1, 2, 4
+END_OF_EARLY_DATA, ENCRYPTED_EXTENSIONS = 5, 8
 CERTIFICATE, CERTIFICATE_REQUEST, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 11, 13, 16, 20, 24
 
 MAX_TRANSCRIPT_OCTETS = 1 << 17
@@ -34,7 +35,12 @@ thousand."""
 
 
 class Handshake:
-    """What a handshake has told so far; None or empty where it has not."""
+    """What a handshake has told so far; None or empty where it has not.
+
+    Attributes:
+        early: Whether the server takes the early data of TLS 1.3 that the client offered; None
+            while that is not known, or when none was offered.
+    """
 
     def __init__(self) -> None:
         self.client: ClientHello | None = None
@@ -44,6 +50,7 @@ class Handshake:
         self.certificate: Certificate | None = None
         self.client_certificate: Certificate | None = None
         self.resumed = False
+        self.early: bool | None = None
         self.master = b""
         self._certified = False
         self._transcript: list[bytes] | None = []
@@ -79,7 +86,8 @@ class Handshake:
         elif kind == SERVER_HELLO:
             self._server_hello(body)
         elif kind == ENCRYPTED_EXTENSIONS:
-            self.protocol = read_encrypted_extensions(body) or self.protocol
+            protocol, self.early = read_encrypted_extensions(body)
+            self.protocol = protocol or self.protocol
         elif kind == CERTIFICATE and whole:
             self._certificates(body, from_client)
         elif kind == CLIENT_KEY_EXCHANGE:
@@ -89,7 +97,7 @@ class Handshake:
 
     def _note(self, kind: int, body: bytes, whole: bool) -> None:
         """Keep a message for the session hash, as long as it may be needed."""
-        if self._transcript is None:
+        if self._transcript is None or kind == HELLO_REQUEST:
             return
         self._octets += len(body)
         if not whole or self._octets > MAX_TRANSCRIPT_OCTETS:
@@ -99,13 +107,18 @@ class Handshake:
 
     def _server_hello(self, body: bytes) -> None:
         hello = read_server_hello(body)
-        if hello is None or hello.is_retry:
+        if hello is None:
+            return
+        if hello.is_retry:
+            self.early = False
             return
         self.server = hello
         self.suite = suite_of(hello.suite)
         self.protocol = hello.protocol or self.protocol
         if hello.version == TLS_1_3:
             self.resumed = hello.resumes
+            if not hello.resumes:
+                self.early = False
         elif self.client is not None:
             self.resumed = bool(hello.session_id) and hello.session_id == self.client.session_id
         if not self.suite.is_rsa:

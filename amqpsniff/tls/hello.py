@@ -68,6 +68,7 @@ class ClientHello(NamedTuple):
     version: int
     ticket: bytes
     resumes: bool
+    early_data: bool
 
 
 class ServerHello(NamedTuple):
@@ -113,6 +114,7 @@ def read_client_hello(body: bytes) -> ClientHello | None:
         max(known, default=version),
         found.get(TICKET, b""),
         bool(session_id or found.get(TICKET)) and PRE_SHARED_KEY not in found,
+        EARLY_DATA in found,
     )
 
 
@@ -144,9 +146,10 @@ def read_server_hello(body: bytes) -> ServerHello | None:
     )
 
 
-def read_encrypted_extensions(body: bytes) -> str:
-    """The protocol chosen in TLS 1.3; empty when none was."""
-    return "".join(read_protocols(_extensions(Fields(body)).get(ALPN, b""))[:1])
+def read_encrypted_extensions(body: bytes) -> tuple[str, bool]:
+    """The protocol chosen in TLS 1.3, empty when none was; and whether early data is taken."""
+    found = _extensions(Fields(body))
+    return "".join(read_protocols(found.get(ALPN, b""))[:1]), EARLY_DATA in found
 
 
 def read_ticket(body: bytes) -> bytes:

@@ -27,6 +27,9 @@ FIRST_TRIES = 65_536
 TRIES_PER_RECORD = 64
 """And as many more for every record that opened: a crafted hole cannot cost more than it paid."""
 
+END_OCTETS = 4
+"""Octets of EndOfEarlyData, the last record of early data."""
+
 _GRACE = 8
 """Records looked for beyond those that fit into a hole: some carry nothing."""
 
@@ -58,17 +61,21 @@ class Opener(ABC):
 
     Attributes:
         state: `CLEAR`, `ENCRYPTED`, `OPENED` or `SEALED`.
+        client: The direction of who sent the ClientHello; None when none was captured.
         octets: Octets given on, by direction.
         damaged: (packet number, ts_ns) of records that did not open among others that did: the
             first of them; None while there is none.
+        unread_early: Octets of the client's early data for which there is no key; -1 for none.
     """
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.handshake = Handshake()
         self.state = CLEAR
+        self.client: int | None = None
         self.octets = [0, 0]
         self.damaged: tuple[int, int] | None = None
+        self.unread_early = -1
         self._failures = [0, 0]
         self._tries = FIRST_TRIES
 
@@ -116,6 +123,9 @@ class Opener(ABC):
         if not way.proven:
             way.proven = True
             self.state = OPENED
+            if self.unread_early > 0 and way.secret and way.index == self.client:
+                self._miss(way, self.unread_early - END_OCTETS, number, ts_ns)
+                self.unread_early = -1
         self._failures[way.index] = 0
         self._tries += TRIES_PER_RECORD
         if way.protection.inner:
@@ -155,6 +165,8 @@ class Opener(ABC):
                 return
             way.secret, way.protection, way.sequence = keys
         self._failures[way.index] += 1
+        if self.unread_early >= 0 and way.index == self.client and not way.proven:
+            self.unread_early += max(0, len(payload) - way.protection.overhead)
         if way.proven:
             way.sequence += 1
             self.damaged = self.damaged or (number, ts_ns)

@@ -5,7 +5,7 @@
 `peek` decrypts a part of a record without checking, for records of which octets are missing; only
 the ciphers that are a stream of octets can do that.
 
-Source: RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 6655, RFC 7905, RFC 7366.
+Source: RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 6655, RFC 7905, RFC 7366, RFC 5932.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import hmac
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.decrepit.ciphers import algorithms as decrepit
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
 
-from .derive import traffic_keys
+from .derive import block_octets, traffic_keys
 from .hello import TLS_1_3
 from .suites import Suite
 
@@ -86,7 +87,7 @@ class Aead:
 
 
 class Cbc:
-    """AES in CBC mode with a MAC, before or after encryption; attributes as in `Aead`.
+    """AES, Camellia or 3DES in CBC mode with a MAC, before or after encryption; as `Aead`.
 
     One decryptor serves all records: each block needs only the one before it, which is the last
     record's (TLS 1.0) or the IV that begins the record.
@@ -101,10 +102,11 @@ class Cbc:
         self.mac_key, key, iv = keys
         self.digest = suite.mac
         self.size = hmac.new(b"", b"", suite.mac).digest_size
-        self.prefix = BLOCK if explicit else 0
+        self.block = block_octets(suite)
+        self.prefix = self.block if explicit else 0
         self.mac_last = mac_last
         self.overhead = self.prefix + self.size + 1
-        self._update = Cipher(algorithms.AES(key), modes.CBC(iv)).decryptor().update
+        self._update = Cipher(_blocks(suite, key), modes.CBC(iv)).decryptor().update
         self._payload = b""
         self._opened = b""
 
@@ -116,7 +118,7 @@ class Cbc:
             sealed = payload[: max(0, len(payload) - self.size)]
             if not self._fits(number, sealed, payload[len(sealed) :]):
                 return None
-        if len(sealed) % BLOCK or len(sealed) < self.prefix + BLOCK:
+        if len(sealed) % self.block or len(sealed) < self.prefix + self.block:
             return None
         text = self._decrypted(sealed)
         count = len(text) - text[len(text) - 1] - 1
@@ -143,6 +145,57 @@ class Cbc:
         return None
 
 
+class Stream:
+    """RC4, or nothing at all, with a MAC; attributes as in `Aead`.
+
+    RC4's octets go on from record to record, so that what follows a hole does not open.
+    """
+
+    exact = True
+    inner = False
+    prefix = 0
+
+    def __init__(self, suite: Suite, keys: tuple[bytes, bytes, bytes]) -> None:
+        self.mac_key, key, _ = keys
+        self.digest = suite.mac
+        self.overhead = hmac.new(b"", b"", suite.mac).digest_size
+        self._update: Any = None
+        if suite.cipher == "RC4":
+            self._update = Cipher(decrepit.ARC4(key), None).decryptor().update
+        self._payload = b""
+        self._opened = b""
+
+    def open(self, sequence: int, header: bytes, payload: bytes) -> bytes | None:
+        """What the record with this number carries; None when it does not open."""
+        count = len(payload) - self.overhead
+        if count < 0:
+            return None
+        if self._update is None:
+            self._opened = payload
+        elif payload is not self._payload and payload != self._payload:
+            self._payload = payload
+            self._opened = self._update(payload)
+        text, mac = self._opened[:count], self._opened[count:]
+        whole = sequence.to_bytes(8, "big") + header[:3] + count.to_bytes(2, "big") + text
+        if not hmac.compare_digest(hmac.digest(self.mac_key, whole, self.digest), mac):
+            return None
+        return text
+
+    def peek(self, sequence: int, head: bytes, offset: int, octets: bytes) -> bytes | None:
+        """Octets that were not encrypted; of RC4 nothing."""
+        return octets if self._update is None else None
+
+
+def _blocks(suite: Suite, key: bytes) -> Any:
+    """A block cipher with its key."""
+    if suite.cipher == "AES":
+        return algorithms.AES(key)
+    if suite.cipher == "3DES":
+        return decrepit.TripleDES(key)
+    moved = hasattr(decrepit, "Camellia")  # by later versions of the package
+    return decrepit.Camellia(key) if moved else algorithms.Camellia(key)
+
+
 def _aead(suite: Suite, key: bytes) -> Any:
     if suite.kind == "gcm":
         return AESGCM(key)
@@ -158,8 +211,10 @@ def of_traffic_secret(suite: Suite, secret: bytes) -> Aead:
 
 def of_keys(
     suite: Suite, version: int, keys: tuple[bytes, bytes, bytes], *, mac_last: bool
-) -> Aead | Cbc:
+) -> Aead | Cbc | Stream:
     """The protection of one direction before TLS 1.3; `mac_last`: encrypt then MAC."""
     if suite.kind == "cbc":
         return Cbc(suite, keys, explicit=version > 0x0301, mac_last=mac_last)
+    if suite.kind == "stream":
+        return Stream(suite, keys)
     return Aead(suite, version, keys[1], keys[2])

@@ -34,7 +34,9 @@ KEY_LOG = 0x544C534B
 MASTER, PREMASTER = b"CLIENT_RANDOM", b"PMS_CLIENT_RANDOM"
 HANDSHAKE = (b"CLIENT_HANDSHAKE_TRAFFIC_SECRET", b"SERVER_HANDSHAKE_TRAFFIC_SECRET")
 TRAFFIC = (b"CLIENT_TRAFFIC_SECRET_0", b"SERVER_TRAFFIC_SECRET_0")
-LABELS = {label: bytes((at,)) for at, label in enumerate((MASTER, PREMASTER, *HANDSHAKE, *TRAFFIC))}
+EARLY = b"CLIENT_EARLY_TRAFFIC_SECRET"
+_USED = (MASTER, PREMASTER, *HANDSHAKE, *TRAFFIC, EARLY)
+LABELS = {label: bytes((at,)) for at, label in enumerate(_USED)}
 """The labels that are used, each with the octet that stands for it here."""
 
 _SESSION = b"Session-ID:"

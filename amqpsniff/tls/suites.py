@@ -10,10 +10,10 @@ from typing import NamedTuple
 _NAMES = """
 0001 RSA_WITH_NULL_MD5
 0002 RSA_WITH_NULL_SHA
-003B RSA_WITH_NULL_SHA256
 0004 RSA_WITH_RC4_128_MD5
 0005 RSA_WITH_RC4_128_SHA
 000A RSA_WITH_3DES_EDE_CBC_SHA
+0013 DHE_DSS_WITH_3DES_EDE_CBC_SHA
 0016 DHE_RSA_WITH_3DES_EDE_CBC_SHA
 002F RSA_WITH_AES_128_CBC_SHA
 0032 DHE_DSS_WITH_AES_128_CBC_SHA
@@ -21,14 +21,17 @@ _NAMES = """
 0035 RSA_WITH_AES_256_CBC_SHA
 0038 DHE_DSS_WITH_AES_256_CBC_SHA
 0039 DHE_RSA_WITH_AES_256_CBC_SHA
+003B RSA_WITH_NULL_SHA256
 003C RSA_WITH_AES_128_CBC_SHA256
 003D RSA_WITH_AES_256_CBC_SHA256
 0040 DHE_DSS_WITH_AES_128_CBC_SHA256
 0041 RSA_WITH_CAMELLIA_128_CBC_SHA
+0045 DHE_RSA_WITH_CAMELLIA_128_CBC_SHA
 0067 DHE_RSA_WITH_AES_128_CBC_SHA256
 006A DHE_DSS_WITH_AES_256_CBC_SHA256
 006B DHE_RSA_WITH_AES_256_CBC_SHA256
 0084 RSA_WITH_CAMELLIA_256_CBC_SHA
+0088 DHE_RSA_WITH_CAMELLIA_256_CBC_SHA
 008C PSK_WITH_AES_128_CBC_SHA
 008D PSK_WITH_AES_256_CBC_SHA
 009C RSA_WITH_AES_128_GCM_SHA256
@@ -39,19 +42,27 @@ _NAMES = """
 00A3 DHE_DSS_WITH_AES_256_GCM_SHA384
 00A8 PSK_WITH_AES_128_GCM_SHA256
 00A9 PSK_WITH_AES_256_GCM_SHA384
+00BA RSA_WITH_CAMELLIA_128_CBC_SHA256
+00BE DHE_RSA_WITH_CAMELLIA_128_CBC_SHA256
+00C0 RSA_WITH_CAMELLIA_256_CBC_SHA256
+00C4 DHE_RSA_WITH_CAMELLIA_256_CBC_SHA256
 1301 AES_128_GCM_SHA256
 1302 AES_256_GCM_SHA384
 1303 CHACHA20_POLY1305_SHA256
 1304 AES_128_CCM_SHA256
 1305 AES_128_CCM_8_SHA256
+C003 ECDH_ECDSA_WITH_3DES_EDE_CBC_SHA
 C004 ECDH_ECDSA_WITH_AES_128_CBC_SHA
 C005 ECDH_ECDSA_WITH_AES_256_CBC_SHA
+C006 ECDHE_ECDSA_WITH_NULL_SHA
 C007 ECDHE_ECDSA_WITH_RC4_128_SHA
 C008 ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA
 C009 ECDHE_ECDSA_WITH_AES_128_CBC_SHA
 C00A ECDHE_ECDSA_WITH_AES_256_CBC_SHA
+C00D ECDH_RSA_WITH_3DES_EDE_CBC_SHA
 C00E ECDH_RSA_WITH_AES_128_CBC_SHA
 C00F ECDH_RSA_WITH_AES_256_CBC_SHA
+C010 ECDHE_RSA_WITH_NULL_SHA
 C011 ECDHE_RSA_WITH_RC4_128_SHA
 C012 ECDHE_RSA_WITH_3DES_EDE_CBC_SHA
 C013 ECDHE_RSA_WITH_AES_128_CBC_SHA
@@ -72,6 +83,18 @@ C02F ECDHE_RSA_WITH_AES_128_GCM_SHA256
 C030 ECDHE_RSA_WITH_AES_256_GCM_SHA384
 C031 ECDH_RSA_WITH_AES_128_GCM_SHA256
 C032 ECDH_RSA_WITH_AES_256_GCM_SHA384
+C050 RSA_WITH_ARIA_128_GCM_SHA256
+C051 RSA_WITH_ARIA_256_GCM_SHA384
+C052 DHE_RSA_WITH_ARIA_128_GCM_SHA256
+C053 DHE_RSA_WITH_ARIA_256_GCM_SHA384
+C05C ECDHE_ECDSA_WITH_ARIA_128_GCM_SHA256
+C05D ECDHE_ECDSA_WITH_ARIA_256_GCM_SHA384
+C060 ECDHE_RSA_WITH_ARIA_128_GCM_SHA256
+C061 ECDHE_RSA_WITH_ARIA_256_GCM_SHA384
+C072 ECDHE_ECDSA_WITH_CAMELLIA_128_CBC_SHA256
+C073 ECDHE_ECDSA_WITH_CAMELLIA_256_CBC_SHA384
+C076 ECDHE_RSA_WITH_CAMELLIA_128_CBC_SHA256
+C077 ECDHE_RSA_WITH_CAMELLIA_256_CBC_SHA384
 C09C RSA_WITH_AES_128_CCM
 C09D RSA_WITH_AES_256_CCM
 C09E DHE_RSA_WITH_AES_128_CCM
@@ -92,6 +115,17 @@ CCAC ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256
 
 _MACS = {"SHA": "sha1", "SHA256": "sha256", "SHA384": "sha384", "MD5": "md5"}
 _KINDS = {"GCM": "gcm", "CCM": "ccm", "8": "ccm", "POLY1305": "chacha20", "CBC": "cbc"}
+_OPENED = {
+    "AES": ("gcm", "ccm", "cbc"),
+    "CAMELLIA": ("cbc",),
+    "3DES": ("cbc",),
+    "CHACHA20": ("chacha20",),
+    "RC4": ("stream",),
+    "NULL": ("stream",),
+}
+"""The kinds of each cipher that are opened."""
+_KEY_OCTETS = {"3DES": 24, "CHACHA20": 32, "NULL": 0}
+"""Of ciphers whose name does not say it in bits."""
 
 
 class Suite(NamedTuple):
@@ -100,11 +134,12 @@ class Suite(NamedTuple):
     Attributes:
         name: As registered, `TLS_…`; `0x….` of a number that is not known here.
         exchange: How the keys were agreed on: `RSA`, `ECDHE_RSA`, …; empty in TLS 1.3.
-        kind: `gcm`, `ccm`, `chacha20`, `cbc`, or empty for what is not opened here.
+        kind: `gcm`, `ccm`, `chacha20`, `cbc`, `stream`, or empty for what is not opened here.
         key_octets: Length of the cipher's key.
         tag_octets: Length of an AEAD's tag.
-        mac: Hash of a CBC suite's MAC, empty for the others.
+        mac: Hash of the MAC of a CBC or stream suite, empty for the others.
         digest: Hash of the key derivation, in TLS 1.2 and 1.3.
+        cipher: `AES`, `3DES`, …; `NULL` where nothing is encrypted.
     """
 
     name: str
@@ -114,6 +149,7 @@ class Suite(NamedTuple):
     tag_octets: int = 16
     mac: str = ""
     digest: str = "sha256"
+    cipher: str = ""
 
     @property
     def is_rsa(self) -> bool:
@@ -122,16 +158,19 @@ class Suite(NamedTuple):
 
 
 def _suite(name: str) -> Suite:
-    exchange, _, cipher = name.rpartition("_WITH_")
-    words = cipher.split("_")
+    exchange, _, sealing = name.rpartition("_WITH_")
+    words = sealing.split("_")
+    cipher = words[0]
     hashed = _MACS.get(words[-1], "")
-    tag = 8 if "CCM_8" in cipher else 16
+    tag = 8 if "CCM_8" in sealing else 16
     parts = words[:-1] if hashed else words
-    kind = _KINDS.get(parts[-1], "") if words[0] in ("AES", "CHACHA20") else ""
-    key = int(words[1]) // 8 if words[0] == "AES" else 32
-    mac = hashed if kind == "cbc" else ""
+    kind = _KINDS.get(parts[-1], "stream")
+    if kind not in _OPENED.get(cipher, ()):
+        kind = ""
+    key = _KEY_OCTETS[cipher] if cipher in _KEY_OCTETS else int(words[1]) // 8
+    mac = hashed if kind in ("cbc", "stream") else ""
     digest = "sha384" if hashed == "sha384" else "sha256"
-    return Suite(f"TLS_{name}", exchange, kind, key, tag, mac, digest)
+    return Suite(f"TLS_{name}", exchange, kind, key, tag, mac, digest, cipher)
 
 
 def _suites() -> dict[int, Suite]:

@@ -27,6 +27,9 @@ SUITES = (
     ("1.2", "AES128-GCM-SHA256"),
     ("1.1", "AES256-SHA"),
     ("1.0", "AES128-SHA"),
+    ("1.2", "CAMELLIA128-SHA"),
+    ("1.2", "ECDHE-RSA-CAMELLIA256-SHA384"),
+    ("1.2", "NULL-SHA256"),
 )
 
 

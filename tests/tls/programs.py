@@ -1,0 +1,129 @@
+"""TLS conversations between programs (OpenSSL, GnuTLS): what each is given on its standard input.
+
+A relay stands between them and keeps what passed, chunk by chunk, for a `Talk`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import IO
+
+import pytest
+
+from tests.tcp.wire import Talk
+from tests.tls import talk as tls
+
+PATIENCE = 10.0
+"""Seconds after which a program that should have said something is given up."""
+
+
+def program(name: str) -> str:
+    """The path of a program; the test is skipped without it."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def reached(done: Callable[[], bool], what: str) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < end, what
+        time.sleep(0.005)
+
+
+class Relay:
+    """Listens at `port`, passes what comes on to another port, and keeps it in `talks`."""
+
+    def __init__(self, onward: int) -> None:
+        self.onward = onward
+        self.talks: list[Talk] = []
+        self.passed = [0, 0]
+        self._lock = threading.Lock()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._socket.accept()
+                server = socket.create_connection(("127.0.0.1", self.onward))
+                talk = Talk(ports=(40000 + len(self.talks), 5671)).hands()
+                self.talks.append(talk)
+                for side, ends in enumerate(((client, server), (server, client))):
+                    threading.Thread(
+                        target=self._pass, args=(talk, side, *ends), daemon=True
+                    ).start()
+
+    def _pass(self, talk: Talk, side: int, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while octets := source.recv(65536):
+                with self._lock:
+                    for at in range(0, len(octets), tls.SEGMENT):
+                        talk.put(side, octets[at : at + tls.SEGMENT])
+                    self.passed[side] += len(octets)
+                target.sendall(octets)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@contextlib.contextmanager
+def running(*command: str) -> Iterator[tuple[subprocess.Popen[bytes], bytearray]]:
+    """A program with its standard input open, and what it says."""
+    heard = bytearray()
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+    ) as process:
+        listener = threading.Thread(target=_listen, args=(process.stdout, heard), daemon=True)
+        listener.start()
+        try:
+            yield process, heard
+        finally:
+            process.kill()
+            process.wait()
+            listener.join(PATIENCE)
+
+
+def _listen(stream: IO[bytes], heard: bytearray) -> None:
+    while octets := stream.read(65536):
+        heard += octets
+
+
+def say(process: subprocess.Popen[bytes], octets: bytes) -> None:
+    """Give a program octets on its standard input."""
+    assert process.stdin is not None
+    view = memoryview(octets)
+    while view:
+        view = view[process.stdin.write(view) or 0 :]
+
+
+def listening(port: int) -> None:
+    """Wait until somebody listens there."""
+
+    def there() -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return True
+        return False
+
+    reached(there, "nobody listens")

@@ -1,0 +1,162 @@
+"""What Python's ssl cannot do: renegotiation, early data, ciphers that OpenSSL no longer has."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import amqpsniff
+from tests.tcp.wire import Talk
+from tests.tls import talk as tls
+from tests.tls.programs import Relay, free_port, listening, program, reached, running, say
+
+pytest.importorskip("cryptography")
+
+TABLES = ("frames", "messages", "connections", "channels")
+QUIET = 0.1
+"""Seconds without octets after which a handshake is over."""
+
+Said = list[tuple[int, bytes]]
+
+
+def spoken(
+    server: list[str],
+    client: list[str],
+    said: Said,
+    commands: dict[int, list[tuple[int, bytes]]] | None = None,
+    before: list[str] | None = None,
+) -> Talk:
+    """The packets of two programs that say something; before some of it they get commands.
+
+    With `before` another client was there first.
+    """
+    commands = commands or {}
+    port = int(server.pop())
+    relay = Relay(port)
+    with running(*server) as (one, _):
+        listening(port)
+        if before is not None:
+            with running(*before, f"127.0.0.1:{relay.port}"):
+                quiet(relay)
+            relay.talks.clear()
+            relay.passed[:] = 0, 0
+        with running(*client, f"127.0.0.1:{relay.port}") as (other, _):
+            quiet(relay)
+            programs = (other, one)
+            for at, (side, octets) in enumerate(said):
+                for whom, command in commands.get(at, ()):
+                    say(programs[whom], command)
+                    quiet(relay)
+                until = relay.passed[side] + len(octets)
+                say(programs[side], octets)
+                reached(lambda: relay.passed[side] >= until, "octets")  # noqa: B023
+            quiet(relay)
+    relay.close()
+    return max(relay.talks, key=lambda talk: len(talk.packets)).goodbye()
+
+
+def quiet(relay: Relay) -> None:
+    """Wait until nothing has passed for a while."""
+    reached(lambda: all(relay.passed), "no handshake")
+    passed = None
+    while passed != relay.passed:
+        passed = list(relay.passed)
+        time.sleep(QUIET)
+
+
+def clear(said: Said, folder: Path) -> Path:
+    talk = tls.in_clear(Talk(ports=(40000, 5671)).hands(), said).goodbye()
+    return tls.write(folder / "clear.pcap", talk.packets)
+
+
+def openssl(
+    keylog: Path, *options: str, kind: str = "rsa", reneg: bool = False
+) -> tuple[list[str], list[str]]:
+    """The commands of OpenSSL's server and client; the server's port is its last word."""
+    path = program("openssl")
+    found = tls.identity(kind)
+    port = free_port()
+    server = [path, "s_server", "-accept", f"127.0.0.1:{port}"]
+    server += ["-cert", str(found.certificate), "-key", str(found.key), *options]
+    if reneg:
+        server.append("-client_renegotiation")
+    client = [path, "s_client", "-keylogfile", str(keylog), *options, "-connect"]
+    return [*server, str(port)], client
+
+
+SECURITY = "@SECLEVEL=0"
+
+
+@pytest.mark.parametrize(
+    "cipher", ["ECDHE-RSA-AES256-GCM-SHA384", "AES128-SHA", "ECDHE-RSA-CHACHA20-POLY1305"]
+)
+@pytest.mark.parametrize("who", [0, 1])
+def test_renegotiation(cipher: str, who: int, tmp_path: Path) -> None:
+    """Either side asks for other keys twice."""
+    said = tls.conversation()[:60]
+    keylog = tmp_path / "keys"
+    server, client = openssl(keylog, "-tls1_2", "-cipher", f"{cipher}:{SECURITY}", reneg=True)
+    command = (who, b"R\n" if who == 0 else b"r\n")
+    talk = spoken(server, client, said, {20: [command], 41: [command]})
+    assert keylog.read_text().count("CLIENT_RANDOM") == 3
+    path = tls.write(tmp_path / "x.pcap", talk.packets)
+    expected = tls.rows(clear(said, tmp_path), *TABLES)
+    assert tls.rows(path, *TABLES, tls_keylog=keylog) == expected
+    if cipher == "AES128-SHA":
+        assert tls.rows(path, *TABLES, tls_key=tls.identity("rsa").key) == expected
+
+
+def test_key_updates_of_openssl(tmp_path: Path) -> None:
+    said = tls.conversation()[:60]
+    keylog = tmp_path / "keys"
+    server, client = openssl(keylog, "-tls1_3")
+    commands = {20: [(0, b"K\n")], 30: [(1, b"k\n")], 41: [(1, b"K\n"), (0, b"k\n")]}
+    talk = spoken(server, client, said, commands)
+    path = tls.write(tmp_path / "x.pcap", talk.packets)
+    assert tls.rows(path, *TABLES, tls_keylog=keylog) == tls.rows(clear(said, tmp_path), *TABLES)
+
+
+def early(
+    tmp_path: Path, server_options: tuple[str, ...], taken: int
+) -> tuple[Path, Path, Path, Said]:
+    """A capture in which a client sends early data, its key log, the same in clear, and what was
+    said; of which the first `taken` are what the server took early."""
+    said = tls.conversation()[:60]
+    keylog, session, first = (tmp_path / name for name in ("keys", "session", "first"))
+    first.write_bytes(said[0][1])
+    server, client = openssl(keylog, "-tls1_3")
+    server[1:1] = ["s_server"]
+    del server[2]
+    server[-1:-1] = ["-early_data", *server_options]
+    before = [*client[:-1], "-sess_out", str(session), "-connect"]
+    again = [*client[:-1], "-sess_in", str(session), "-early_data", str(first), "-connect"]
+    talk = spoken(server, again, said[taken:], before=before)
+    path = tls.write(tmp_path / "x.pcap", talk.packets)
+    return path, keylog, clear(said, tmp_path), said
+
+
+def test_early_data(tmp_path: Path) -> None:
+    path, keylog, in_clear, said = early(tmp_path, ("-no_anti_replay",), 1)
+    assert "CLIENT_EARLY_TRAFFIC_SECRET" in keylog.read_text()
+    expected = tls.rows(in_clear, *TABLES)
+    assert tls.rows(path, *TABLES, tls_keylog=keylog) == expected
+    rows = amqpsniff.open(path, tls_keylog=keylog).table("frames").to_pylist()
+    assert rows[0]["method"] is None
+    assert rows[0]["packet_number"] == 4  # in the packet of the ClientHello
+    # without its secret these octets are missing, and all that follows stands at its place
+    lines = [line for line in keylog.read_text().splitlines() if "EARLY" not in line]
+    keylog.write_text("\n".join(lines) + "\n")
+    places = [
+        {(row["sender"], row["stream_offset"], row["arguments"]) for row in rows["frames"]}
+        for rows in (tls.rows(path, "frames", tls_keylog=keylog), expected)
+    ]
+    assert len(places[1] - places[0]) == 1  # the protocol header
+
+
+@pytest.mark.parametrize("options", [("-groups", "P-384"), ()])
+def test_early_data_that_is_refused(options: tuple[str, ...], tmp_path: Path) -> None:
+    """By a HelloRetryRequest; and with a session that was used before."""
+    path, keylog, in_clear, _ = early(tmp_path, options, 0)
+    assert tls.rows(path, *TABLES, tls_keylog=keylog) == tls.rows(in_clear, *TABLES)
