@@ -24,8 +24,8 @@ from .handshake import (
 from .hello import SSL_3_0, TLS_1_3
 from .opening import CLEAR, ENCRYPTED, OPENED, SEALED, Opener, Sink
 from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, SEARCHING, Direction
-from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
 from .secrets import EARLY, TRAFFIC, Secrets
+from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
 from .suites import ALERTS
 
 MAX_WAITING_OCTETS = 1 << 18
@@ -184,7 +184,9 @@ class TlsConversation(Opener):
             return
         if self.handshake.client is None or not self.secrets or self.secrets.needs:
             self.seal(self._reason())
-        elif not self.handshake.suite.kind or self.handshake.version <= SSL_3_0:
+        elif self.handshake.version <= SSL_3_0:
+            self.seal(f"SSL 3.0 is not opened, with whatever keys ({self.handshake.suite.name})")
+        elif not self.handshake.suite.kind:
             self.seal(f"the cipher suite {self.handshake.suite.name} is not one that is opened")
         else:
             self._revision = self.secrets.revision

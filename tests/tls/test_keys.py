@@ -116,6 +116,22 @@ def test_private_key(tmp_path: Path) -> None:
     assert "a private key does not open TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA" in row["detail"]
 
 
+def test_what_is_not_opened_is_named(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    packets = packets_of("1.2", "ARIA256-GCM-SHA384", keylog)
+    path = tls.write(tmp_path / "x.pcap", packets)
+    (row,) = findings(path, "tls-unreadable", tls_keylog=keylog)
+    said = "the cipher suite TLS_RSA_WITH_ARIA_256_GCM_SHA384 is not one that is opened"
+    assert said in row["detail"]
+    hello = next(at for at, one in enumerate(packets) if one.octets[40:41] == b"\x16" and at > 3)
+    octets = bytearray(packets[hello].octets)
+    octets[50] = 0  # the version in the ServerHello: 3.0
+    packets[hello] = packets[hello]._replace(octets=bytes(octets))
+    old = tls.write(tmp_path / "y.pcap", packets)
+    (row,) = findings(old, "tls-unreadable", tls_keylog=keylog)
+    assert "SSL 3.0 is not opened" in row["detail"]
+
+
 def test_files_that_are_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = tls.SAMPLES / "tls12_rsa.pcap"
     for options, said in (

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
-from tests.tcp.wire import Talk
+from amqpsniff.tcp import Reassembler
+from amqpsniff.tls import Secrets, TlsStage
+from tests.tcp.wire import Packet, Talk, batch
 from tests.tls import talk as tls
 from tests.tls.programs import Relay, free_port, listening, program, reached, running, say
 
 pytest.importorskip("cryptography")
 
 TABLES = ("frames", "messages", "connections", "channels")
-QUIET = 0.1
+QUIET = 0.05
 """Seconds without octets after which a handshake is over."""
 
 Said = list[tuple[int, bytes]]
@@ -118,11 +120,11 @@ def test_key_updates_of_openssl(tmp_path: Path) -> None:
     assert tls.rows(path, *TABLES, tls_keylog=keylog) == tls.rows(clear(said, tmp_path), *TABLES)
 
 
-def early(
-    tmp_path: Path, server_options: tuple[str, ...], taken: int
-) -> tuple[Path, Path, Path, Said]:
-    """A capture in which a client sends early data, its key log, the same in clear, and what was
-    said; of which the first `taken` are what the server took early."""
+def early(tmp_path: Path, server_options: tuple[str, ...], taken: int) -> tuple[Path, Path, Path]:
+    """A capture in which a client sends early data, its key log, and the same in clear.
+
+    Of what is said the first `taken` are what the server took early.
+    """
     said = tls.conversation()[:60]
     keylog, session, first = (tmp_path / name for name in ("keys", "session", "first"))
     first.write_bytes(said[0][1])
@@ -134,11 +136,11 @@ def early(
     again = [*client[:-1], "-sess_in", str(session), "-early_data", str(first), "-connect"]
     talk = spoken(server, again, said[taken:], before=before)
     path = tls.write(tmp_path / "x.pcap", talk.packets)
-    return path, keylog, clear(said, tmp_path), said
+    return path, keylog, clear(said, tmp_path)
 
 
 def test_early_data(tmp_path: Path) -> None:
-    path, keylog, in_clear, said = early(tmp_path, ("-no_anti_replay",), 1)
+    path, keylog, in_clear = early(tmp_path, ("-no_anti_replay",), 1)
     assert "CLIENT_EARLY_TRAFFIC_SECRET" in keylog.read_text()
     expected = tls.rows(in_clear, *TABLES)
     assert tls.rows(path, *TABLES, tls_keylog=keylog) == expected
@@ -158,5 +160,58 @@ def test_early_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [("-groups", "P-384"), ()])
 def test_early_data_that_is_refused(options: tuple[str, ...], tmp_path: Path) -> None:
     """By a HelloRetryRequest; and with a session that was used before."""
-    path, keylog, in_clear, _ = early(tmp_path, options, 0)
+    path, keylog, in_clear = early(tmp_path, options, 0)
     assert tls.rows(path, *TABLES, tls_keylog=keylog) == tls.rows(in_clear, *TABLES)
+
+
+def octets_inside(packets: list[Packet], keylog: Path) -> list[bytes]:
+    """What the two sides said, TLS taken off."""
+    secrets = Secrets(keylog)
+    reassembler, stage = Reassembler(), TlsStage(secrets, lambda octets: 0)
+    found = [b"", b""]
+    batches = [stage.feed(reassembler.feed(batch(packets, 1))), stage.finish(reassembler.finish())]
+    for events in batches:
+        for kind, _, direction, _, _, payload in events.events():
+            if kind == "data":
+                found[direction] += bytes(payload)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("version", "cipher", "mac", "exchange"),
+    [
+        ("1.2", "3DES-CBC", "SHA1", "ECDHE-RSA"),
+        ("1.0", "3DES-CBC", "SHA1", "RSA"),
+        ("1.0", "ARCFOUR-128", "MD5", "RSA"),
+    ],
+)
+def test_ciphers_of_old(
+    version: str,
+    cipher: str,
+    mac: str,
+    exchange: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """GnuTLS still has them; its server says each line again."""
+    keylog, found, port = tmp_path / "keys", tls.identity("rsa"), free_port()
+    wanted = f"NORMAL:-VERS-ALL:+VERS-TLS{version}:-CIPHER-ALL:+{cipher}:-MAC-ALL:+{mac}:-KX-ALL"
+    wanted += f":+{exchange}"
+    server = [program("gnutls-serv"), "--echo", "-p", str(port), f"--priority={wanted}"]
+    server += [f"--x509certfile={found.certificate}", f"--x509keyfile={found.key}", str(port)]
+    client = [program("gnutls-cli"), "--insecure", f"--priority={wanted}"]
+    monkeypatch.setenv("SSLKEYLOGFILE", str(keylog))
+    relay = Relay(port)
+    with running(*server[:-1]):
+        listening(port)
+        with running(*client, "-p", str(relay.port), "127.0.0.1") as (one, _):
+            quiet(relay)
+            for line in (b"one line\n", b"another one\n" * 50, b"the last\n"):
+                say(one, line)
+                quiet(relay)
+    relay.close()
+    packets = max(relay.talks, key=lambda talk: len(talk.packets)).goodbye().packets
+    said, answered = octets_inside(packets, keylog)
+    assert said == b"one line\n" + b"another one\n" * 50 + b"the last\n"
+    assert answered.startswith(b"one line")
+    assert answered.endswith(b"the last\n")
