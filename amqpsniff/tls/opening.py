@@ -65,6 +65,8 @@ class Opener(ABC):
         octets: Octets given on, by direction.
         damaged: (packet number, ts_ns) of records that did not open among others that did: the
             first of them; None while there is none.
+        claims: (direction, offset, header, payload) of records, as in `RecordClaim`; None when they
+            are not asked for.
         unread_early: Octets of the client's early data for which there is no key; -1 for none.
     """
 
@@ -75,6 +77,7 @@ class Opener(ABC):
         self.client: int | None = None
         self.octets = [0, 0]
         self.damaged: tuple[int, int] | None = None
+        self.claims: list[tuple[int, int, bytes, bytes | None]] | None = None
         self.unread_early = -1
         self._failures = [0, 0]
         self._tries = FIRST_TRIES
@@ -125,7 +128,8 @@ class Opener(ABC):
             self.state = OPENED
             if self.unread_early > 0 and way.secret and way.index == self.client:
                 self._miss(way, self.unread_early - END_OCTETS, number, ts_ns)
-                self.unread_early = -1
+                self.claims: list[tuple[int, int, bytes, bytes | None]] | None = None
+        self.unread_early = -1
         self._failures[way.index] = 0
         self._tries += TRIES_PER_RECORD
         if way.protection.inner:
