@@ -118,7 +118,7 @@ class Pipeline:
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
         )
-        self.tls = TlsStage(self.secrets, header_octets)
+        self.tls = TlsStage(self.secrets, header_octets, claims)
         self.decoder = Decoder(
             self.log,
             reading=self.options.table_dialect,

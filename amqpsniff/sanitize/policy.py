@@ -87,6 +87,26 @@ PEER_PROPERTIES: tuple[Rule, ...] = (
 )
 """What is said of a client or a broker."""
 
+EXTENSIONS: tuple[Rule, ...] = (
+    Rule("1", KEEP, "max_fragment_length"),
+    Rule("10", KEEP, "supported_groups"),
+    Rule("11", KEEP, "ec_point_formats"),
+    Rule("13", KEEP, "signature_algorithms"),
+    Rule("22", KEEP, "encrypt_then_mac"),
+    Rule("23", KEEP, "extended_master_secret"),
+    Rule("27", KEEP, "compress_certificate"),
+    Rule("28", KEEP, "record_size_limit"),
+    Rule("43", KEEP, "supported_versions"),
+    Rule("45", KEEP, "psk_key_exchange_modes"),
+    Rule("50", KEEP, "signature_algorithms_cert"),
+    Rule("51", KEEP, "key_share: public keys for one connection"),
+    Rule("65281", KEEP, "renegotiation_info"),
+)
+"""Extensions of TLS handshakes whose contents stay; of server_name and ALPN see `records`."""
+
+PROTOCOL_NAMES = frozenset((b"amqp", b"amqps", b"h2", b"http/1.0", b"http/1.1", b"mqtt"))
+"""Names in ALPN that stay: they say nothing but the protocol."""
+
 _NUMBERS = (
     "x-message-ttl x-expires x-max-length x-max-length-bytes x-max-priority x-queue-version "
     "x-single-active-consumer x-delivery-limit x-initial-cluster-size x-quorum-initial-group-size "

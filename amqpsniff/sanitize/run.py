@@ -24,10 +24,12 @@ from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.frames import HEADER_OCTETS, Cleaner
 from amqpsniff.sanitize.interfaces import Interfaces
 from amqpsniff.sanitize.options import SanitizeOptions
+from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.session import Census
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.rewriting import PacketRewriter
+from amqpsniff.tls.telling import suspicion
 
 Ends = frozenset[tuple[bytes, int]]
 """Both ends of a connection as address and port."""
@@ -99,6 +101,7 @@ class _First:
         self._pipeline = Pipeline(decoding, (), census=_Connections(self.ends), claims=True)
         self.done = Sanitized(self._pipeline.totals)
         self._cleaner = Cleaner(options)
+        self._records = RecordCleaner(self._cleaner.values)
         self._streams = streams
         self._keep_bodies = options.keep_bodies
 
@@ -109,6 +112,8 @@ class _First:
     def finish(self) -> None:
         self._pipeline.finish()
         self._take()
+        for span in self._records.finish():
+            self._streams.put(*span)
         self.done.names_forgotten = self._cleaner.values.names.forgotten
 
     def _take(self) -> None:
@@ -118,6 +123,17 @@ class _First:
             self.done.frames += claim.kind <= claims.PROTOCOL_HEADER
             if self._keep_bodies and claim.kind == claims.BODY:
                 self._streams.let_through(*place, claim.offset + HEADER_OCTETS, claim.size)
+        self._take_records()
+
+    def _take_records(self) -> None:
+        claims, ended = self._pipeline.tls.take_claims()
+        for claim in claims:
+            for span in self._records.clean(claim):
+                self._streams.put(*span)
+        for conversation in ended:
+            tls, ports = conversation.tls, self.decoding.ports
+            if suspicion(tls, conversation.ports[1 - (tls.client or 0)], ports):
+                self.ends.add(frozenset(map(_end, (conversation.a, conversation.b))))
 
 
 class _Second:

@@ -92,9 +92,12 @@ class TlsConversation(Opener):
         self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
     ) -> None:
         """A whole record, in its place."""
+        is_clear = header[0] == CHANGE_CIPHER_SPEC or not (way.encrypted or header[0] == DATA)
+        if self.claims is not None:
+            self.claims.append((way.index, way.place, header, payload if is_clear else None))
         if way.protection is not None:
             self.open(way, header, payload, number, ts_ns)
-        elif header[0] == CHANGE_CIPHER_SPEC or not (way.encrypted or header[0] == DATA):
+        elif is_clear:
             self.clear(way, header[0], payload, number, ts_ns)
         else:
             self._wait(way, header, payload, number, ts_ns)

@@ -65,6 +65,8 @@ class Opener(ABC):
         octets: Octets given on, by direction.
         damaged: (packet number, ts_ns) of records that did not open among others that did: the
             first of them; None while there is none.
+        claims: (direction, offset, header, payload) of records, as in `RecordClaim`; None when they
+            are not asked for.
         unread_early: Octets of the client's early data for which there is no key; -1 for none.
     """
 
@@ -75,6 +77,7 @@ class Opener(ABC):
         self.client: int | None = None
         self.octets = [0, 0]
         self.damaged: tuple[int, int] | None = None
+        self.claims: list[tuple[int, int, bytes, bytes | None]] | None = None
         self.unread_early = -1
         self._failures = [0, 0]
         self._tries = FIRST_TRIES

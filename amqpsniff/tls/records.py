@@ -35,6 +35,8 @@ class Direction:
         encrypted: Whether its records are encrypted.
         messages: Octets of handshake messages that are not whole.
         held: Octets kept of a record that is not whole.
+        end: Stream offset behind the octets that were heard, as they were sent.
+        place: Stream offset of the record that is handed on.
     """
 
     def __init__(self, conversation: Any, index: int) -> None:
@@ -51,6 +53,8 @@ class Direction:
         self.messages = bytearray()
         self.records = 0
         self.held = 0
+        self.end = 0
+        self.place = 0
         self._buffer = bytearray()
         self._need = HEADER
         self._pieces: list[tuple[int, bytes]] | None = None
@@ -58,7 +62,9 @@ class Direction:
         self._lost = 0
 
     def silence(self) -> None:
-        """Listen no more."""
+        """Listen no more; who claims records has those that can be cut off."""
+        if self.conversation.claims is not None and self.mode == CUTTING:
+            return
         self.mode = DEAF
         self.held = 0
         self._buffer.clear()
@@ -66,6 +72,7 @@ class Direction:
 
     def data(self, octets: bytes, number: int, ts_ns: int) -> None:
         """The next octets."""
+        self.end += len(octets)
         self._data(octets, number, ts_ns)
         self.held = len(self._buffer)
 
@@ -104,6 +111,7 @@ class Direction:
                 break
             self.records += 1
             header, payload = octets[at : at + HEADER], octets[at + HEADER : at + length]
+            self.place = self.end - (end - at)
             self.conversation.record(self, header, payload, number, ts_ns)
             at += length
             if self.mode != CUTTING:
@@ -123,6 +131,7 @@ class Direction:
 
     def gap(self, missing: int, number: int, ts_ns: int) -> None:
         """The next `missing` octets are not in the capture."""
+        self.end += missing
         if self.mode == DEAF:
             return
         if self.mode == SEARCHING:

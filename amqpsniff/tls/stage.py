@@ -11,6 +11,7 @@ from array import array
 
 import cython
 
+from .claims import RecordClaim
 from .conversation import CLEAR, TlsConversation
 from .records import is_header
 
@@ -84,6 +85,7 @@ class TlsStage:
     Args:
         secrets: What opens conversations.
         header_octets: How long the header of a proxy is that octets begin with, 0 for none.
+        claims: Whether `take_claims` is asked for what records are.
     """
 
     secrets: object
@@ -93,8 +95,10 @@ class TlsStage:
     rows: object
     held: cython.longlong
     waiting: dict
+    claims: object
+    ended: list
 
-    def __init__(self, secrets, header_octets):
+    def __init__(self, secrets, header_octets, claims=False):
         self.secrets = secrets
         self.header_octets = header_octets
         self.states = array("b")
@@ -102,6 +106,14 @@ class TlsStage:
         self.rows = Rows([])
         self.held = 0
         self.waiting = {}
+        self.claims = [] if claims else None
+        self.ended = []
+
+    def take_claims(self):
+        """Since the last call: claims of records, and the conversations that ended."""
+        taken = self.claims, self.ended
+        self.claims, self.ended = [], []
+        return taken
 
     def feed(self, batch):
         """The events of a `StreamBatch` with TLS taken off."""
@@ -226,6 +238,8 @@ class TlsStage:
         if passage is None:
             conversation = batch.conversations[slot]
             passage = self.passages[slot] = Passage(conversation, self.secrets, self.rows)
+            if self.claims is not None:
+                passage.tls.claims = []
         states[half] = _TLS
         self._pass(passage, event, octets)
         return 0
@@ -250,7 +264,7 @@ class TlsStage:
         tls.sink = self.rows
         if not passage.heard[half & 1]:
             passage.heard[half & 1] = True
-            way.offset = offset
+            way.offset = way.end = offset
         if passage.undecided is not None:
             passage.undecided.append((event, octets))
         if kind == _GAP:
@@ -262,6 +276,15 @@ class TlsStage:
         elif passage.undecided is not None:
             self._decide(passage)
         self._account(passage, first >> 1)
+        self._claim(passage)
+
+    def _claim(self, passage):
+        """Take the claims of a conversation that is TLS for sure."""
+        made = passage.tls.claims
+        if made and passage.undecided is None:
+            serial = passage.conversation.serial
+            self.claims.extend(RecordClaim(serial, *claim) for claim in made)
+            made.clear()
 
     def _decide(self, passage):
         """Whether it is clear by now that a conversation is TLS."""
@@ -309,6 +332,7 @@ class TlsStage:
     def _release(self, passage, first):
         """It is not TLS: give the events as they came."""
         events, passage.undecided = passage.undecided or [], None
+        passage.tls.claims = None
         self.held -= passage.held
         self.passages.pop(first >> 1, None)
         self.waiting.pop(first >> 1, None)
@@ -329,4 +353,8 @@ class TlsStage:
         passage.tls.look_again()
         passage.tls.finish()
         self.held -= passage.held
+        passage.undecided = None
         passage.conversation.tls = passage.tls
+        self._claim(passage)
+        if self.claims is not None:
+            self.ended.append(passage.conversation)

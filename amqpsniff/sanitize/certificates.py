@@ -1,0 +1,81 @@
+"""Certificates: DER whose structure, kinds of fields and times stay, and whose contents do not.
+
+Lengths and tags stay, so that what is there can still be read: which fields, how long the keys,
+when it ends. Names become filler or pseudonyms; keys, signatures, serial numbers and all else are
+filler.
+
+Source: X.690 §8, RFC 5280 §4.1 and §4.2.1.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_CONSTRUCTED = 0x20
+_BOOLEAN, _INTEGER, _OCTETS, _NULL, _OID = 0x01, 0x02, 0x04, 0x05, 0x06
+_TIMES = (0x17, 0x18)
+_ADDRESS = 0x87
+_NAMES = (0x0C, 0x13, 0x14, 0x16, 0x81, 0x82, 0x86)
+"""UTF8String, PrintableString, TeletexString, IA5String; mail address, host and URI of SANs."""
+
+_PUBLIC_OIDS = tuple(
+    bytes.fromhex(begin)
+    for begin in ("5504", "551d", "2a864886f70d01", "2a8648ce3d", "2b65", "2b0601050507")
+)
+"""Attributes, extensions, RSA, elliptic curves, Edwards curves, PKIX: of no one in particular."""
+
+_ALTERNATIVE_NAMES = bytes.fromhex("551d11")
+
+MOST_DEPTH = 16
+"""Nesting that is walked: certificates have some ten levels; what is deeper is filler."""
+
+Rename = Callable[[bytes], bytes]
+
+
+def safe_certificate(octets: bytes, made: bytearray, start: int, rename: Rename) -> None:
+    """Write what may stay of a DER certificate over the filler in `made`, from `start` on."""
+    _walk(octets, 0, len(octets), made, start, rename, 0)
+
+
+def _walk(
+    octets: bytes, at: int, end: int, made: bytearray, start: int, rename: Rename, depth: int
+) -> None:
+    """The elements from `at` to `end`, up to one that is not whole."""
+    of_names = False
+    while at + 2 <= end:
+        tag, length, first = octets[at], octets[at + 1], at + 2
+        if length & 0x80:
+            count = length & 0x7F
+            length = int.from_bytes(octets[first : first + count], "big")
+            first += count
+            if count > 4:
+                return
+        stop = first + length
+        if stop > end:
+            return
+        made[start + at : start + first] = octets[at:first]
+        content = octets[first:stop]
+        nested = tag & _CONSTRUCTED or (tag == _OCTETS and of_names)
+        if nested and depth < MOST_DEPTH:
+            _walk(octets, first, stop, made, start, rename, depth + 1)
+        else:
+            made[start + first : start + stop] = _content(
+                tag, content, made[start + first : start + stop], rename
+            )
+        of_names = of_names or (tag == _OID and content == _ALTERNATIVE_NAMES)
+        at = stop
+
+
+def _content(tag: int, content: bytes, filler: bytes, rename: Rename) -> bytes:
+    """What becomes of a content that has no structure."""
+    if tag in _NAMES:
+        return rename(content)
+    if tag == _ADDRESS:
+        return bytes(len(content))
+    kept = (
+        tag in (_BOOLEAN, _NULL)
+        or (tag == _INTEGER and len(content) == 1)
+        or (tag in _TIMES and len(content) <= 15)
+        or (tag == _OID and content.startswith(_PUBLIC_OIDS))
+    )
+    return content if kept else filler

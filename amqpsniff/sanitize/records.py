@@ -1,0 +1,182 @@
+"""Records of TLS: what of a handshake in clear is no secret stays, all that is encrypted is filler.
+
+Headers of records stay, and of handshakes what says how the two sides agreed: versions, suites,
+randoms, the extensions that a row names, and of certificates what `certificates` lets through.
+Host names are names. Tickets, keys that were sent encrypted, signatures, and messages and
+extensions that no row names are filler; lengths stay, so that it is still a handshake.
+
+Source: RFC 8446 §4, RFC 5246 §7.4, RFC 6066 §3, RFC 7301.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpsniff.sanitize.certificates import safe_certificate
+from amqpsniff.sanitize.filling import filler
+from amqpsniff.sanitize.policy import EXTENSIONS, HIDDEN, KEEP, PROTOCOL_NAMES, actions
+from amqpsniff.sanitize.values import ValueCleaner
+from amqpsniff.tls.claims import RecordClaim
+
+HEADER_OCTETS = 5
+_CHANGE_CIPHER_SPEC, _ALERT, _HANDSHAKE = 20, 21, 22
+_CLIENT_HELLO, _SERVER_HELLO, _CERTIFICATE = 1, 2, 11
+_SERVER_NAME, _PROTOCOLS = 0, 16
+
+MOST_MESSAGE_OCTETS = 1 << 18
+"""Octets of a handshake message that is waited for; of a longer one nothing stays."""
+
+MOST_WAITING = 4096
+"""Directions with a message that is not whole; beyond, what the oldest have is filler."""
+
+Span = tuple[int, int, int, bytes]
+"""Conversation, direction, stream offset, and the octets that stand there."""
+
+
+class RecordCleaner:
+    """Cleans records; what belongs to a message that is not whole waits for its rest."""
+
+    def __init__(self, values: ValueCleaner) -> None:
+        self._values = values
+        self._extensions = actions(EXTENSIONS)
+        self._waiting: dict[tuple[int, int], list[RecordClaim]] = {}
+
+    def clean(self, claim: RecordClaim) -> Iterator[Span]:
+        """The spans that are known now, in the order of their offsets."""
+        place = (claim.conversation, claim.direction)
+        if claim.payload is not None and claim.header[0] == _HANDSHAKE:
+            waiting = self._waiting.setdefault(place, [])
+            waiting.append(claim)
+            octets = b"".join(one.payload or b"" for one in waiting)
+            if _is_whole(octets) or len(octets) > MOST_MESSAGE_OCTETS:
+                yield from self._give(place)
+            elif len(self._waiting) > MOST_WAITING:
+                yield from self._give(next(iter(self._waiting)))
+            return
+        yield from self._give(place)
+        yield (*place, claim.offset, claim.header + _safe_payload(claim))
+
+    def finish(self) -> Iterator[Span]:
+        """What still waits."""
+        for place in list(self._waiting):
+            yield from self._give(place)
+
+    def _give(self, place: tuple[int, int]) -> Iterator[Span]:
+        """The records that waited, with what may stay of their messages."""
+        waiting = self._waiting.pop(place, ())
+        octets = b"".join(claim.payload or b"" for claim in waiting)
+        made = self.messages(octets)
+        at = 0
+        for claim in waiting:
+            size = len(claim.payload or b"")
+            yield (*place, claim.offset, claim.header + made[at : at + size])
+            at += size
+
+    def messages(self, octets: bytes) -> bytes:
+        """Handshake messages one after the other; the last may be cut."""
+        made = bytearray(filler(len(octets)))
+        at = 0
+        while at + 4 <= len(octets):
+            length = int.from_bytes(octets[at + 1 : at + 4], "big")
+            if length > MOST_MESSAGE_OCTETS:
+                break
+            end = min(at + 4 + length, len(octets))
+            made[at : at + 4] = octets[at : at + 4]
+            self._message(octets[at], _Fields(octets, made, at + 4, end))
+            at += 4 + length
+        return bytes(made)
+
+    def _message(self, kind: int, fields: _Fields) -> None:
+        if kind == _CLIENT_HELLO:
+            fields.keep(2 + 32)
+            for size in (1, 2, 1):  # session id, suites, compression
+                fields.keep(fields.length(size))
+            self._hello_extensions(fields)
+        elif kind == _SERVER_HELLO:
+            fields.keep(2 + 32)
+            fields.keep(fields.length(1))
+            fields.keep(3)
+            self._hello_extensions(fields)
+        elif kind == _CERTIFICATE:
+            fields.length(3)
+            while fields.more:
+                size = fields.length(3)
+                start, octets = fields.at, fields.take(size)
+                safe_certificate(octets, fields.made, start, self._name)
+
+    def _name(self, name: bytes) -> bytes:
+        return self._values.text(name, HIDDEN)
+
+    def _hello_extensions(self, fields: _Fields) -> None:
+        fields.length(2)
+        while fields.more:
+            kind = int.from_bytes(fields.keep(2), "big")
+            size = fields.length(2)
+            end = fields.at + size
+            if self._extensions.get(b"%d" % kind) == KEEP:
+                fields.keep(size)
+            elif kind in (_SERVER_NAME, _PROTOCOLS) and size > 2:
+                self._names(kind, _Fields(fields.octets, fields.made, fields.at, end))
+            fields.at = end
+
+    def _names(self, kind: int, fields: _Fields) -> None:
+        """The host that is asked for, or the protocols that are offered."""
+        fields.length(2)
+        while fields.more:
+            if kind == _SERVER_NAME:
+                fields.keep(1)
+            size = fields.length(2 if kind == _SERVER_NAME else 1)
+            start, name = fields.at, fields.take(size)
+            if kind == _SERVER_NAME:
+                fields.made[start : start + len(name)] = self._name(name)
+            elif name in PROTOCOL_NAMES:
+                fields.made[start : start + len(name)] = name
+
+
+class _Fields:
+    """Fields of a message from `at` to `end`; those that are kept are written to `made`."""
+
+    def __init__(self, octets: bytes, made: bytearray, at: int, end: int) -> None:
+        self.octets = octets
+        self.made = made
+        self.at = at
+        self.end = min(end, len(octets))
+
+    @property
+    def more(self) -> bool:
+        """Whether there are octets left."""
+        return self.at < self.end
+
+    def take(self, count: int) -> bytes:
+        """The next octets, fewer at the end."""
+        found = self.octets[self.at : min(self.at + count, self.end)]
+        self.at += count
+        return found
+
+    def keep(self, count: int) -> bytes:
+        """The next octets, which stay."""
+        start = self.at
+        found = self.take(count)
+        self.made[start : start + len(found)] = found
+        return found
+
+    def length(self, count: int) -> int:
+        """A length of so many octets, which stays."""
+        return int.from_bytes(self.keep(count), "big")
+
+
+def _is_whole(octets: bytes) -> bool:
+    """Whether handshake messages end where the octets do."""
+    at = 0
+    while at + 4 <= len(octets):
+        at += 4 + int.from_bytes(octets[at + 1 : at + 4], "big")
+    return at == len(octets)
+
+
+def _safe_payload(claim: RecordClaim) -> bytes:
+    """The payload of a record that is no handshake."""
+    payload = claim.payload
+    if payload is None:
+        return b""
+    sizes = {_CHANGE_CIPHER_SPEC: 1, _ALERT: 2}
+    return payload if sizes.get(claim.header[0]) == len(payload) else b""
