@@ -28,7 +28,7 @@ CONTENTS = {
 """Pages by the heading that they stand under."""
 
 project = "amqpsniff"
-author = copyright = "the amqpsniff developers"
+author = project_copyright = "the amqpsniff developers"
 version = release = amqpsniff.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "README"
