@@ -36,6 +36,8 @@ include_patterns = ["*.md", "docs/*.md", "samples/README.md", "benchmarks/README
 exclude_patterns = [".*", "build", "**/site-packages"]
 myst_heading_anchors = 3
 
+default_role = "code"
+maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 napoleon_google_docstring = True
