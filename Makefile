@@ -17,7 +17,7 @@ DECLARED := $(shell find amqpsniff -name '*.pxd')
 SET_UP := $(VENV)/.compiled $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format compile fuzz bench clean
+.PHONY: help demo test lint format compile docs man fuzz bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -42,6 +42,14 @@ format: $(SET_UP) ## put the sources into house format
 	$(BIN)/ruff format .
 
 compile: $(SET_UP) ## compile the hot modules again where they changed
+
+docs: $(SET_UP) ## build the documentation as a site, build/site/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -E -c docs -d build/doctrees . build/site
+	@echo build/site/index.html
+
+man: $(SET_UP) ## write the manual page, build/amqpsniff.1
+	@mkdir -p build
+	$(BIN)/amqpsniff --show-man > build/amqpsniff.1
 
 fuzz: $(SET_UP) ## run every fuzz harness for FUZZ_SECONDS
 	@for harness in tests/fuzz/fuzz_*.py; do \

@@ -122,7 +122,7 @@ class Engine:
     ) -> None:
         """Decode the next packet.
 
-        `octets` begin with the header that `link_type` (a LINKTYPE_ value) says, `ts_ns` is
+        `octets` begin with the header that `link_type` (a number of LINKTYPE) says, `ts_ns` is
         nanoseconds since the epoch, None when it is not known, and `original_octets` the length
         on the wire, where a snap length cut the packet.
         """

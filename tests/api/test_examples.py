@@ -1,13 +1,27 @@
 """The examples in the API's docstrings give what they say."""
 
 import doctest
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from amqpsniff import engine, objects, reader
-from tests.conftest import SAMPLES
+from tests.conftest import REPO, SAMPLES
+
+
+def test_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The blocks of docs/python.md run, one after the other."""
+    monkeypatch.chdir(REPO)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", (REPO / "docs/python.md").read_text(), re.M | re.S
+    )
+    assert len(blocks) == 3
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert "vhost-refused 555" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("module", [engine, objects, reader], ids=lambda each: each.__name__)

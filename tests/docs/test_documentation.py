@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 
 from amqpsniff.errors import TsharkError
 from amqpsniff.tables.schema import EVERYTHING
-from tests.docs import findings, verify
+from tests.docs import findings, pictures, verify
 from tests.docs.blocks import REPO, commands, run
 
 PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
@@ -26,6 +29,10 @@ def test_command_prints_what_is_shown(command: str, output: str) -> None:
     """Every console block of README and docs, word for word (`python -m tests.docs.blocks`)."""
     if "with tshark" in output and _tshark() not in output:
         pytest.skip("shown with another tshark than the one here, if there is one")
+    if " batch " in command:
+        pytest.importorskip("pyspark")
+        if shutil.which("java") is None:
+            pytest.skip("no java")
     assert run(command).rstrip("\n") == output
 
 
@@ -65,4 +72,36 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
-            assert Path(target).suffix in {".md", ""}, target
+            assert Path(target).suffix in {".md", ".svg", ""}, target
+
+
+@pytest.mark.parametrize("name", sorted(pictures.PICTURES))
+def test_picture_shows_what_is_printed(name: str) -> None:
+    """docs/images is what the commands print (`python -m tests.docs.pictures`)."""
+    text = (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert text == pictures.svg(name)
+    assert set(re.findall(r"https?://[^\"\s)]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert str(REPO) not in text
+
+
+def test_every_picture_is_made_by_a_command() -> None:
+    assert {path.stem for path in pictures.FOLDER.iterdir()} == set(pictures.PICTURES)
+
+
+def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """As `make docs` does it: every page is in the contents, every link and heading is there."""
+    pytest.importorskip("sphinx")
+    site = tmp_path / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs",
+         "-d", str(tmp_path / "doctrees"), ".", str(site)],
+        cwd=REPO, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (site / "index.html").is_file()
+    assert (site / "searchindex.js").is_file()
+    for page in site.rglob("*.html"):
+        loaded = re.findall(
+            r'<(?:script|img|link)[^>]*(?:src|href)="(https?:[^"]+)"', page.read_text("utf-8")
+        )
+        assert loaded == [], f"{page.name} loads from the network"
