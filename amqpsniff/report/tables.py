@@ -52,10 +52,12 @@ def table(
     *,
     more: str = "",
     links: frozenset[str] = frozenset(),
+    most: int = MOST_CHARACTERS,
 ) -> str:
     """A table with a caption; `more` says which rows are not there.
 
-    Values of a column with links that are among `links` lead to that conversation.
+    Values of a column with links that are among `links` lead to that conversation. Cells have at
+    most `most` characters.
     """
     if not rows:
         return f'<p class="none">{escape(caption)}: none.</p>'
@@ -65,7 +67,7 @@ def table(
         for one in columns
     )
     body = "".join(
-        f"<tr>{''.join(_cell(one, row.get(one.name), links) for one in columns)}</tr>"
+        f"<tr>{''.join(_cell(one, row.get(one.name), links, most) for one in columns)}</tr>"
         for row in rows
     )
     field = ""
@@ -93,8 +95,8 @@ def _kind(column: Column) -> str:
     return ' class="number"' if column.number else ""
 
 
-def _cell(column: Column, value: Any, links: frozenset[str]) -> str:
-    text = escape(shortened(column.form(value))) or "–"
+def _cell(column: Column, value: Any, links: frozenset[str], most: int) -> str:
+    text = escape(shortened(column.form(value), most)) or "–"
     if column.link and value in links:
         text = f'<a href="#conversation" data-conversation="{escape(str(value))}">{text}</a>'
     sorted_by = ""
