@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.session import Census
     from amqpsniff.tables.query import Result
+    from amqpsniff.tcp.shares import Share
 
 STANDARD_INPUT = "-"
 
@@ -175,18 +176,20 @@ class Capture:
         encoded: bool = False,
         columns: dict[str, Collection[str]] | None = None,
         census: Census | None = None,
+        share: Share | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
         `columns` names the columns that are wanted, by table; else as `batches`. A `census` counts
-        on the way, and `outcomes` and `replies` are there afterwards, as with `count`.
+        on the way, and `outcomes` and `replies` are there afterwards, as with `count`. Of a `share`
+        only its conversations are followed.
         """
         from amqpsniff.tables.batches import Maker
 
         makers = [
             Maker(table, encoded=encoded, columns=(columns or {}).get(table)) for table in tables
         ]
-        return self._pass(makers, census)
+        return self._pass(makers, census, share)
 
     def table(self, table: str, *, columns: Collection[str] | None = None) -> pa.Table:
         """All rows of one table as a `pyarrow.Table`; it is as large as they are."""
@@ -263,7 +266,9 @@ class Capture:
         self.encrypted = pipeline.encrypted
         return pipeline
 
-    def _pass(self, makers: list[Any], census: Census | None = None) -> Iterator[tuple[str, Any]]:
+    def _pass(
+        self, makers: list[Any], census: Census | None = None, share: Share | None = None
+    ) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
         from amqpsniff.capture import CaptureSet
 
@@ -271,7 +276,7 @@ class Capture:
         if "findings" in tables:
             tables.add("messages")  # some findings are made together with a message's row
         links = any(maker.links for maker in makers)
-        pipeline = self._pipeline(tables, links=links, census=census)
+        pipeline = self._pipeline(tables, links=links, census=census, share=share)
         waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch in packets:

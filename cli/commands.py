@@ -15,7 +15,7 @@ from amqpsniff import __version__
 
 COMMANDS = (
     "live", "inspect", "summary", "connections", "channels", "messages", "trace", "follow",
-    "topology", "diagnose", "diff", "export", "sql", "bodies", "batch", "verify", "sanitize",
+    "topology", "diagnose", "report", "diff", "export", "sql", "bodies", "batch", "verify", "sanitize",
     "explain", "spec",
 )  # fmt: skip
 """Every command has the name of its module in this package and of the function in it, in the

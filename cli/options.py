@@ -204,6 +204,29 @@ class Two(Decoding):
         return Input(captures=[self.before], **shared), Input(captures=[self.after], **shared)
 
 
+FromTime = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="Only from this time on: 2026-01-31T12:00:00Z, 12:00:00 (UTC, the day the capture "
+        "began), seconds since 1970, or +10s, +5m, +1h from the capture's start.",
+        rich_help_panel=ROWS,
+        show_default=False,
+    ),
+]
+ToTime = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="TIME",
+        help="Only before this time.",
+        rich_help_panel=ROWS,
+        show_default=False,
+    ),
+]
+
+
 @dataclasses.dataclass
 class Scope:
     """Which part of the traffic is wanted."""
@@ -229,26 +252,8 @@ class Scope:
             show_default=False,
         ),
     ] = None
-    from_: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            help="Only from this time on: 2026-01-31T12:00:00Z, 12:00:00 (UTC, the day the capture "
-            "began), seconds since 1970, or +10s, +5m, +1h from the capture's start.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
-    ] = None
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Only before this time.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
-    ] = None
+    from_: FromTime = None
+    to: ToTime = None
 
 
 @dataclasses.dataclass

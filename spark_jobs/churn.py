@@ -74,7 +74,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Connections and channels by client, and what was found about them."""
-    from amqpsniff.spark_jobs.charts import bars, summed
+    from amqpsniff.report.charts import bars, summed
 
     of_client = ["short", "left_open", "midstream"]
     made = [

@@ -47,7 +47,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Errors by client and code, and by the method that caused them."""
-    from amqpsniff.spark_jobs.charts import bars, grid, summed
+    from amqpsniff.report.charts import bars, grid, summed
 
     errors = [
         row | {"code": str(row["code"]), "method": row["method"] or "(none)"}

@@ -50,7 +50,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Occurrences by code, and by client."""
-    from amqpsniff.spark_jobs.charts import bars
+    from amqpsniff.report.charts import bars
 
     made = []
     for severity in RANKS:

@@ -54,7 +54,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The 99th percentile over time by client, for confirms and for settlements."""
-    from amqpsniff.spark_jobs.charts import lines
+    from amqpsniff.report.charts import lines
 
     made = []
     for kind, what in (("confirm", "Publish to confirm"), ("settle", "Delivery to settlement")):

@@ -55,7 +55,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Publishes at risk by exchange and by client."""
-    from amqpsniff.spark_jobs.charts import bars, summed
+    from amqpsniff.report.charts import bars, summed
 
     kinds = ["unprotected", "rejected", "returned", "unconfirmed", "incomplete"]
     return [

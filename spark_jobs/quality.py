@@ -72,7 +72,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Lost octets, holes and messages that are not whole, of the worst files."""
-    from amqpsniff.spark_jobs.charts import bars
+    from amqpsniff.report.charts import bars
 
     worst = [row for row in rows if row["error"] or row["lost_octets"] or row["midstream"]]
     if not worst:

@@ -66,7 +66,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What came again, by queue."""
-    from amqpsniff.spark_jobs.charts import bars, summed
+    from amqpsniff.report.charts import bars, summed
 
     kinds = ["redelivered", "requeued", "discarded"]
     return [bars(summed(rows, "queue", kinds), "By queue", "queue", kinds, "deliveries")]

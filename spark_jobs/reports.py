@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.places import Folder
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.report.tables import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -157,17 +158,6 @@ class Report:
         made = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
                 for line in lines]  # fmt: skip
         return "\n".join([f"{self.title}", *(line.rstrip() for line in made)])
-
-
-def plain(value: Any) -> str:
-    """A value as text for a cell."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return str(value)
 
 
 def make(spark: SparkSession, name: str, config: Config) -> Report:

@@ -100,7 +100,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Saturation, unsettled deliveries and unconfirmed publishes over time, by client."""
-    from amqpsniff.spark_jobs.charts import lines
+    from amqpsniff.report.charts import lines
 
     return [
         lines(rows, "Unsettled deliveries as a share of the prefetch count", "time", "saturation",

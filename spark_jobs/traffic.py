@@ -57,7 +57,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages and octets by exchange, messages by queue and by client."""
-    from amqpsniff.spark_jobs.charts import bars, summed
+    from amqpsniff.report.charts import bars, summed
 
     counts, octets = list(DIRECTIONS), [f"{one}_octets" for one in DIRECTIONS]
     return [

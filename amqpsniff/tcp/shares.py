@@ -8,6 +8,7 @@ collision costs nothing else.
 """
 
 from array import array
+from ipaddress import ip_address
 
 import cython
 
@@ -54,6 +55,27 @@ def mark_of(a_high, a_low, b_high, b_low, ports):
     other: cython.ulonglong = _end(b_high & MASK64, b_low & MASK64, ports & 0xFFFF)
     h: cython.ulonglong = ((one + other) * _THIRD) & MASK64
     return (h ^ (h >> 31)) & MASK63
+
+
+def marks_between(pairs: object) -> list | None:
+    """The marks of conversations given as pairs of `address:port`; None when one is none."""
+    marks: list = []
+    for one, other in pairs:
+        try:
+            a_high, a_low, a_port = _numbers(one)
+            b_high, b_low, b_port = _numbers(other)
+        except ValueError:
+            return None
+        marks.append(mark_of(a_high, a_low, b_high, b_low, a_port << 16 | b_port))
+    return marks
+
+
+def _numbers(name: object) -> tuple:
+    """(upper half, lower half, port) of an endpoint; ValueError for what is none."""
+    host, _, port = (name or "").rpartition(":")
+    address = int(ip_address(host.strip("[]").partition("%")[0]))
+    high, low = address >> 64, address & 0xFFFFFFFFFFFFFFFF
+    return high - ((high >> 63) << 64), low - ((low >> 63) << 64), int(port)
 
 
 class Share:

@@ -28,12 +28,16 @@ SHAPES = {
 
 
 class Edge(NamedTuple):
-    """From node to node, by number; `bound` is a binding along which nothing was seen to go."""
+    """From node to node, by number; `bound` is a binding along which nothing was seen to go.
+
+    `weight` is the number of messages.
+    """
 
     start: int
     end: int
     label: str
     bound: bool = False
+    weight: int = 0
 
 
 class Graph:
@@ -70,7 +74,8 @@ class Graph:
 
     def _edge(self, start: int, end: int, row: dict[str, Any], what: str, keys: Any = ()) -> None:
         number = f"{count(row[what])} · {octets(row['octets'])}"
-        self.edges.append(Edge(start, end, " · ".join(filter(None, (_keys(keys), number)))))
+        label = " · ".join(filter(None, (_keys(keys), number)))
+        self.edges.append(Edge(start, end, label, weight=row[what]))
 
     def _node(self, kind: str, key: Any, vhost: str | None, *lines: str) -> int:
         place = self._places.get((kind, vhost, key))

@@ -50,7 +50,7 @@ def test_wheel_has_every_module_and_declaration(wheel: Path) -> None:
     for folder, package in packaging.INSTALLED_AS.items():
         prefix = package.replace(".", "/")
         for path in (REPO / folder).rglob("*"):
-            if path.suffix in {".py", ".pxd", ".json", ".tsv", ".txt"}:
+            if path.suffix in {".py", ".pxd", ".json", ".tsv", ".txt", ".css", ".js"}:
                 wanted.add(f"{prefix}/{path.relative_to(REPO / folder).as_posix()}")
     assert wanted <= names
     assert not {name for name in names if name.endswith((".c", ".so"))}

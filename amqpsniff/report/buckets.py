@@ -1,0 +1,253 @@
+"""Numbers over time in bounded memory: so many steps, which grow wider as the time grows longer.
+
+`Steps` is the axis that all of them share: `MOST_STEPS` of equal width from a beginning. When a time
+comes that lies outside, two steps at a time become one until it has its place; what has been
+counted moves along. `Counts` adds numbers up by step; `Delays` counts times by step and size, for
+quantiles over time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any
+
+MOST_STEPS = 1_024
+"""Steps in time, at least half of them used: four to a point of a chart on a wide screen."""
+
+FIRST_WIDTH_NS = 20_000
+"""Width of a step in the beginning; a capture of 20 ms is seen in full detail."""
+
+PLACES_PER_OCTAVE = 12
+MOST_OCTAVES = 44
+PLACES = PLACES_PER_OCTAVE * MOST_OCTAVES
+"""Times from 1 ns to 4.9 h, twelve to a doubling: a quantile is 3 % exact."""
+
+MAX_NS = (1 << MOST_OCTAVES) - 1
+
+
+class Steps:
+    """The axis: `begin_ns` is where it starts, `width_ns` how wide a step is.
+
+    Both are None and 0 before the first time.
+    """
+
+    def __init__(self) -> None:
+        self.begin_ns: int | None = None
+        self.width_ns = FIRST_WIDTH_NS
+        self._first = self._last = 0
+        self._followers: list[Counts | Delays] = []
+
+    def join(self, follower: Counts | Delays) -> None:
+        """Have something moved along."""
+        self._followers.append(follower)
+
+    def cover(self, first_ns: int, last_ns: int) -> None:
+        """Make room for these times."""
+        if self.begin_ns is None:
+            self.begin_ns = first_ns
+            self._first, self._last = first_ns, last_ns
+        self._first, self._last = min(first_ns, self._first), max(last_ns, self._last)
+        while first_ns < self.begin_ns:
+            self._reach_back(first_ns)
+        while last_ns >= self.begin_ns + MOST_STEPS * self.width_ns:
+            self._fold()
+
+    def _reach_back(self, first_ns: int) -> None:
+        """Move everything up by as many steps as are missing, or make wider ones of two each."""
+        assert self.begin_ns is not None
+        missing = -((first_ns - self.begin_ns) // self.width_ns)
+        last = (self._last - self.begin_ns) // self.width_ns
+        if last + missing >= MOST_STEPS:
+            self._fold()
+            return
+        self.begin_ns -= missing * self.width_ns
+        for follower in self._followers:
+            follower.move(missing)
+
+    def _fold(self) -> None:
+        """Make two steps one."""
+        self.width_ns *= 2
+        for follower in self._followers:
+            follower.fold()
+
+    @property
+    def used(self) -> tuple[int, int]:
+        """The first step with a time and the one after the last."""
+        if self.begin_ns is None:
+            return 0, 0
+        ends = ((time - self.begin_ns) // self.width_ns for time in (self._first, self._last))
+        first, last = ends
+        return first, last + 1
+
+    def groups(self, most: int) -> tuple[list[int], int]:
+        """Steps put together for a chart: where each group begins, and how many steps it has."""
+        first, last = self.used
+        size = max(1, -(-(last - first) // most))
+        return list(range(first, last, size)), size
+
+    def at(self, step: int) -> int:
+        """The time at which a step begins."""
+        assert self.begin_ns is not None
+        return self.begin_ns + step * self.width_ns
+
+    def places(self, times: Any) -> Any:
+        """The steps of an Arrow array of times without nulls; makes room for them."""
+        import pyarrow.compute as pc
+
+        ends = pc.min_max(times).as_py()
+        self.cover(ends["min"], ends["max"])
+        return pc.divide(pc.subtract(times, self.begin_ns), self.width_ns)
+
+
+class Counts:
+    """Sums by step."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._sums = array("q", bytes(8 * MOST_STEPS))
+        steps.join(self)
+
+    def fold(self) -> None:
+        """Two steps become one."""
+        halves = map(sum, zip(self._sums[::2], self._sums[1::2], strict=True))
+        self._sums = array("q", halves) + array("q", bytes(4 * MOST_STEPS))
+
+    def move(self, steps: int) -> None:
+        """The axis begins so many steps earlier."""
+        self._sums = (array("q", bytes(8 * steps)) + self._sums)[:MOST_STEPS]
+
+    def add(self, times: Any, amounts: Any = None, sign: int = 1) -> None:
+        """Add an amount at each time, 1 if none is given; both are Arrow arrays without nulls."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not len(times):
+            return
+        places = self._steps.places(times)
+        if amounts is None:
+            rows = pc.value_counts(places).to_pylist()
+            sums = [(row["values"], row["counts"]) for row in rows]
+        else:
+            table = pa.table({"place": places, "amount": amounts})
+            made = table.group_by("place", use_threads=False).aggregate([("amount", "sum")])
+            columns = (made.column(name).to_pylist() for name in ("place", "amount_sum"))
+            sums = list(zip(*columns, strict=True))
+        for place, amount in sums:
+            self._sums[place] += sign * amount
+
+    def put(self, time_ns: int, amount: int) -> None:
+        """Add an amount at one time."""
+        self._steps.cover(time_ns, time_ns)
+        assert self._steps.begin_ns is not None
+        self._sums[(time_ns - self._steps.begin_ns) // self._steps.width_ns] += amount
+
+    def rates(self, most: int) -> list[float]:
+        """Amounts per second, in at most so many groups of steps."""
+        begins, size = self._steps.groups(most)
+        seconds = size * self._steps.width_ns / 1e9
+        return [sum(self._sums[begin : begin + size]) / seconds for begin in begins]
+
+    def levels(self, most: int) -> list[float]:
+        """The highest sum so far at the end of a step of each group: how deep something was."""
+        begins, size = self._steps.groups(most)
+        levels = list(accumulate(self._sums))
+        return [max(levels[begin : begin + size]) for begin in begins]
+
+    @property
+    def total(self) -> int:
+        """The sum of all."""
+        return sum(self._sums)
+
+
+class Delays:
+    """Times by step and size; `number` and the `largest` of them."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._counts: dict[int, list[int]] = {}
+        self.number = 0
+        self.largest = 0
+        steps.join(self)
+
+    def move(self, steps: int) -> None:
+        """The axis begins so many steps earlier."""
+        self._counts = {step + steps: counts for step, counts in self._counts.items()}
+
+    def fold(self) -> None:
+        """Two steps become one."""
+        before, self._counts = self._counts, {}
+        for step, counts in before.items():
+            known = self._counts.get(step // 2)
+            if known is None:
+                self._counts[step // 2] = counts
+            else:
+                for place, count in enumerate(counts):
+                    known[place] += count
+
+    def add(self, times: Any, delays: Any) -> None:
+        """Count what took so long at each time; both are Arrow arrays without nulls, in ns."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not len(times):
+            return
+        steps = self._steps.places(times)
+        known = pc.min_element_wise(pc.max_element_wise(delays, 1), MAX_NS)
+        octaves = pc.log2(known.cast(pa.float64()))
+        places = pc.floor(pc.multiply(octaves, float(PLACES_PER_OCTAVE))).cast(pa.int64())
+        both = pc.add(pc.multiply(steps, PLACES), places)
+        self.number += len(times)
+        self.largest = max(self.largest, pc.max(delays).as_py())
+        for row in pc.value_counts(both).to_pylist():
+            step, place = divmod(row["values"], PLACES)
+            counts = self._counts.get(step)
+            if counts is None:
+                counts = self._counts[step] = [0] * PLACES
+            counts[place] += row["counts"]
+
+    def quantiles(self, fractions: Sequence[float], most: int) -> list[list[float | None]]:
+        """Of each group of steps the times in ns that these fractions do not exceed, or None."""
+        begins, size = self._steps.groups(most)
+        return [_quantiles(self._sum(range(begin, begin + size)), fractions) for begin in begins]
+
+    def overall(self, fractions: Sequence[float]) -> list[float | None]:
+        """The same of all times."""
+        return [
+            None if found is None else min(found, float(self.largest))
+            for found in _quantiles(self._sum(self._counts), fractions)
+        ]
+
+    def spread(self) -> Iterator[tuple[float, float, int]]:
+        """(from, to, how many) of every size between the smallest and the largest, in ns."""
+        counts = self._sum(self._counts)
+        used = [place for place, count in enumerate(counts) if count]
+        for place in range(used[0], used[-1] + 1) if used else ():
+            yield _at(place), _at(place + 1), counts[place]
+
+    def _sum(self, steps: Any) -> list[int]:
+        listed = [self._counts[step] for step in steps if step in self._counts]
+        if not listed:
+            return []
+        return listed[0] if len(listed) == 1 else [sum(column) for column in zip(*listed, strict=True)]
+
+
+def _at(place: float) -> float:
+    """The least time that is counted at a place."""
+    return float(2 ** (place / PLACES_PER_OCTAVE))
+
+
+def _quantiles(counts: Sequence[int], fractions: Sequence[float]) -> list[float | None]:
+    number = sum(counts)
+    if not number:
+        return [None] * len(fractions)
+    found: list[float | None] = []
+    for fraction in fractions:
+        upto = 0
+        for place, count in enumerate(counts):
+            upto += count
+            if count and upto >= fraction * number:
+                found.append(_at(place + 0.5))
+                break
+    return found

@@ -1,0 +1,256 @@
+"""Charts as Vega-Lite specifications, with the rows they show inside.
+
+Colours and fonts are left to the page, which has them light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+MOST_BARS = 20
+MOST_POINTS = 5_000
+"""Rows in one chart: more cannot be told apart, and every one is text in the page."""
+
+BAR_STEP = 18
+LINE_HEIGHT = 220
+SPREAD_HEIGHT = 150
+"""Heights in pixels; widths are those of the page."""
+
+Rows = Sequence[Mapping[str, Any]]
+Spec = dict[str, Any]
+
+
+def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) -> Spec:
+    """Horizontal bars of the first rows, stacked by several values; `name` is the axis of names."""
+    data = [
+        {"name": str(row[name] if row[name] not in (None, "") else "(none)"), "kind": value,
+         "value": row[value] or 0}
+        for row in rows[:MOST_BARS]
+        for value in values
+    ]  # fmt: skip
+    return {
+        "title": title,
+        "data": {"values": data},
+        "width": "container",
+        "height": {"step": BAR_STEP},
+        "mark": {"type": "bar", "tooltip": True},
+        "encoding": {
+            "y": {"field": "name", "type": "nominal", "sort": None, "title": None},
+            "x": {"field": "value", "type": "quantitative", "aggregate": "sum", "title": unit},
+            **_color("kind", len(values) > 1),
+        },
+    }
+
+
+def lines(
+    rows: Rows, title: str, time: str, value: str, series: str, unit: str, *, log: bool = False
+) -> Spec:
+    """A line for each series over time, which rows have as a datetime."""
+    data = [
+        {"time": _milliseconds(row[time]), "value": row[value], "series": str(row[series] or "")}
+        for row in rows[:MOST_POINTS]
+        if row[time] is not None and row[value] is not None
+    ]
+    many = len({one["series"] for one in data}) > 1
+    scale = {"type": "symlog"} if log else {"zero": True}
+    return {
+        "title": title,
+        "data": {"values": data},
+        "width": "container",
+        "height": LINE_HEIGHT,
+        "mark": {"type": "line", "point": True, "tooltip": True},
+        "encoding": {
+            "x": {"field": "time", "type": "temporal", "title": None, "scale": {"type": "utc"}},
+            "y": {"field": "value", "type": "quantitative", "title": unit, "scale": scale},
+            **_color("series", many),
+        },
+    }
+
+
+def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) -> Spec:
+    """A field for each pair of names, the darker the more."""
+    data = [
+        {"across": str(row[across] or ""), "down": str(row[down] or ""), "value": row[value]}
+        for row in rows[:MOST_POINTS]
+    ]
+    return {
+        "title": title,
+        "data": {"values": data},
+        "width": "container",
+        "height": {"step": BAR_STEP},
+        "mark": {"type": "rect", "tooltip": True},
+        "encoding": {
+            "x": {"field": "across", "type": "nominal", "title": None},
+            "y": {"field": "down", "type": "nominal", "title": None},
+            "color": {
+                "field": "value", "type": "quantitative", "aggregate": "sum", "title": unit,
+                "scale": {"scheme": "blues"},
+            },
+        },
+    }  # fmt: skip
+
+
+def courses(
+    series: Mapping[str, Sequence[float | None]],
+    title: str,
+    times: Sequence[float],
+    unit: str,
+    *,
+    utc: bool,
+    log: bool = False,
+    steps: bool = False,
+) -> Spec:
+    """A line for each series over the same times: milliseconds UTC, or seconds from a beginning.
+
+    A null is a break in a line. With `steps` a value holds until the next time.
+    """
+    data = [
+        {"t": time, "v": value, "s": name}
+        for name, values in series.items()
+        for time, value in zip(times, values, strict=True)
+    ][:MOST_POINTS]
+    scale: Spec = {"type": "log"} if log else {"zero": True, "nice": True}
+    across: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the beginning"}
+    if utc:
+        across = {"field": "t", "type": "temporal", "title": "UTC", "scale": {"type": "utc"}}
+    else:
+        across["scale"] = {"zero": False, "nice": False}
+    tip = {"field": "t", "title": "at", "type": across["type"]}
+    if utc:
+        tip["timeUnit"] = "utcyearmonthdatehoursminutesseconds"
+    return {
+        "title": title,
+        "description": f"{title}: {', '.join(series)}",
+        "data": {"values": data},
+        "width": "container",
+        "height": LINE_HEIGHT,
+        "mark": {
+            "type": "line",
+            "interpolate": "step-after" if steps else "linear",
+            "point": {"filled": True, "size": 9},
+        },
+        "encoding": {
+            "x": across,
+            "y": {"field": "v", "type": "quantitative", "title": unit, "scale": scale},
+            "tooltip": [
+                {"field": "s", "title": "what"},
+                tip,
+                {"field": "v", "title": unit, "type": "quantitative", "format": ",.4~g"},
+            ],
+            **_color("s", len(series) > 1, list(series)),
+        },
+    }
+
+
+def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> Spec:
+    """How often numbers were how large, on a logarithmic axis; `marks` are lines with a name.
+
+    Rows have `low`, `high` and `share`, in percent.
+    """
+    ends = [one[end] for one in places for end in ("low", "high")]
+    across = {"type": "log", "nice": False, "domain": [min(ends), max(ends)]}
+    return {
+        "title": title,
+        "data": {"values": list(places)},
+        "width": "container",
+        "height": SPREAD_HEIGHT,
+        "layer": [
+            {
+                "mark": {"type": "bar", "binSpacing": 0},
+                "encoding": {
+                    "x": {"field": "low", "type": "quantitative", "title": unit, "scale": across,
+                          "axis": {"format": "~g", "labelOverlap": True}},
+                    "x2": {"field": "high"},
+                    "y": {"field": "share", "type": "quantitative", "title": "% of them"},
+                    "tooltip": [
+                        {"field": "low", "title": f"from {unit}", "format": ".3~g"},
+                        {"field": "high", "title": f"to {unit}", "format": ".3~g"},
+                        {"field": "share", "title": "%", "format": ".3~g"},
+                    ],
+                },
+            },
+            {
+                "data": {"values": [{"at": at, "name": name} for name, at in marks.items()]},
+                "mark": {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
+                "encoding": {
+                    "x": {"field": "at", "type": "quantitative"},
+                    "tooltip": [
+                        {"field": "name", "title": "what"},
+                        {"field": "at", "title": unit, "type": "quantitative", "format": ".4~g"},
+                    ],
+                    "color": {"field": "name", "type": "nominal", "title": None, "sort": None,
+                              "legend": {"orient": "bottom"}},
+                },
+            },
+        ],
+    }  # fmt: skip
+
+
+def lives(
+    rows: Rows, title: str, kinds: Mapping[str, str], *, utc: bool, span: tuple[float, float]
+) -> Spec:
+    """A bar from `begin` to `end` for each row, by its `name`; `kinds` are colours by `kind`.
+
+    Times are as in `courses`; `about` is what a tooltip says more.
+    """
+    across: Spec = {"field": "begin", "type": "quantitative",
+                    "title": "seconds since the beginning"}  # fmt: skip
+    scale: Spec = {"domain": list(span), "nice": False, "zero": False}
+    if utc:
+        across |= {"type": "temporal", "title": "UTC"}
+        scale = {"type": "utc", "domain": list(span), "nice": False}
+    shown = {row["kind"] for row in rows}
+    domain = [kind for kind in kinds if kind in shown]
+    return {
+        "title": title,
+        "data": {"values": list(rows)},
+        "width": "container",
+        "height": {"step": 15},
+        "mark": {"type": "bar", "strokeWidth": 2},
+        "encoding": {
+            "x": across | {"scale": scale},
+            "x2": {"field": "end"},
+            "y": {"field": "name", "type": "nominal", "sort": None, "title": None,
+                  "axis": {"labelLimit": 190, "ticks": False, "domain": False}},
+            **{
+                channel: {
+                    "field": "kind", "type": "nominal", "title": None,
+                    "scale": {"domain": domain, "range": [kinds[kind] for kind in domain]},
+                    "legend": {"orient": "top", "columns": 3, "symbolLimit": 0}
+                    if channel == "color" else None,
+                }
+                for channel in ("color", "stroke")
+            },
+            "tooltip": [
+                {"field": "name", "title": "connection"},
+                {"field": "kind", "title": "end"},
+                {"field": "about", "title": "more"},
+            ],
+        },
+    }  # fmt: skip
+
+
+def summed(rows: Rows, name: str, values: Iterable[str]) -> list[dict[str, Any]]:
+    """Rows added up by one column, the largest first."""
+    sums: dict[Any, dict[str, Any]] = {}
+    wanted = list(values)
+    for row in rows:
+        one = sums.setdefault(row[name], {name: row[name], **dict.fromkeys(wanted, 0)})
+        for value in wanted:
+            one[value] += row[value] or 0
+    return sorted(sums.values(), key=lambda row: -sum(row[value] for value in wanted))
+
+
+def _color(field: str, many: bool, order: Sequence[str] | None = None) -> Spec:
+    if not many:
+        return {}
+    legend = {"orient": "bottom", "columns": 3, "labelLimit": 160}
+    color: Spec = {"field": field, "type": "nominal", "title": None, "legend": legend}
+    if order is not None:
+        color["scale"] = {"domain": list(order)}
+    return {"color": color}
+
+
+def _milliseconds(time: Any) -> int:
+    return int(time.timestamp() * 1000)

@@ -1,0 +1,172 @@
+"""A graph that flows from left to right, drawn as SVG.
+
+Nodes stand in one column for each kind, in an order in which few edges cross: each column is sorted
+by the middle of its neighbours, a few times to and fro.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+NODE_WIDTH, COLUMN_GAP, ROW_GAP, LINE_HEIGHT, MARGIN = 190, 150, 18, 15, 14
+"""Pixels."""
+
+NODE_CHARACTERS = 26
+EDGE_CHARACTERS = 30
+"""Characters that fit into a node and beside an edge; the whole text is in its title."""
+
+SWEEPS = 4
+PLACES = (0.5, 0.34, 0.66)
+"""Where labels of neighbouring edges stand on them, so that they do not cover each other."""
+
+
+class Node(NamedTuple):
+    """One box: its column's kind, and the lines in it."""
+
+    kind: str
+    lines: Sequence[str]
+
+
+class Line(NamedTuple):
+    """An edge between nodes by number; `weight` from 0 to 1 makes it thicker."""
+
+    start: int
+    end: int
+    label: str
+    weight: float = 0.0
+    dashed: bool = False
+
+
+class Drawing:
+    """Lays a graph out.
+
+    Args:
+        kinds: The columns, from left to right.
+        label: What the picture shows, for who does not see it.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], edges: Sequence[Line], kinds: Sequence[str], label: str
+    ) -> None:
+        self._nodes = nodes
+        self._edges = edges
+        self._label = label
+        self._columns = [
+            [number for number, node in enumerate(nodes) if node.kind == kind] for kind in kinds
+        ]
+        self._columns = [column for column in self._columns if column]
+        self._across = {
+            number: place for place, column in enumerate(self._columns) for number in column
+        }
+        self._neighbours: dict[int, list[int]] = {number: [] for number in range(len(nodes))}
+        for edge in edges:
+            self._neighbours[edge.start].append(edge.end)
+            self._neighbours[edge.end].append(edge.start)
+        self._tops: dict[int, float] = {}
+        self._height = self._place()
+
+    def svg(self) -> str:
+        """The picture."""
+        columns = len(self._columns)
+        width = columns * NODE_WIDTH + max(columns - 1, 0) * COLUMN_GAP + 2 * MARGIN + 60
+        height = round(self._height + 2 * MARGIN)
+        edges = "".join(self._edge(place, edge) for place, edge in enumerate(self._edges))
+        nodes = "".join(self._node(number, node) for number, node in enumerate(self._nodes))
+        return (
+            f'<svg class="topology" viewBox="0 0 {width} {height}" width="{width}" '
+            f'height="{height}" role="img" aria-label="{escape(self._label)}">'
+            '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+            'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">'
+            f'<path d="M0 0 8 4 0 8z"/></marker></defs>{edges}{nodes}</svg>'
+        )
+
+    def _place(self) -> float:
+        """Give every node its place in its column; the height of the highest column."""
+        for sweep in range(SWEEPS):
+            columns = self._columns if sweep % 2 == 0 else self._columns[::-1]
+            for column in columns:
+                column.sort(key=self._middle)
+                self._stack(column)
+        heights = [self._stack(column) for column in self._columns]
+        most = max(heights, default=0.0)
+        for column, height in zip(self._columns, heights, strict=True):
+            for number in column:
+                self._tops[number] += (most - height) / 2
+        return most
+
+    def _middle(self, number: int) -> float:
+        places = [self._tops[one] for one in self._neighbours[number] if one in self._tops]
+        return sum(places) / len(places) if places else self._tops.get(number, 0.0)
+
+    def _stack(self, column: list[int]) -> float:
+        top = 0.0
+        for number in column:
+            self._tops[number] = top
+            top += self._size(number) + ROW_GAP
+        return top - ROW_GAP
+
+    def _size(self, number: int) -> float:
+        return LINE_HEIGHT * len(self._nodes[number].lines) + 12.0
+
+    def _left(self, number: int) -> float:
+        return MARGIN + self._across[number] * (NODE_WIDTH + COLUMN_GAP)
+
+    def _centre(self, number: int) -> float:
+        return MARGIN + self._tops[number] + self._size(number) / 2
+
+    def _node(self, number: int, node: Node) -> str:
+        left, top = self._left(number), MARGIN + self._tops[number]
+        texts = "".join(
+            f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"{_line_class(at)}>'
+            f"{escape(_cut(line, NODE_CHARACTERS))}</text>"
+            for at, line in enumerate(node.lines)
+        )
+        rounded = 12 if node.kind == "exchange" else 4
+        return (
+            f'<g class="node {escape(node.kind)}"><title>{escape(node.kind)} '
+            f"{escape(', '.join(node.lines))}</title>"
+            f'<rect x="{left:.0f}" y="{top:.1f}" width="{NODE_WIDTH}" '
+            f'height="{self._size(number):.0f}" rx="{rounded}"/>'
+            f"{texts}</g>"
+        )
+
+    def _edge(self, place: int, edge: Line) -> str:
+        right = self._left(edge.start) + NODE_WIDTH
+        y0, y1 = self._centre(edge.start), self._centre(edge.end)
+        if self._across[edge.end] > self._across[edge.start]:
+            x0, x1 = right, self._left(edge.end)
+            bend = (x1 - x0) / 2
+            curve = (x0, y0, x0 + bend, y0, x1 - bend, y1, x1, y1)
+        else:  # in one column, or back: around the right side
+            x0, x1 = right, self._left(edge.end) + NODE_WIDTH
+            if edge.start == edge.end:
+                y0, y1 = y0 - 6, y1 + 6
+            out = max(x0, x1) + 55
+            curve = (x0, y0, out, y0, out, y1, x1, y1)
+        at = PLACES[place % len(PLACES)]
+        label_x, label_y = (_bezier(at, *curve[axis::2]) for axis in (0, 1))
+        path = "M{:.0f} {:.1f}C{:.0f} {:.1f} {:.0f} {:.1f} {:.0f} {:.1f}".format(*curve)
+        width = 1 + 3 * math.sqrt(max(0.0, min(edge.weight, 1.0)))
+        dashed = " dashed" if edge.dashed else ""
+        label = escape(_cut(edge.label, EDGE_CHARACTERS))
+        return (
+            f'<g class="edge{dashed}"><title>{escape(edge.label)}</title>'
+            f'<path d="{path}" stroke-width="{width:.1f}" marker-end="url(#arrow)"/>'
+            f'<text x="{label_x:.0f}" y="{label_y - 3:.1f}">{label}</text></g>'
+        )
+
+
+def _line_class(at: int) -> str:
+    return ' class="more"' if at else ""
+
+
+def _bezier(at: float, a: float, b: float, c: float, d: float) -> float:
+    rest = 1 - at
+    return rest**3 * a + 3 * rest**2 * at * b + 3 * rest * at**2 * c + at**3 * d
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

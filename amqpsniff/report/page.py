@@ -1,0 +1,129 @@
+"""One HTML page: nothing is loaded from anywhere, so it can be mailed and kept.
+
+Scripts are the two that come with the product, named by their hash in the page's security policy:
+whatever else a text may look like, a browser does not run it. Data stands in blocks of JSON in
+which no character can end a script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Any
+
+from amqpsniff.errors import UsageError
+
+VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
+"""The version of Vega-Lite that specifications are written for; nothing is loaded from there."""
+
+_POLICY = (
+    "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""Styles may stand in the page because the charts' library writes some; no text of ours does."""
+
+
+class Page:
+    """A page that is put together section by section.
+
+    Args:
+        title: Of the page.
+        about: One line under it.
+    """
+
+    def __init__(self, title: str, about: str) -> None:
+        self._title = title
+        self._about = about
+        self._sections: list[tuple[str, str, str]] = []
+        self._charts: list[dict[str, Any]] = []
+        self._data: dict[str, Any] = {}
+
+    def chart(self, spec: dict[str, Any]) -> str:
+        """A place for a chart, given as a Vega-Lite specification."""
+        self._charts.append({"$schema": VEGA_LITE, **spec})
+        return f'<div class="chart" data-chart="{len(self._charts) - 1}"></div>'
+
+    def charts(self, specs: Iterable[dict[str, Any]]) -> str:
+        """Places for charts, beside each other where there is room."""
+        places = [self.chart(spec) for spec in specs]
+        if not places:
+            return ""
+        wide = " wide" if len(places) == 1 else ""
+        return f'<div class="charts{wide}">{"".join(places)}</div>'
+
+    def data(self, name: str, value: Any) -> None:
+        """Give the page's script a value, as JSON."""
+        self._data[name] = value
+
+    def section(self, key: str, heading: str, *parts: str, about: str = "") -> None:
+        """A section of the page; `parts` are HTML, the other arguments text."""
+        told = f'<p class="about">{escape(about)}</p>' if about else ""
+        inside = f"<h2>{escape(heading)}</h2>{told}{''.join(parts)}"
+        self._sections.append((key, heading, inside))
+
+    def html(self) -> str:
+        """The page; raises UsageError when the package with the charts' library is missing."""
+        script = f"{bundle()}\n{_asset('page.js')}"
+        links = "".join(
+            f'<a href="#{escape(key)}">{escape(heading)}</a>' for key, heading, _ in self._sections
+        )
+        sections = "".join(
+            f'<section id="{escape(key)}">{inside}</section>' for key, _, inside in self._sections
+        )
+        values = {"charts": self._charts, **self._data}
+        return "\n".join(
+            [
+                "<!DOCTYPE html>",
+                '<html lang="en"><head><meta charset="utf-8">',
+                f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<meta name="color-scheme" content="light dark">',
+                '<meta name="referrer" content="no-referrer">',
+                f"<title>{escape(self._title)}</title>",
+                f"<style>{_asset('page.css')}</style></head><body>",
+                '<a class="skip" href="#content">Skip to the content</a>',
+                f'<header><div class="title"><h1>{escape(self._title)}</h1>'
+                '<button type="button" id="theme" hidden>Dark</button></div>'
+                f"<p>{escape(self._about)}</p></header>",
+                f'<nav aria-label="Sections">{links}</nav>',
+                f'<main id="content" tabindex="-1">{sections}</main>',
+                f'<script type="application/json" id="data">{in_script(values)}</script>',
+                f'<script type="module">{script}</script>',
+                "</body></html>",
+                "",
+            ]
+        )
+
+
+@cache
+def bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script; raises UsageError when they are not there."""
+    try:
+        from vl_convert import javascript_bundle
+    except ImportError:
+        raise UsageError(
+            "charts need the package vl-convert-python: pip install 'amqpsniff[report]'"
+        ) from None
+    made: str = javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def in_script(value: Any) -> str:
+    """A value as JSON that may stand in a script: no character of it can end that."""
+    text = json.dumps(value, separators=(",", ":"), default=str)  # ASCII only
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _policy(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return _POLICY.format(f"sha256-{base64.b64encode(digest).decode()}")
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

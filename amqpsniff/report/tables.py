@@ -1,0 +1,105 @@
+"""Tables of HTML that the page's script sorts and filters; without it they are there all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+MOST_CHARACTERS = 200
+"""Characters of a cell: a name from the wire may have thousands."""
+
+FILTERED_FROM = 8
+"""Rows from which on there is a field that filters them."""
+
+
+def plain(value: Any) -> str:
+    """A value as text for a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        name: The key of its value in a row.
+        title: What stands above it.
+        form: Makes text of a value; an empty one is shown as a dash.
+        number: Whether it is sorted by number, and stands at the right.
+        link: Whether a value is the name of a conversation that the page can show.
+    """
+
+    name: str
+    title: str
+    form: Callable[[Any], str] = plain
+    number: bool = False
+    link: bool = False
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    caption: str,
+    *,
+    more: str = "",
+    links: frozenset[str] = frozenset(),
+    most: int = MOST_CHARACTERS,
+) -> str:
+    """A table with a caption; `more` says which rows are not there.
+
+    Values of a column with links that are among `links` lead to that conversation. Cells have at
+    most `most` characters.
+    """
+    if not rows:
+        return f'<p class="none">{escape(caption)}: none.</p>'
+    head = "".join(
+        f'<th scope="col" aria-sort="none"{_kind(one)}><button type="button">{escape(one.title)}'
+        "</button></th>"
+        for one in columns
+    )
+    body = "".join(
+        f"<tr>{''.join(_cell(one, row.get(one.name), links, most) for one in columns)}</tr>"
+        for row in rows
+    )
+    field = ""
+    if len(rows) >= FILTERED_FROM:
+        label = escape(f"Filter {caption}")
+        field = (
+            f'<input type="search" class="filter" placeholder="Filter" aria-label="{label}">'
+            '<output class="matches" aria-live="polite"></output>'
+        )
+    told = f'<p class="about">{escape(more)}</p>' if more else ""
+    name = escape(caption)
+    return (
+        f'<div class="sortable"><div class="tools"><h3>{name}</h3>{field}</div>'
+        f'<div class="table" role="region" tabindex="0" aria-label="{name}"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{told}</div>"
+    )
+
+
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """The text, its end replaced by an ellipsis when it is long."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _kind(column: Column) -> str:
+    return ' class="number"' if column.number else ""
+
+
+def _cell(column: Column, value: Any, links: frozenset[str], most: int) -> str:
+    text = escape(shortened(column.form(value), most)) or "–"
+    if column.link and value in links:
+        text = f'<a href="#conversation" data-conversation="{escape(str(value))}">{text}</a>'
+    sorted_by = ""
+    if column.number and isinstance(value, (int, float)):
+        sorted_by = f' data-v="{value}"'
+    return f"<td{_kind(column)}{sorted_by}>{text}</td>"

@@ -1,0 +1,153 @@
+"""`amqpsniff report`: what happened, as one HTML page to look at and to hand on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amqpsniff.errors import UsageError
+from amqpsniff.findings import SEVERITIES
+
+from .completions import words
+from .options import OUTPUT, ROWS, FromTime, Input, Scope, ToTime, spread
+
+if TYPE_CHECKING:
+    from .reporting.gathering import Gathering
+
+PAGE = Path("report.html")
+"""What the page is called when nobody says."""
+
+STANDARD_OUTPUT = Path("-")
+
+
+@spread
+def report(
+    source: Input,
+    connection: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="Show the conversation of this connection: its id or the beginning of it, its "
+            "client's address:port or :port; may be repeated. Default: one for each finding that "
+            "matters. Nothing else of the report is left out.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None,
+    from_: FromTime = None,
+    to: ToTime = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to this file, which is replaced once all is written; `-` is standard "
+            "output.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = PAGE,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What stands above the page. Default: the names of the captures.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEVERITY",
+            autocompletion=words(SEVERITIES),
+            help="Exit with 1 when there is a finding of this severity (info, warning, error) or a "
+            "worse one.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Write what happened as one HTML page that needs nothing else.
+
+    In sentences; rates, latencies and what was outstanding over time; how connections lived and
+    ended; the topology as a picture; findings with evidence; what some connections and the broker
+    said to each other; tables that sort and filter. The page is a megabyte or two however large
+    the captures are, loads nothing from anywhere, and says where it leaves something out.
+
+    Examples:
+
+        amqpsniff report trace.pcapng
+        amqpsniff report captures/ -o incident.html --title "Incident of 31 January"
+        amqpsniff report trace.pcapng --connection 7f29 --connection :43706
+        amqpsniff report trace.pcapng --from +10m --to +20m --fail-on error
+    """
+    if fail_on is not None and fail_on not in SEVERITIES:
+        raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
+    from amqpsniff.report.page import bundle
+
+    from .export import refuse_captures
+
+    if output != STANDARD_OUTPUT:
+        refuse_captures(output, source.captures)
+    elif sys.stdout.isatty():
+        raise UsageError("a page is not for a terminal; give -o FILE, or pipe it into a program")
+    bundle()  # what is not installed is said before anything is read
+    scope = Scope(from_=from_, to=to)
+    from .reporting.gathering import Gathering
+
+    gathering = Gathering(source, scope, tuple(connection or ()))
+    gathering.run()
+    _check(gathering)
+    _write(_page(gathering, title, whole=scope == Scope()), output, quiet=source.quiet)
+    return gathering.reading.exit_code or _judged(gathering, fail_on)
+
+
+def _check(gathering: Gathering) -> None:
+    """Raise UsageError for a connection that was named and is not there."""
+    for name, rows in gathering.named.items():
+        if not rows and gathering.connections.number:
+            number = gathering.connections.number
+            raise UsageError(
+                f"no connection `{name}` among {number}; `amqpsniff connections` lists them"
+            )
+
+
+def _page(gathering: Gathering, title: str | None, *, whole: bool) -> str:
+    from amqpsniff.reader import STANDARD_INPUT
+
+    from .reporting.sections import Report
+
+    made = Report(gathering, title, whole=whole)
+    if STANDARD_INPUT not in gathering.reading.capture.names:
+        made.tell_conversations()
+    return made.html()
+
+
+def _write(page: str, output: Path, *, quiet: bool) -> None:
+    if output == STANDARD_OUTPUT:
+        sys.stdout.write(page)
+        return
+    from .entry import complain
+    from .export import replacing
+    from .render.text import octets
+
+    encoded = page.encode()
+    with replacing(output) as file:
+        file.write(encoded)
+    if not quiet:
+        complain(f"{output}: {octets(len(encoded))}")
+
+
+def _judged(gathering: Gathering, fail_on: str | None) -> int:
+    """1 when there is a finding that `--fail-on` asked for."""
+    from .cases import rank
+    from .entry import FOUND
+
+    if fail_on is None:
+        return 0
+    failed = any(rank(row["severity"]) >= rank(fail_on) for row in gathering.found)
+    return FOUND if failed else 0

@@ -1,0 +1,270 @@
+"""Sequence diagrams of some connections: their beginnings, what stands around findings, their ends.
+
+The captures are read a second time, but only the conversations that are shown are followed. Of each
+a bounded number of events is kept; what is left out is said where it is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.findings import KINDS
+from amqpsniff.report.tables import shortened
+
+from ..counting import is_one_of
+from ..gaps import GAP, Gaps
+from ..inspect import CONTENT_METHODS, UNSEEN
+from ..render.lines import ERRORS
+from ..render.outcomes import outcome_parts, reply_parts
+from ..render.shorthand import LINE_COLUMNS, Part, argument_parts, message_parts
+from ..render.text import harmless, octets, plural
+from ..times import seconds
+from ..timeline import FRAME_COLUMNS, MESSAGE_KEY, Entry, Timeline
+from .kept import FIRST_ERROR_CODE, Row
+
+if TYPE_CHECKING:
+    from amqpsniff.tcp.shares import Share
+
+    from .gathering import Gathering
+
+MOST_CONVERSATIONS = 12
+"""Conversations in a report: one for each finding that matters, or those that were named."""
+
+FIRST_EVENTS, LAST_EVENTS, MOST_AROUND = 70, 40, 90
+"""Events kept of a conversation: of its beginning, its end, and around findings."""
+
+BEFORE, AFTER = 6, 4
+"""Events kept before and after one with a finding."""
+
+MOST_FINDINGS = 30
+"""Findings shown in a conversation."""
+
+MOST_CHARACTERS = 240
+"""Characters of an event: an argument may have a hundred thousand."""
+
+NOTE, SIDES = "note", ("client", "server")
+
+Event = list[Any]
+"""[time, packet, side, channel, method, detail, outcome, level], as the page's script has it."""
+
+
+def choose(gathering: Gathering, order: Iterable[Row]) -> list[Row]:
+    """The connections to be shown: those that were named, or one for each finding, or the largest.
+
+    `order` are rows of findings, the important first.
+    """
+    named = [row for rows in gathering.named.values() for row in rows]
+    if gathering.named:
+        return list({row["connection_id"]: row for row in named}.values())[:MOST_CONVERSATIONS]
+    kept = {row["connection_id"]: row for row in gathering.connections.rows()}
+    chosen: dict[str, Row] = {}
+    codes: set[str] = set()
+    for row in order:
+        name = row["connection_id"]
+        if row["code"] not in codes and name in kept and len(chosen) < MOST_CONVERSATIONS:
+            codes.add(row["code"])
+            chosen.setdefault(name, kept[name])
+    for name, row in kept.items():
+        if len(chosen) >= MOST_CONVERSATIONS:
+            break
+        chosen.setdefault(name, row)
+    return list(chosen.values())
+
+
+class Conversations:
+    """Events of the chosen connections.
+
+    Args:
+        gathering: The first pass.
+        chosen: Rows of connections.
+    """
+
+    def __init__(self, gathering: Gathering, chosen: list[Row]) -> None:
+        self._gathering = gathering
+        self._start = gathering.reading.started()
+        several = len(gathering.reading.capture.names) > 1
+        self._tellers = {row["connection_id"]: _Teller(row, self._start, several) for row in chosen}
+        for finding in gathering.found:
+            teller = self._tellers.get(finding["connection_id"])
+            if teller is not None:
+                teller.expect(finding)
+
+    def read(self) -> None:
+        """Read the captures again."""
+        capture = self._gathering.reading.capture
+        names = frozenset(self._tellers)
+        columns = {"frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS)}
+        share = _share([teller.row for teller in self._tellers.values()])
+        batches = capture.tables(
+            "frames", "messages", encoded=True, columns=columns, share=share
+        )
+        for table, batch in batches:
+            for name in names:
+                some = batch.filter(is_one_of(batch.column("connection_id"), frozenset((name,))))
+                if some.num_rows:
+                    self._tellers[name].take(table, some)
+
+    def told(self) -> list[dict[str, Any]]:
+        """The conversations as the page's script has them."""
+        return [teller.told() for teller in self._tellers.values()]
+
+
+class _Teller:
+    """Makes events of the entries of one conversation, and keeps some of them."""
+
+    def __init__(self, row: Row, start_ns: int | None, several: bool) -> None:
+        self.row = row
+        self._start = start_ns
+        self._several = several
+        self._timeline = Timeline(CONTENT_METHODS, LINE_COLUMNS)
+        self._gaps = Gaps()
+        self._findings: deque[Row] = deque()
+        self._events: list[Event] = []
+        self._last: deque[Event] = deque(maxlen=LAST_EVENTS)
+        self._around = 0
+        self._after = 0
+        self._left_out = 0
+        self._number = 0
+
+    def expect(self, finding: Row) -> None:
+        """A finding that is to stand in its place; rows come in the order of time."""
+        if len(self._findings) < MOST_FINDINGS:
+            self._findings.append(finding)
+
+    def take(self, table: str, batch: Any) -> None:
+        """Take rows of the conversation."""
+        if table == "messages":
+            self._timeline.messages(batch)
+        else:
+            for gap, piece in self._gaps.split(batch):
+                if gap is not None:
+                    self._timeline.put(gap)
+                import pyarrow.compute as pc
+
+                unseen = is_one_of(piece.column("frame_type"), frozenset(UNSEEN))
+                self._timeline.frames(piece.filter(pc.invert(unseen)))
+        self._tell(self._timeline.ready())
+
+    def told(self) -> dict[str, Any]:
+        """The whole of it."""
+        self._tell(self._timeline.ready(last=True))
+        while self._findings:
+            self._keep(self._finding(self._findings.popleft()), True)
+        self._bring_last(len(self._last))
+        row = self.row
+        return {
+            "id": row["connection_id"],
+            "client": harmless(shortened(name_of(row), 80)),
+            "server": harmless(row["server"] or "?"),
+            "about": f"{plural(self._number, 'event')}. amqpsniff follow CAPTURE --connection "
+            f"{row['connection_id']} shows all of them, with the beginnings of bodies.",
+            "events": self._events,
+        }
+
+    def _tell(self, entries: Iterator[Entry]) -> None:
+        for entry in entries:
+            self._number += 1
+            place = entry.ts_ns or 0, entry.packet_number
+            while self._findings and _place(self._findings[0]) <= place:
+                self._keep(self._finding(self._findings.popleft()), True)
+            self._keep(self._event(entry), False)
+
+    def _keep(self, event: Event, wanted: bool) -> None:
+        """Put an event where it stays: at the beginning, around a finding, or among the last."""
+        if len(self._events) < FIRST_EVENTS:
+            self._events.append(event)
+            return
+        if wanted and self._around < MOST_AROUND:
+            self._bring_last(BEFORE)
+            self._after = AFTER
+        if (wanted or self._after > 0) and self._around < MOST_AROUND and not self._last:
+            self._after -= not wanted
+            self._around += 1
+            self._events.append(event)
+            return
+        self._left_out += len(self._last) == LAST_EVENTS
+        self._last.append(event)
+
+    def _bring_last(self, most: int) -> None:
+        """Put the latest events behind those that are kept, and say how many are missing."""
+        kept = list(self._last)[-most:] if most else []
+        missing = self._left_out + len(self._last) - len(kept)
+        if missing:
+            text = f"{plural(missing, 'event')} not shown"
+            self._events.append(["", "", NOTE, "", "", text, "", ""])
+        self._events += kept
+        self._around += len(kept)
+        self._last.clear()
+        self._left_out = 0
+
+    def _finding(self, row: Row) -> Event:
+        text = f"{KINDS[row['code']].title}: {row['detail'] or ''}".rstrip(": ")
+        if row["count"] > 1:
+            text += f" ({plural(row['count'], 'time')})"
+        text = shortened(harmless(text), MOST_CHARACTERS)
+        when = [self._when(row["ts_ns"]), self._packet(row)]
+        return [*when, NOTE, _channel(row["channel"]), "", text, "", row["severity"]]
+
+    def _event(self, entry: Entry) -> Event:
+        when = [self._when(entry.ts_ns), str(entry.packet_number)]
+        if entry.frame_type == GAP:
+            text = f"{octets(entry.size)} of the {entry.sender} are missing or not decoded"
+            return [*when, NOTE, "", "", text, "", "warning"]
+        if entry.method is None:
+            side = entry.sender if entry.sender in SIDES else NOTE
+            return [*when, side, "", entry.frame_type, "", "", ""]
+        arguments = json.loads(entry.arguments) if entry.arguments else {}
+        if entry.message is not None:
+            detail, last = message_parts(entry.message), outcome_parts(entry.message)
+        else:
+            detail, last = argument_parts(entry.method, arguments), reply_parts(entry, arguments)
+        ending = list(last)
+        level = _level(entry.method, arguments, ending)
+        side = entry.sender if entry.sender in SIDES else NOTE
+        told = [shortened(_text(parts), MOST_CHARACTERS) for parts in (detail, ending)]
+        return [*when, side, _channel(entry.channel), entry.method, *told, level]
+
+    def _when(self, ts_ns: int | None) -> str:
+        return "" if ts_ns is None else seconds(ts_ns - (self._start or 0))
+
+    def _packet(self, row: Row) -> str:
+        return "" if row["packet_number"] is None else str(row["packet_number"])
+
+
+def name_of(row: Row) -> str:
+    """What a connection is called: by its name or product, and its address."""
+    name = row["connection_name"] or row["client_product"]
+    address = row["client"] or row["connection_id"][:8]
+    return f"{name} {address}" if name else str(address)
+
+
+def _place(finding: Row) -> tuple[int, int]:
+    return finding["ts_ns"] or 0, finding["packet_number"] or 0
+
+
+def _channel(number: int | None) -> str:
+    return str(number) if number else ""
+
+
+def _text(parts: Iterable[Part]) -> str:
+    return " ".join(fixed + text for _, fixed, text in parts)
+
+
+def _level(method: str, arguments: Row, ending: list[Part]) -> str:
+    """How an event stands out: as an error, a warning, or not."""
+    code = arguments.get("reply_code")
+    if method in ERRORS and not (isinstance(code, int) and code < FIRST_ERROR_CODE):
+        return "error"
+    styles = {part.style for part in ending}
+    return next((style for style in ("error", "warning") if style in styles), "")
+
+
+def _share(rows: list[Row]) -> Share | None:
+    """The conversations between these ends; null for all when some cannot be told apart so."""
+    from amqpsniff.tcp.shares import Share, marks_between
+
+    marks = marks_between([(row["client"], row["server"]) for row in rows])
+    return None if marks is None else Share(only=marks)

@@ -1,0 +1,188 @@
+"""The charts of a report, from what was gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.report import charts
+from amqpsniff.report.drawing import Drawing, Line, Node
+from amqpsniff.report.tables import shortened
+
+from ..render.graph import Graph
+from ..render.text import duration, harmless, octets
+from .conversations import name_of
+from .kept import ENDS, Row, end_of
+
+if TYPE_CHECKING:
+    from .gathering import Gathering
+
+MOST_POINTS = 240
+"""Points of a line: more than a phone has room for, as many as can be told apart elsewhere."""
+
+MOST_LIVES = 60
+"""Connections drawn as bars: what fits on a screen or two."""
+
+UTC_FROM_NS = 300_000_000_000
+"""Length from which on times are those of the clock, not seconds since the beginning."""
+
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+DELAYS = {"confirm": "Confirms", "ack": "Acknowledgements", "reply": "Replies"}
+
+Spec = dict[str, Any]
+
+
+class Figures:
+    """Makes charts of a gathering.
+
+    Attributes:
+        step_ns: How wide a point of the lines is, None when there are no times.
+    """
+
+    def __init__(self, gathering: Gathering) -> None:
+        self._gathering = gathering
+        steps = gathering.steps
+        begins, size = steps.groups(MOST_POINTS)
+        self._first_ns = steps.at(begins[0]) if begins else 0
+        self.step_ns = size * steps.width_ns if begins else None
+        span_ns = (self.step_ns or 0) * len(begins)
+        self._utc = span_ns >= UTC_FROM_NS
+        self._times = [self._time(steps.at(step)) for step in begins]
+        self._span = (self._time(self._first_ns), self._time(self._first_ns + span_ns))
+
+    def rates(self) -> list[Spec]:
+        """Messages and octets per second."""
+        rates = self._gathering.rates
+        named = {
+            "published": "published", "delivered": "delivered", "confirmed": "confirmed",
+            "acked": "acknowledged",
+        }  # fmt: skip
+        messages = {
+            text: rates[name].rates(MOST_POINTS) for name, text in named.items() if rates[name].total
+        }
+        sent = {
+            text: rates[name].rates(MOST_POINTS)
+            for name, text in (("client", "from clients"), ("server", "from the broker"))
+            if rates[name].total
+        }
+        made = []
+        if messages:
+            made.append(self._courses(messages, "Messages", "per second"))
+        if sent:
+            made.append(self._courses(sent, "Octets of AMQP", "octets per second"))
+        return made
+
+    def levels(self) -> list[Spec]:
+        """What was outstanding, and open connections."""
+        levels = self._gathering.levels
+        named = (("unacked", "deliveries not acknowledged"), ("unconfirmed", "publishes not confirmed"))
+        depth = {text: levels[name].levels(MOST_POINTS) for name, text in named}
+        depth = {text: values for text, values in depth.items() if any(values)}
+        made = []
+        if depth:
+            made.append(self._courses(depth, "Unacked and unconfirmed", "messages", steps=True))
+        open_ = levels["connections"].levels(MOST_POINTS)
+        if any(open_):
+            made.append(self._courses({"open": open_}, "Open connections", "", steps=True))
+        return made
+
+    def latencies(self) -> list[Spec]:
+        """Quantiles over time of what took how long."""
+        made = []
+        for name, title in DELAYS.items():
+            delays = self._gathering.delays[name]
+            if not delays.number:
+                continue
+            rows = delays.quantiles(tuple(QUANTILES.values()), MOST_POINTS // 2)
+            begins, _ = self._gathering.steps.groups(MOST_POINTS // 2)
+            times = [self._time(self._gathering.steps.at(step)) for step in begins]
+            filled = [at for at, row in enumerate(rows) if row[0] is not None]
+            series = {
+                kind: [_milliseconds(rows[at][place]) for at in filled]
+                for place, kind in enumerate(QUANTILES)
+            }
+            shown = [times[at] for at in filled]
+            made.append(
+                charts.courses(series, f"{title}: time taken", shown, "ms", utc=self._utc, log=True)
+            )
+        return made
+
+    def spreads(self) -> list[Spec]:
+        """How often something took how long."""
+        made = []
+        for name, title in DELAYS.items():
+            delays = self._gathering.delays[name]
+            if not delays.number:
+                continue
+            places = [
+                {"low": low / 1e6, "high": high / 1e6, "share": 100 * number / delays.number}
+                for low, high, number in delays.spread()
+            ]
+            found = delays.overall(tuple(QUANTILES.values()))
+            marks = {
+                f"{kind} {duration(value)}": value / 1e6
+                for kind, value in zip(QUANTILES, found, strict=True)
+                if value is not None
+            }
+            made.append(charts.spread(places, f"{title}: how long they took", "ms", marks))
+        return made
+
+    def lives(self, rows: Collection[Row]) -> Spec:
+        """Connections as bars, in the order in which they began."""
+        shown = sorted(rows, key=lambda row: row["start_ns"] or 0)
+        data = [self._life(row) for row in shown if row["start_ns"] is not None]
+        return charts.lives(data, "", ENDS, utc=self._utc, span=self._span)
+
+    def _life(self, row: Row) -> Row:
+        about = [f"{octets((row['client_octets'] or 0) + (row['server_octets'] or 0))}"]
+        if row["end_ns"] is not None:
+            about.insert(0, duration(row["end_ns"] - row["start_ns"]))
+        if row["close_code"] is not None:
+            about.append(shortened(harmless(f"{row['close_code']} {row['close_text'] or ''}"), 120))
+        return {
+            "name": shortened(harmless(name_of(row)), 60),
+            "kind": end_of(row),
+            "begin": self._time(row["start_ns"]),
+            "end": self._time(row["end_ns"] or row["start_ns"]),
+            "about": " · ".join(about),
+        }
+
+    def _courses(
+        self, series: dict[str, list[float]], title: str, unit: str, *, steps: bool = False
+    ) -> Spec:
+        rounded = {name: [round(value, 3) for value in values] for name, values in series.items()}
+        return charts.courses(rounded, title, self._times, unit, utc=self._utc, steps=steps)
+
+    def _time(self, time_ns: int) -> float:
+        """A time as the charts have it."""
+        if self._utc:
+            return time_ns / 1e6
+        start = self._gathering.reading.started()
+        return round((time_ns - (self._first_ns if start is None else start)) / 1e9, 6)
+
+
+def topology(result: Row) -> str:
+    """The picture of what routes messages, as SVG; empty when there is nothing."""
+    graph = Graph(result)
+    if not graph.nodes:
+        return ""
+    most = max((edge.weight for edge in graph.edges), default=0)
+    edges = [
+        Line(edge.start, edge.end, edge.label, edge.weight / most if most else 0.0, edge.bound)
+        for edge in graph.edges
+    ]
+    nodes = [Node(kind, lines) for kind, lines in graph.nodes]
+    kinds = ("publisher", "exchange", "queue", "consumer")
+    label = "Publishers, exchanges, queues and consumers, and what went between them"
+    return Drawing(nodes, edges, kinds, label).svg()
+
+
+def capture_name(names: list[str]) -> str:
+    """What the captures are called in a title."""
+    first = harmless(PurePath(names[0]).name) if names else ""
+    return first if len(names) < 2 else f"{first} and {len(names) - 1} more"
+
+
+def _milliseconds(time_ns: float | None) -> float | None:
+    return None if time_ns is None else float(f"{time_ns / 1e6:.4g}")

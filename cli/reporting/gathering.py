@@ -1,0 +1,219 @@
+"""What a report is made of, gathered in one pass over the captures, in memory that does not grow.
+
+Numbers over time are kept in `amqpsniff.report.buckets`, names in `Routing` and in a census, rows
+that last in `Kept`. Of what is outstanding, that which was never settled goes with its channel, or
+with its connection where the channel is older than the capture.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.report.buckets import Counts, Delays, Steps
+
+from ..counting import is_one_of
+from ..options import Scope
+from ..reading import values
+from ..routing import DELIVERIES, FRAME_COLUMNS, MESSAGE_COLUMNS, PUBLISHES, Routing
+from .kept import (
+    CHANNEL_COLUMNS,
+    CONNECTION_COLUMNS,
+    MOST_CHANNELS,
+    MOST_CONNECTIONS,
+    Kept,
+    Row,
+    channel_weight,
+    connection_weight,
+)
+
+if TYPE_CHECKING:
+    from ..options import Input
+    from ..reading import Reading
+
+TOP = 100
+"""Names of each kind in the tables of a report."""
+
+MOST_OPEN = 50_000
+"""Connections of which it is remembered how much they left unsettled."""
+
+FRAME_OCTETS = 8
+"""Octets around the payload of a frame."""
+
+OTHER_FRAMES = ("protocol-header",)
+WAITED_FOR = frozenset(("confirmed", "rejected", "unconfirmed"))
+SETTLED_LATER = frozenset(("acked", "requeued", "discarded", "unsettled"))
+"""Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack."""
+
+FINDING_COLUMNS = (
+    "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
+    "severity", "detail", "count", "last_packet_number", "grade", "cause_code",
+    "cause_packet_number",
+)  # fmt: skip
+"""What differs between findings of one code; the rest is in the catalogue."""
+
+COLUMNS = {
+    "frames": (*FRAME_COLUMNS, "sender", "frame_type", "size", "response_ns"),
+    "messages": (*MESSAGE_COLUMNS, "outcome", "outcome_ns"),
+    "connections": CONNECTION_COLUMNS,
+    "channels": CHANNEL_COLUMNS,
+    "findings": FINDING_COLUMNS,
+}
+
+
+class Gathering:
+    """One pass.
+
+    Args:
+        source: What is read.
+        scope: The part of the time that is wanted.
+        named: Connections that somebody named, as `--connection` has it.
+
+    Attributes:
+        reading: The pass; its findings and totals are there afterwards.
+        counted: What a `Census` counted.
+        found: Rows of the findings table.
+        connections, channels: Rows that were kept, and how many ended how.
+        named: Rows of the connections that were named, by the name.
+        rates, levels: `Counts` by what is counted.
+        delays: `Delays` by what took so long: confirm, ack, reply.
+    """
+
+    def __init__(self, source: Input, scope: Scope, named: tuple[str, ...]) -> None:
+        from ..reading import Reading
+        from ..selection import Selection
+
+        self.reading: Reading = Reading(source)
+        self.routing = Routing()
+        self.counted: dict[str, Any] = {}
+        self.found: list[Row] = []
+        self.connections = Kept(MOST_CONNECTIONS, connection_weight)
+        self.channels = Kept(MOST_CHANNELS, channel_weight)
+        self.named: dict[str, list[Row]] = {name: [] for name in named}
+        self.steps = Steps()
+        self.rates = {
+            name: Counts(self.steps)
+            for name in ("published", "delivered", "confirmed", "acked", "client", "server")
+        }
+        self.levels = {
+            name: Counts(self.steps) for name in ("unconfirmed", "unacked", "connections")
+        }
+        self.delays = {name: Delays(self.steps) for name in ("confirm", "ack", "reply")}
+        self._left: dict[str, Counter[str]] = {"unacked": Counter(), "unconfirmed": Counter()}
+        self._ended: dict[str, int] = {}
+        self._closed: list[tuple[str, int, int, int]] = []
+        tables = ("frames", "messages", "connections", "channels", "findings")
+        started = self.reading.started
+        self._selections = {table: Selection(scope, table, started) for table in tables}
+        self._choices = {
+            name: Selection(Scope(connection=name), "connections", started) for name in named
+        }
+        self._take: dict[str, Callable[[Any], None]] = {
+            "frames": self._frames,
+            "messages": self._messages,
+            "connections": self._connections,
+            "channels": self._channels,
+            "findings": self._findings,
+        }
+
+    def run(self) -> None:
+        """Read the captures."""
+        from amqpsniff.session import Census
+
+        census = Census(1, None, None, self._selections["frames"].span)
+        batches = self.reading.rows(*self._take, columns=COLUMNS, progress=True, census=census)
+        for table, batch in batches:
+            self._take[table](self._selections[table].of(batch))
+        self._settle_rest()
+        self.counted = census.facts()
+
+    def _frames(self, batch: Any) -> None:
+        import pyarrow.compute as pc
+
+        self.routing.add_frames(batch)
+        batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
+        header = is_one_of(batch.column("frame_type"), frozenset(OTHER_FRAMES))
+        octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OCTETS))
+        for side in ("client", "server"):
+            mask = is_one_of(batch.column("sender"), frozenset((side,)))
+            times = batch.column("ts_ns").filter(mask)
+            self.rates[side].add(times, octets.filter(mask))
+        answered = batch.filter(pc.is_valid(batch.column("response_ns")))
+        took = answered.column("response_ns")
+        self.delays["reply"].add(pc.add(answered.column("ts_ns"), took), took)
+
+    def _messages(self, batch: Any) -> None:
+        import pyarrow.compute as pc
+
+        self.routing.add_messages(batch)
+        batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
+        ways = (
+            (PUBLISHES, "published", "confirmed", "confirm", "unconfirmed", WAITED_FOR),
+            (DELIVERIES, "delivered", "acked", "ack", "unacked", SETTLED_LATER),
+        )
+        for methods, way, outcome, delay, level, waiting in ways:
+            rows = batch.filter(is_one_of(batch.column("method"), methods))
+            self.rates[way].add(rows.column("ts_ns"))
+            ended = rows.filter(pc.is_valid(rows.column("outcome_ns")))
+            done = ended.filter(is_one_of(ended.column("outcome"), frozenset((outcome,))))
+            took = done.column("outcome_ns")
+            self.rates[outcome].add(pc.add(done.column("ts_ns"), took))
+            self.delays[delay].add(pc.add(done.column("ts_ns"), took), took)
+            self._count_level(level, rows, ended, waiting)
+
+    def _count_level(self, level: str, rows: Any, ended: Any, waiting: frozenset[str]) -> None:
+        """Count what began to wait, what ended, and remember what did not."""
+        import pyarrow.compute as pc
+
+        counts = self.levels[level]
+        rows = rows.filter(is_one_of(rows.column("outcome"), waiting))
+        counts.add(rows.column("ts_ns"))
+        ended = ended.filter(is_one_of(ended.column("outcome"), waiting))
+        counts.add(pc.add(ended.column("ts_ns"), ended.column("outcome_ns")), sign=-1)
+        left = rows.filter(pc.is_null(rows.column("outcome_ns")))
+        known = self._left[level]
+        for name, number in Counter(values(left, "connection_id")).items():
+            if name in known or len(known) < MOST_OPEN:
+                known[name] += number
+
+    def _connections(self, batch: Any) -> None:
+        rows = batch.to_pylist()
+        self.connections.add(rows)
+        for row in rows:
+            if row["start_ns"] is None:
+                continue
+            self.levels["connections"].put(row["start_ns"], 1)
+            if row["closed_by"] is not None:
+                self.levels["connections"].put(row["end_ns"], -1)
+                if len(self._ended) < MOST_OPEN:
+                    self._ended[row["connection_id"]] = row["end_ns"]
+        for name, selection in self._choices.items():
+            self.named[name] += selection.of(batch).to_pylist()[:TOP]
+
+    def _channels(self, batch: Any) -> None:
+        rows = batch.to_pylist()
+        self.channels.add(rows)
+        for row in rows:
+            left = row["unsettled_end"] or 0, row["unconfirmed_end"] or 0
+            ended = row["end_ns"] is not None and row["closed_by"] is not None
+            if ended and any(left) and len(self._closed) < MOST_OPEN:
+                self._closed.append((row["connection_id"], row["end_ns"], *left))
+
+    def _findings(self, batch: Any) -> None:
+        self.found += batch.to_pylist()
+
+    def _settle_rest(self) -> None:
+        """What was left when its channel or connection ended is nothing to wait for any more."""
+        for name, end_ns, unacked, unconfirmed in self._closed:
+            self._drop("unacked", name, end_ns, unacked)
+            self._drop("unconfirmed", name, end_ns, unconfirmed)
+        for name, end_ns in self._ended.items():
+            for level, left in self._left.items():
+                self._drop(level, name, end_ns, left.get(name, 0))
+
+    def _drop(self, level: str, name: str, end_ns: int, number: int) -> None:
+        number = min(number, self._left[level].get(name, 0))
+        if number > 0:
+            self._left[level][name] -= number
+            self.levels[level].put(end_ns, -number)

@@ -1,0 +1,97 @@
+"""Rows of connections and channels: those that matter most are kept, all of them are counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from heapq import heappush, heappushpop
+from typing import Any
+
+Row = dict[str, Any]
+
+MOST_CONNECTIONS = 10_000
+MOST_CHANNELS = 5_000
+"""Rows kept while a capture is read, a kilobyte each; a report shows fewer."""
+
+CONNECTION_COLUMNS = (
+    "capture", "connection_id", "client", "server", "first_packet_number", "start_ns", "end_ns",
+    "protocol", "midstream", "vhost", "user", "client_product", "client_version", "connection_name",
+    "server_product", "server_version", "channels", "client_octets", "server_octets", "published",
+    "delivered", "acknowledged", "retransmissions", "lost_octets", "blocked_ns", "closed_by",
+    "close_code", "close_text",
+)  # fmt: skip
+CHANNEL_COLUMNS = (
+    "connection_id", "client", "channel", "start_ns", "end_ns", "mode", "prefetch_count",
+    "published", "confirmed", "returned", "delivered", "acknowledged", "unsettled_max",
+    "unsettled_end", "unconfirmed_max", "unconfirmed_end", "consumers", "closed_by", "close_code",
+    "close_text",
+)  # fmt: skip
+
+FIRST_ERROR_CODE = 300
+
+ENDS = {
+    "closed by the client": "#3b7dd8",
+    "closed by the broker": "#7a4fb5",
+    "closed with an error": "#d3382f",
+    "TCP reset": "#e07b1a",
+    "TCP ended without a close": "#c2a000",
+    "open when the capture ended": "#3f9f63",
+}
+"""How connections end, and the colours of their bars, which are seen on light and dark ground."""
+
+BAD_ENDS = frozenset(("closed with an error", "TCP reset", "TCP ended without a close"))
+
+
+def end_of(row: Row) -> str:
+    """How a connection or channel ended, one of `ENDS`."""
+    if row["close_code"] is not None and row["close_code"] >= FIRST_ERROR_CODE:
+        return "closed with an error"
+    return {
+        "client": "closed by the client",
+        "server": "closed by the broker",
+        "rst": "TCP reset",
+        "fin": "TCP ended without a close",
+    }.get(row["closed_by"], "open when the capture ended")
+
+
+def connection_weight(row: Row) -> tuple[Any, ...]:
+    """What makes a connection worth keeping: how it ended, then how much there was."""
+    octets = (row["client_octets"] or 0) + (row["server_octets"] or 0)
+    return end_of(row) in BAD_ENDS, octets
+
+
+def channel_weight(row: Row) -> tuple[Any, ...]:
+    """The same of a channel: errors first, then what waited, then messages."""
+    waited = max(row["unsettled_max"] or 0, row["unconfirmed_max"] or 0)
+    return end_of(row) in BAD_ENDS, waited, row["published"] + row["delivered"]
+
+
+class Kept:
+    """The rows with the most weight, and how many there were in all.
+
+    Attributes:
+        number: Rows seen.
+        ends: How many of them ended how.
+    """
+
+    def __init__(self, most: int, weight: Callable[[Row], tuple[Any, ...]]) -> None:
+        self._most = most
+        self._weight = weight
+        self._heap: list[tuple[tuple[Any, ...], int, Row]] = []
+        self.number = 0
+        self.ends: Counter[str] = Counter()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """See rows."""
+        for row in rows:
+            self.number += 1
+            self.ends[end_of(row)] += 1
+            entry = (self._weight(row), -self.number, row)
+            if len(self._heap) < self._most:
+                heappush(self._heap, entry)
+            else:
+                heappushpop(self._heap, entry)
+
+    def rows(self) -> list[Row]:
+        """The rows that were kept, the weightiest first."""
+        return [row for _, _, row in sorted(self._heap, key=lambda one: one[:2], reverse=True)]

@@ -1,0 +1,357 @@
+"""The report, laid out: one section after the other."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff import __version__
+from amqpsniff.report.page import Page
+from amqpsniff.report.tables import Column, table
+
+from ..cases import cases, in_order
+from ..render.text import count, duration, harmless, octets, plural
+from ..summary import report as summarized
+from ..times import absolute
+from . import story
+from .conversations import MOST_CONVERSATIONS, Conversations, choose, name_of
+from .evidence import Evidence
+from .figures import MOST_LIVES, Figures, capture_name, topology
+from .gathering import TOP, Gathering
+from .kept import Row, end_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MOST_CONNECTIONS, MOST_CHANNELS = 300, 300
+"""Rows of the tables: what can still be looked through on a phone."""
+
+MOST_EDGES = 25
+"""Edges of each kind in the picture of the topology."""
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else harmless(str(value)) or '""'
+
+
+def _octets(value: Any) -> str:
+    return "" if value is None else octets(value)
+
+
+def _duration(value: Any) -> str:
+    return "" if value is None else duration(value)
+
+
+def _word(name: str, title: str = "") -> Column:
+    return Column(name, title or name, form=_text)
+
+
+def _number(name: str, title: str = "") -> Column:
+    return Column(name, title or name, number=True)
+
+
+def _size(name: str, title: str = "") -> Column:
+    return Column(name, title or name, form=_octets, number=True)
+
+
+def _span(name: str, title: str = "") -> Column:
+    return Column(name, title or name, form=_duration, number=True)
+
+
+class Report:
+    """Makes the page.
+
+    Args:
+        gathering: The first pass, run.
+        title: Of the page; null for one that names the captures.
+        whole: Whether no part of the time was chosen, so that all that was counted counts.
+    """
+
+    def __init__(self, gathering: Gathering, title: str | None, *, whole: bool) -> None:
+        reading = gathering.reading
+        self._gathering = gathering
+        self._summary = summarized(reading, gathering.counted, TOP)
+        if not whole:
+            self._summary["outcomes"], self._summary["replies"] = [], []
+        self._cases = cases(gathering.found)
+        self._order = in_order(gathering.found)
+        self._figures = Figures(gathering)
+        self._start = reading.started()
+        self._conversations: list[dict[str, Any]] = []
+        name = capture_name(reading.capture.names)
+        self._page = Page(title or f"AMQP in {name}", story.headline(self._summary))
+
+    def tell_conversations(self) -> None:
+        """Read the captures again for the conversations that are shown."""
+        chosen = choose(self._gathering, self._order)
+        if chosen:
+            conversations = Conversations(self._gathering, chosen)
+            conversations.read()
+            self._conversations = conversations.told()
+
+    def html(self) -> str:
+        """The page."""
+        self._page.data("conversations", self._conversations)
+        self._story()
+        self._findings()
+        self._over_time()
+        self._latencies()
+        self._connections()
+        self._topology()
+        self._told()
+        self._methods()
+        self._about()
+        return self._page.html()
+
+    @property
+    def _shown(self) -> frozenset[str]:
+        return frozenset(one["id"] for one in self._conversations)
+
+    def _story(self) -> None:
+        told = story.sentences(self._summary, self._gathering, self._cases)
+        items = "".join(f"<li>{escape(text)}</li>" for text in told)
+        tiles = "".join(
+            f'<div class="tile {kind}"><b>{escape(number)}</b><span>{escape(what)}</span></div>'
+            for number, what, kind in story.tiles(self._summary, self._gathering)
+        )
+        self._page.section(
+            "story", "What happened", f'<div class="tiles">{tiles}</div>',
+            f'<ul class="story">{items}</ul>',
+        )  # fmt: skip
+
+    def _findings(self) -> None:
+        several = len(self._gathering.reading.capture.names) > 1
+        evidence = Evidence(self._start, several, self._shown)
+        inside = evidence.html(self._cases) or '<p class="none">Nothing wrong was found.</p>'
+        about = "The important first; what one thing brought about stands in it."
+        self._page.section("findings", "Findings", inside, about=about if self._cases else "")
+
+    def _over_time(self) -> None:
+        figures = self._figures
+        specs = [*figures.rates(), *figures.levels(), *figures.latencies()]
+        about = "No times are known."
+        if specs and figures.step_ns:
+            about = (
+                f"Each point stands for {duration(figures.step_ns)}; depths are the highest at the "
+                "end of a step within it. What was unsettled when its channel closed is not "
+                "counted after that."
+            )
+        self._page.section("time", "Over time", self._page.charts(specs), about=about)
+
+    def _latencies(self) -> None:
+        timed = [_span(f"{name}_ns", name) for name in ("p50", "p95", "p99", "max")]
+        self._page.section(
+            "latencies",
+            "Latencies",
+            self._page.charts(self._figures.spreads()),
+            table(
+                self._summary["outcomes"],
+                [_word("outcome"), _number("count", "messages"), *timed],
+                "What became of messages",
+            ),
+            table(
+                self._summary["replies"],
+                [_word("method"), _number("count", "requests"), *timed],
+                "Replies by the request's method",
+            ),
+        )
+
+    def _connections(self) -> None:
+        rows = self._important()
+        number = self._gathering.connections.number
+        page, parts = self._page, []
+        if rows:
+            lives = rows[:MOST_LIVES]
+            parts.append(page.charts([self._figures.lives(lives)]))
+            if number > len(lives):
+                text = f"Bars of {len(lives)} of {count(number)}: those with findings, then those "
+                parts.append(f'<p class="about">{text}that ended badly or carried most.</p>')
+        parts.append(self._connection_table(rows, number))
+        parts.append(self._channel_table())
+        page.section("connections", "Connections", *parts)
+
+    def _important(self) -> list[Row]:
+        """Connections with findings first, the worst before all, then the weightiest."""
+        places = {
+            row["connection_id"]: -at
+            for at, row in reversed(list(enumerate(self._order)))
+            if row["severity"] != "info"
+        }
+        rows = self._gathering.connections.rows()
+        return sorted(rows, key=lambda row: -places.get(row["connection_id"], -len(self._order)))
+
+    def _connection_table(self, rows: list[Row], number: int) -> str:
+        columns = [
+            Column("connection_id", "id", form=lambda value: value[:8], link=True),
+            _word("client"), _word("server"), _word("name"), _word("user"), _word("vhost"),
+            Column("began", "began s", form=lambda value: f"{value:,.6f}", number=True),
+            _span("lasted"), _number("channels"), _number("published"), _number("delivered"),
+            _size("sent"), _size("received"), _number("sent_again", "sent again"),
+            _word("end"), _word("why"),
+        ]  # fmt: skip
+        shown = [self._connection(row) for row in rows[:MOST_CONNECTIONS]]
+        more = _more(len(shown), number, "amqpsniff connections CAPTURE")
+        return table(shown, columns, "Connections", more=more, links=self._shown)
+
+    def _connection(self, row: Row) -> Row:
+        span = None if row["start_ns"] is None else (row["end_ns"] or 0) - row["start_ns"]
+        return row | {
+            "name": row["connection_name"] or row["client_product"],
+            "began": self._since(row["start_ns"]),
+            "lasted": span,
+            "sent": row["client_octets"],
+            "received": row["server_octets"],
+            "sent_again": row["retransmissions"],
+            "end": end_of(row),
+            "why": _why(row),
+        }
+
+    def _channel_table(self) -> str:
+        columns = [
+            Column("connection_id", "id", form=lambda value: value[:8], link=True),
+            _word("client"), _number("channel"), _word("mode"), _number("prefetch_count", "prefetch"),
+            _number("published"), _number("confirmed"), _number("returned"),
+            _number("unconfirmed_max", "unconfirmed most"),
+            _number("unconfirmed_end", "unconfirmed at end"),
+            _number("delivered"), _number("acknowledged", "acked"),
+            _number("unsettled_max", "unacked most"), _number("unsettled_end", "unacked at end"),
+            _number("consumers"), _word("end"), _word("why"),
+        ]  # fmt: skip
+        rows = [
+            row | {"end": end_of(row), "why": _why(row)}
+            for row in self._gathering.channels.rows()[:MOST_CHANNELS]
+        ]
+        more = _more(len(rows), self._gathering.channels.number, "amqpsniff channels CAPTURE")
+        return table(rows, columns, "Channels", more=more, links=self._shown)
+
+    def _since(self, time_ns: int | None) -> float | None:
+        return None if time_ns is None else (time_ns - (self._start or 0)) / 1e9
+
+    def _topology(self) -> None:
+        result = self._gathering.routing.report(MOST_EDGES)
+        picture = topology(result)
+        label = "Picture of the topology"
+        drawn = f'<div class="picture" role="region" tabindex="0" aria-label="{label}">{picture}</div>'
+        flows = [_number("published"), _size("published_octets", "octets published"),
+                 _number("delivered"), _size("delivered_octets", "octets delivered")]  # fmt: skip
+        tables = [
+            _named(self._summary[key], [*columns, *flows], title)
+            for key, columns, title in (
+                ("exchanges", [_word("exchange")], "Exchanges"),
+                ("queues", [_word("queue")], "Queues"),
+                ("routing_keys", [_word("exchange"), _word("routing_key", "routing key")],
+                 "Routing keys"),
+            )
+        ]  # fmt: skip
+        most = max(result[f"{kind}_count"] for kind in ("publisher", "route", "consumer", "binding"))
+        more = ""
+        if most > MOST_EDGES:
+            more = (
+                f"Only the {MOST_EDGES} busiest publishers, routes, bindings and consumers are "
+                "drawn; amqpsniff topology CAPTURE --top N shows more."
+            )
+        about = (
+            "From publishers over exchanges and queues to consumers; dashed: bound, but nothing "
+            "was seen to go there." if picture else "Nothing was published, bound or consumed."
+        )
+        self._page.section(
+            "topology", "Topology", drawn if picture else "", *tables, about=f"{about} {more}"
+        )
+
+    def _told(self) -> None:
+        if not self._conversations:
+            text = "There is none: standard input is read once, and these need a second reading."
+            if not self._gathering.connections.number:
+                text = "There is no connection."
+            self._page.section("conversations", "Conversations", about=text)
+            return
+        options = "".join(
+            f'<option value="{escape(one["id"])}">{escape(one["client"])} ({one["id"][:8]})</option>'
+            for one in self._conversations
+        )
+        number = self._gathering.connections.number
+        about = "What client and broker said to each other, event by event."
+        if number > len(self._conversations):
+            about += (
+                f" {len(self._conversations)} of {count(number)} connections: one for each finding "
+                f"that matters, at most {MOST_CONVERSATIONS}; --connection ID chooses others."
+            )
+        self._page.section(
+            "conversations",
+            "Conversations",
+            '<div class="choose"><label for="conversation">Connection</label>'
+            f'<select id="conversation">{options}</select></div>'
+            '<div class="lifelines" id="lifelines" role="region" tabindex="0" '
+            'aria-label="Sequence of events"><div class="peers" id="peers"></div>'
+            '<ol class="events" id="events"></ol></div>'
+            '<p class="about" id="about-conversation" aria-live="polite"></p>',
+            about=about,
+        )
+
+    def _methods(self) -> None:
+        used = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
+        errors = table(
+            self._summary["errors"],
+            [_number("count", "times"), _word("method"), _word("sender", "by"),
+             _number("reply_code", "code"), _number("packet_number", "packet"),
+             _word("reply_text", "text")],
+            "Errors that were said",
+            more="" if len(self._summary["errors"]) < TOP else f"The {TOP} most frequent.",
+        )  # fmt: skip
+        clients = table(
+            self._summary["clients"][:TOP],
+            [_word("client_product", "product"), _word("client_version", "version"),
+             _word("client_platform", "platform"), _number("connections")],
+            "Client libraries",
+        )  # fmt: skip
+        columns = [_word("method"), _number("count", "times")]
+        self._page.section(
+            "methods", "Methods and errors", errors, clients, table(used, columns, "Methods")
+        )
+
+    def _about(self) -> None:
+        reading, totals = self._gathering.reading, self._gathering.reading.capture.totals
+        names = ", ".join(map(harmless, reading.capture.names[:10]))
+        more = len(reading.capture.names) - 10
+        facts = [
+            f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
+            f"Packets: {count(totals.packets)}, of them looked at as TCP: "
+            f"{count(totals.counters.get('segments', 0))}.",
+            *(f"Comment: {harmless(text)}." for text in reading.capture.comments[:5]),
+        ]
+        if self._start is not None:
+            facts.append(f"Seconds count from {absolute(self._start)}.")
+        if self._gathering.routing.forgotten or self._summary["routing_keys"]["distinct"] is None:
+            facts.append("There were more names than are counted: rare ones are missing.")
+        shown = self._gathering.reading.options.show_secrets
+        facts.append(
+            "Passwords and tokens are shown: keep this file to yourself." if shown else
+            "Passwords and tokens are not in this file; names of queues, users and hosts are."
+        )
+        facts.append(f"Made by amqpsniff {__version__}. Nothing is loaded from a network.")
+        items = "".join(f"<li>{escape(text)}</li>" for text in facts)
+        self._page.section("about", "About this report", f'<ul class="story">{items}</ul>')
+
+
+def _why(row: Row) -> str | None:
+    """The code and the text of a close."""
+    if row["close_code"] is None:
+        return None
+    return f"{row['close_code']} {row['close_text'] or ''}".strip()
+
+
+def _more(shown: int, number: int, command: str) -> str:
+    """What is said under a table that has not all rows."""
+    if shown >= number:
+        return ""
+    return f"{count(shown)} of {count(number)}: those that matter most; {command} shows all."
+
+
+def _named(tally: Row, columns: list[Column], title: str) -> str:
+    rows, distinct = tally["rows"], tally["distinct"]
+    more = ""
+    if distinct is None or distinct > len(rows):
+        all_ = "very many" if distinct is None else count(distinct)
+        more = f"The {count(len(rows))} busiest of {all_}; amqpsniff summary CAPTURE --top N."
+    return table(rows, columns, title, more=more)
+

@@ -1,0 +1,215 @@
+"""What happened, in sentences: written from the numbers and the findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.findings import KINDS, SEVERITIES
+
+from ..quality import quality
+from ..render.quality import FLAWLESS, flaws
+from ..render.text import count, duration, harmless, octets, plural
+from .kept import BAD_ENDS, Row
+
+if TYPE_CHECKING:
+    from ..cases import Case
+    from .gathering import Gathering
+
+MOST_POINTS = 500
+"""Groups of steps in which the deepest point is looked for."""
+
+MOST_NAMED = 3
+"""Findings of a severity that are named in a sentence."""
+
+NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+
+Tile = tuple[str, str, str]
+"""(number, what it is, severity or nothing)."""
+
+
+def headline(summary: Row) -> str:
+    """How much there is of it, and when it was."""
+    parts = [plural(summary["packets"], "packet")]
+    if summary["span_ns"] is not None:
+        parts[0] += f" in {duration(summary['span_ns'])}"
+        start, end = summary["start"][:19], summary["end"][:19]
+        shown_end = end[11:] if end[:10] == start[:10] else end.replace("T", " ")
+        parts.append(f"{start.replace('T', ' ')} to {shown_end} UTC")
+    return " · ".join(parts)
+
+
+def tiles(summary: Row, gathering: Gathering) -> list[Tile]:
+    """The numbers that one looks for first."""
+    totals = _totals(gathering)
+    found = Counter(row["severity"] for row in gathering.found)
+    return [
+        (count(summary["connection_count"]), "connections", ""),
+        (count(totals["published"]), "messages published", ""),
+        (count(totals["delivered"]), "messages delivered", ""),
+        (_p99(gathering, "confirm"), "confirms, 99 % within", ""),
+        (_p99(gathering, "ack"), "acknowledgements, 99 % within", ""),
+        (_p99(gathering, "reply"), "replies, 99 % within", ""),
+        *(
+            (count(found[severity]), f"{NOUNS[severity]}s", severity if found[severity] else "")
+            for severity in reversed(SEVERITIES)
+        ),
+    ]
+
+
+def sentences(summary: Row, gathering: Gathering, cases: list[Case]) -> list[str]:
+    """What happened, the whole of it first, then what was wrong, then what is not known."""
+    return [
+        *_traffic(summary, gathering),
+        *_flow(summary, gathering),
+        *_waiting(gathering),
+        *_ends(summary, gathering),
+        *_found(cases, gathering.found),
+        *_unknown(gathering),
+    ]
+
+
+def _totals(gathering: Gathering) -> dict[str, int]:
+    return {name: counts.total for name, counts in gathering.rates.items()}
+
+
+def _p99(gathering: Gathering, name: str) -> str:
+    (found,) = gathering.delays[name].overall((0.99,))
+    return "–" if found is None else duration(found)
+
+
+def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
+    number = summary["connection_count"]
+    if not number:
+        yield "There is no AMQP in what was captured, as far as it can be read."
+        return
+    text = f"{plural(number, 'AMQP connection')} {'was' if number == 1 else 'were'} seen"
+    clients = [one for one in summary["clients"] if one["client_product"]]
+    if clients:
+        names = [
+            f"{harmless(one['client_product'])} {harmless(one['client_version'] or '')}".strip()
+            + f" ({count(one['connections'])})"
+            for one in clients[:MOST_NAMED]
+        ]
+        more = len(clients) - len(names)
+        text += f", made with {', '.join(names)}" + (f" and {more} others" if more else "")
+    most = max(gathering.levels["connections"].levels(MOST_POINTS), default=0)
+    if number > 1:
+        text += f"; at most about {count(int(most))} at a time"
+    midstream = summary["quality"]["midstream_connections"]
+    if midstream:
+        text += f". {count(midstream)} of them began before the capture"
+    yield f"{text}."
+
+
+def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
+    rows = {row["method"]: row for row in summary["messages"]}
+    published = rows.get("basic.publish")
+    totals = _totals(gathering)
+    if published is not None and totals["published"]:
+        text = f"Clients published {plural(totals['published'], 'message')}"
+        if totals["published"] == published["count"]:
+            text += f" with {octets(published['octets'])} of bodies"
+            text += f", at most {count(published['peak_per_second'])} in one second"
+        yield f"{text}."
+    if totals["delivered"]:
+        text = f"The broker delivered {plural(totals['delivered'], 'message')}"
+        if totals["acked"]:
+            text += f"; consumers acknowledged {count(totals['acked'])}"
+        yield f"{text}."
+    outcomes = {row["outcome"]: row["count"] for row in summary["outcomes"]}
+    told = (
+        ("returned", "came back because no queue would take them"),
+        ("rejected", "were refused by the broker"),
+        ("requeued", "were put back into their queues"),
+        ("discarded", "were given up by consumers"),
+    )
+    bad = [f"{count(outcomes[name])} {text}" for name, text in told if outcomes.get(name)]
+    if bad:
+        yield f"Of the messages {_joined(bad)}."
+
+
+def _waiting(gathering: Gathering) -> Iterator[str]:
+    nouns = (("confirm", "Confirms"), ("ack", "Acknowledgements"), ("reply", "Replies to requests"))
+    for name, noun in nouns:
+        delays = gathering.delays[name]
+        if not delays.number:
+            continue
+        half, most = delays.overall((0.5, 0.99))
+        assert half is not None and most is not None  # noqa: PT018 (there are some)
+        yield (
+            f"{noun} took {duration(half)} at the median; 99 of 100 came within {duration(most)}, "
+            f"the slowest took {duration(delays.largest)}."
+        )
+    depths = (("unacked", "deliveries waited for their acknowledgement"),
+              ("unconfirmed", "publishes waited for their confirm"))  # fmt: skip
+    for name, text in depths:
+        levels = gathering.levels[name].levels(MOST_POINTS)
+        if levels and max(levels) > 0:
+            yield f"At most about {count(int(max(levels)))} {text} at a time; {_rest(levels[-1])}."
+
+
+def _rest(left: float) -> str:
+    return f"{count(int(left))} still did at the end" if left > 0 else "none did at the end"
+
+
+def _ends(summary: Row, gathering: Gathering) -> Iterator[str]:
+    ends = gathering.connections.ends
+    bad = [(name, ends[name]) for name in ends if name in BAD_ENDS]
+    if bad:
+        told = [f"{count(number)} {_ended(name)}" for name, number in bad]
+        yield f"Not all connections ended well: {_joined(told)}."
+    elif summary["connection_count"] and ends:
+        yield "No connection was closed with an error, reset, or cut without a close."
+
+
+def _ended(name: str) -> str:
+    return {
+        "closed with an error": "closed with an error",
+        "TCP reset": "by a TCP reset",
+        "TCP ended without a close": "by the end of TCP, without connection.close",
+    }[name]
+
+
+def _found(cases: list[Case], found: list[Row]) -> Iterator[str]:
+    if not found:
+        yield "Nothing wrong was found."
+        return
+    for severity in ("error", "warning"):
+        kinds = list(
+            dict.fromkeys(
+                case.code
+                for root in cases
+                for case in root.walk()
+                if KINDS[case.code].severity == severity
+            )
+        )
+        if not kinds:
+            continue
+        number = sum(row["severity"] == severity for row in found)
+        names = [f"{KINDS[code].title} ({code})" for code in kinds[:MOST_NAMED]]
+        more = len(kinds) - len(names)
+        text = f"{plural(number, NOUNS[severity])} of {plural(len(kinds), 'kind')}: "
+        yield text + "; ".join(names) + (f"; and {more} more" if more else "") + "."
+    if all(row["severity"] == "info" for row in found):
+        yield f"Nothing is wrong; there are {plural(len(found), 'note')} below."
+
+
+def _unknown(gathering: Gathering) -> Iterator[str]:
+    totals = gathering.reading.capture.totals
+    numbers = quality(totals) | {"messages": gathering.counted["statuses"]}
+    parts = flaws(numbers, {one.code for one in gathering.reading.findings})
+    if parts:
+        yield f"The capture is not perfect: {', '.join(parts)}."
+    else:
+        yield f"The capture is good: {FLAWLESS}."
+    if totals.sealed:
+        yield (
+            f"{plural(totals.sealed, 'TLS conversation')} could not be read; --tls-keylog opens "
+            "them where there are keys."
+        )
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
