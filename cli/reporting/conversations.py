@@ -21,8 +21,8 @@ from ..render.lines import ERRORS
 from ..render.outcomes import outcome_parts, reply_parts
 from ..render.shorthand import LINE_COLUMNS, Part, argument_parts, message_parts
 from ..render.text import harmless, octets, plural
-from ..times import seconds
 from ..timeline import FRAME_COLUMNS, MESSAGE_KEY, Entry, Timeline
+from ..times import seconds
 from .kept import FIRST_ERROR_CODE, Row
 
 if TYPE_CHECKING:
@@ -98,9 +98,7 @@ class Conversations:
         names = frozenset(self._tellers)
         columns = {"frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS)}
         share = _share([teller.row for teller in self._tellers.values()])
-        batches = capture.tables(
-            "frames", "messages", encoded=True, columns=columns, share=share
-        )
+        batches = capture.tables("frames", "messages", encoded=True, columns=columns, share=share)
         for table, batch in batches:
             for name in names:
                 some = batch.filter(is_one_of(batch.column("connection_id"), frozenset((name,))))
