@@ -108,7 +108,7 @@ class Facts:
     def _count(self, counts: Counter[tuple[Any, ...]], key: tuple[Any, ...]) -> bool:
         """Count one, among others of its sort where there are too many kinds."""
         if key not in counts and len(counts) >= MOST_KINDS:
-            counts[(key[0], *(None for _ in key[1:]))] += 1
+            counts[key[:1] + (None,) * (len(key) - 1)] += 1
             return False
         counts[key] += 1
         return True

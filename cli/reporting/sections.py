@@ -209,7 +209,8 @@ class Report:
     def _channel_table(self) -> str:
         columns = [
             Column("connection_id", "id", form=lambda value: value[:8], link=True),
-            _word("client"), _number("channel"), _word("mode"), _number("prefetch_count", "prefetch"),
+            _word("client"), _number("channel"), _word("mode"),
+            _number("prefetch_count", "prefetch"),
             _number("published"), _number("confirmed"), _number("returned"),
             _number("unconfirmed_max", "unconfirmed most"),
             _number("unconfirmed_end", "unconfirmed at end"),
@@ -272,7 +273,8 @@ class Report:
             self._page.section("conversations", "Conversations", about=text)
             return
         options = "".join(
-            f'<option value="{escape(one["id"])}">{escape(one["client"])} ({one["id"][:8]})</option>'
+            f'<option value="{escape(one["id"])}">{escape(one["client"])} '
+            f"({one['id'][:8]})</option>"
             for one in self._conversations
         )
         number = self._gathering.connections.number
@@ -321,8 +323,10 @@ class Report:
         more = len(reading.capture.names) - 10
         facts = [
             f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
-            f"Packets: {count(totals.packets)}, of them looked at as TCP: "
-            f"{count(totals.counters.get('segments', 0))}.",
+            (
+                f"Packets: {count(totals.packets)}, of them looked at as TCP: "
+                f"{count(totals.counters.get('segments', 0))}."
+            ),
             *(f"Comment: {harmless(text)}." for text in reading.capture.comments[:5]),
         ]
         if self._start is not None:
