@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from amqpsniff.compare.facts import Facts, Row
 from amqpsniff.compare.names import lasting
@@ -19,7 +20,8 @@ MOST_KEYS = 100
 """Routing keys of a publisher that are compared: more of them are data, not topology."""
 
 
-class Section(NamedTuple):
+@dataclass(frozen=True)
+class Section:
     """How rows of one section of the topology are compared.
 
     Attributes:
@@ -163,8 +165,10 @@ def _row(
     spans: tuple[int | None, int | None],
 ) -> Row | None:
     """What became of one; None where nothing did."""
-    counts = tuple(side["count"] if side is not None else 0 for side in (old, new))
-    notable = direction(*counts, spans) if section.count else None
+    was = int(old["count"]) if old is not None else 0
+    now = int(new["count"]) if new is not None else 0
+    counts = (was, now)
+    notable = direction(was, now, spans) if section.count else None
     fields = {}
     if old is None or new is None:
         unknown = any(key[section.key.index(name)] is None for name in section.open)
