@@ -34,7 +34,9 @@ class Options:
         show_secrets: Write credentials as they are instead of `[redacted]`.
         tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
         tls_keylog_later: The key log may come later: that it is not there is no error.
-        tls_keys: Files of RSA private keys that open TLS conversations.
+        tls_keys: Files of RSA private keys that open TLS conversations, or `Contents` of them.
+        secrets: Secrets that are known beforehand: (type, octets), as Decryption Secrets Blocks
+            have them.
         reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
     """
 
@@ -47,6 +49,7 @@ class Options:
     tls_keylog: File | None = None
     tls_keylog_later: bool = False
     tls_keys: tuple[File, ...] = ()
+    secrets: tuple[tuple[int, bytes], ...] = ()
     reader: str = AUTO
 
     def __post_init__(self) -> None:

@@ -119,6 +119,7 @@ class Pipeline:
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
         )
+        self.learn(self.options.secrets)
         self.tls = TlsStage(self.secrets, header_octets, claims)
         self.decoder = Decoder(
             self.log,

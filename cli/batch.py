@@ -31,7 +31,10 @@ from .options import (
     Port,
     ShowSecrets,
     TableDialect,
+    TlsKey,
+    TlsKeylog,
 )
+from .reading import usual_keylog
 
 SPARK = "Spark"
 
@@ -111,6 +114,8 @@ def batch(
     dialect: Dialect = None,
     table_dialect: TableDialect = READINGS[0],
     show_secrets: ShowSecrets = False,
+    tls_keylog: TlsKeylog = None,
+    tls_key: TlsKey = None,
     storage: Annotated[
         str,
         typer.Option(
@@ -164,9 +169,12 @@ def batch(
     given = [*inputs, "--output", output, "--master", master, "--tables", tables]
     given += ["--rows", str(rows), "--table-dialect", table_dialect, "--storage", storage]
     given += ["--writer", writer, "--format", format_, "--progress", "json"]
-    for name, values in (("--report", report), ("--port", port)):
+    for name, values in (("--report", report), ("--port", port), ("--tls-key", tls_key)):
         for value in values or ():
             given += [name, str(value)]
+    keylog = tls_keylog or usual_keylog()
+    if keylog is not None:
+        given += ["--tls-keylog", keylog]
     if dialect is not None:
         given += ["--dialect", dialect]
     flags = {

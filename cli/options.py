@@ -38,6 +38,26 @@ TimeForm = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+TlsKeylog = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Open TLS connections with this key log, which may grow meanwhile. Default: the "
+        "one that $SSLKEYLOGFILE names. Secrets inside a pcapng are used as well.",
+        rich_help_panel=INPUT,
+        show_default=False,
+    ),
+]
+TlsKey = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Open TLS connections whose keys were exchanged by RSA with this private key (PEM "
+        "or DER); may be repeated.",
+        rich_help_panel=INPUT,
+        show_default=False,
+    ),
+]
 Bodies = Annotated[
     bool,
     typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
@@ -129,26 +149,8 @@ class Decoding:
     dialect: Dialect = None
     table_dialect: TableDialect = READINGS[0]
     show_secrets: ShowSecrets = False
-    tls_keylog: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Open TLS connections with this key log, which may grow meanwhile. Default: the "
-            "one that $SSLKEYLOGFILE names. Secrets inside a pcapng are used as well.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None
-    tls_key: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Open TLS connections whose keys were exchanged by RSA with this private key (PEM "
-            "or DER); may be repeated.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None
+    tls_keylog: TlsKeylog = None
+    tls_key: TlsKey = None
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=OUTPUT),

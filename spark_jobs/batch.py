@@ -66,6 +66,8 @@ def _run(given: argparse.Namespace, say: Say) -> int:
         else:
             summary = _written(spark, batch, say)
         say({"summary": asdict(summary)})
+        if summary.unreadable_files == summary.files:
+            raise CaptureError(_unreadable(batch))
         if names:
             _report(session(), given, names, say)
     finally:
@@ -81,6 +83,8 @@ def _batch(given: argparse.Namespace) -> Batch:
         bodies=given.bodies,
         body_sha256=given.body_sha256,
         show_secrets=given.show_secrets,
+        tls_keylog=given.tls_keylog,
+        tls_keys=tuple(given.tls_key),
     )
     try:
         storage = json.loads(given.storage)
@@ -95,6 +99,14 @@ def _batch(given: argparse.Namespace) -> Batch:
         task_octets=given.task_octets,
         max_reads=given.max_reads,
     )
+
+
+def _unreadable(batch: Batch) -> str:
+    """Why there is nothing, in a line."""
+    errors = [one.error for one in batch.plan.files]
+    if len(errors) == 1:
+        return str(errors[0])
+    return f"none of {len(errors)} files could be read; the first: {errors[0]}"
 
 
 def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
@@ -143,6 +155,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--bodies", action="store_true", help="fill the column body")
     add("--body-sha256", action="store_true", help="fill the column body_sha256")
     add("--show-secrets", action="store_true")
+    add("--tls-keylog", metavar="FILE", help="open TLS with this key log")
+    add("--tls-key", action="append", default=[], metavar="FILE", help="and with this RSA key")
     add("--storage", default="{}", metavar="JSON", help="what fsspec is told")
     add("--report", action="append", default=[], metavar="NAME", help="may be repeated")
     add("--html", action="store_true", help="write all reports to DIR/report.html")

@@ -7,6 +7,7 @@ Parquet come cheaper from the direct writer.
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 from amqpsniff.archive.batch import Batch, Summary
@@ -22,7 +23,7 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
 
     from amqpsniff.archive.listing import list_captures
 
-    options = batch.options
+    options, given = batch.options, batch.given
     source = spark.read.format("amqp").options(
         port=",".join(map(str, sorted(options.ports))),
         dialect=options.dialect or "",
@@ -30,6 +31,8 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         bodies=str(options.bodies).lower(),
         bodySha256=str(options.body_sha256).lower(),
         showSecrets=str(options.show_secrets).lower(),
+        tlsKeylog=str(given.tls_keylog or ""),
+        tlsKey=",".join(os.fspath(one) for one in given.tls_keys),
         storageOptions=json.dumps(batch.storage),
         surveys=batch.folder.name,
     )

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
+from amqpsniff.archive.secrets import carried
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.errors import UsageError
 from amqpsniff.options import Options
@@ -64,7 +65,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
     return SourceOptions(
         table=table_of(options),
         paths=_paths(options),
-        decoding=_decoding(options),
+        decoding=carried(_decoding(options)),
         mode=mode,
         from_ns=_time(options, "from"),
         to_ns=_time(options, "to"),

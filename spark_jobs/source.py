@@ -27,10 +27,12 @@ from amqpsniff.archive.merging import merge_findings
 from amqpsniff.archive.output import Note
 from amqpsniff.archive.places import opener_for
 from amqpsniff.archive.plan import Task, make_plan
+from amqpsniff.archive.secrets import task_octets_for, with_secrets_of
 from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.archive.task import TaskRun
 from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.options import Options
 from amqpsniff.tables.schema import schema_of
 
 from .options import SourceOptions, parse, table_of
@@ -84,8 +86,10 @@ class Share(InputPartition):
         tasks: Sequence[Task] = (),
         files: Sequence[Surveyed] = (),
         rows: Sequence[dict[str, Any]] = (),
+        decoding: Options | None = None,
     ) -> None:
         super().__init__(None)
+        self.decoding = decoding
         self.tasks = list(tasks)
         self.files = list(files)
         self.rows = list(rows)
@@ -112,13 +116,14 @@ class Reading:
         files = [one for one in files if self.options.has_time(one)]
         if self.table == ERRORS:
             return [Share(rows=error_rows(files))]
-        planning = {"task_octets": self.options.task_octets, "max_reads": self.options.max_reads}
-        plan = make_plan(files, **planning)
+        task_octets = task_octets_for(self.options.decoding, self.options.task_octets)
+        plan = make_plan(files, task_octets=task_octets, max_reads=self.options.max_reads)
+        decoding = with_secrets_of(files, self.options.decoding, self.options.storage)
         if self.table == "findings":
             for one in plan.files:
                 one.marks = one.mark_octets = one.marks[:0]
-            return [Share(plan.tasks, plan.files)]
-        return [Share([task]) for task in plan.tasks] or [Share()]
+            return [Share(plan.tasks, plan.files, decoding=decoding)]
+        return [Share([task], decoding=decoding) for task in plan.tasks] or [Share()]
 
     def rows(self, share: Share) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
@@ -128,20 +133,20 @@ class Reading:
             yield self._findings(share)
         else:
             for task in share.tasks:
-                for _, batch in self._run(task, [self.table]).batches():
+                for _, batch in self._run(share, task, [self.table]).batches():
                     yield batch.select(self.columns)
 
-    def _run(self, task: Task, tables: list[str]) -> TaskRun:
+    def _run(self, share: Share, task: Task, tables: list[str]) -> TaskRun:
         opener = opener_for([one.path for one in task.sources], self.options.storage)
         columns = {self.table: self.columns}
-        return TaskRun(task, self.options.decoding, tables, columns=columns, opener=opener)
+        return TaskRun(task, share.decoding, tables, columns=columns, opener=opener)
 
     def _findings(self, share: Share) -> pa.RecordBatch:
         from amqpsniff.tables.batches import finding_batch
 
         notes = []
         for task in share.tasks:
-            run = self._run(task, ["findings"])
+            run = self._run(share, task, ["findings"])
             for _ in run.batches():
                 pass
             notes.append(Note.of("", run))

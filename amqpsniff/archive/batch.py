@@ -28,7 +28,8 @@ from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
 from .output import NO_DATE, NOTES, Note, Order, _by_day, carry_out
 from .places import Folder, StorageOptions
-from .plan import MAX_READS, TASK_OCTETS, Plan, make_plan
+from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
+from .secrets import carried, digest, task_octets_for, with_secrets_of
 from .store import FORM, known_surveys, survey_all, survey_here, survey_name, survey_orders
 from .survey import Surveyed
 
@@ -60,6 +61,7 @@ class Summary:
 
     Attributes:
         files, bad_files: Files named, and those among them that could not be read as a whole.
+        unreadable_files: Those of which nothing at all could be read.
         octets: Captured octets in them, `read_octets` what the tasks read, packets passed over
             included.
         packets, connections: What the tasks followed.
@@ -70,6 +72,7 @@ class Summary:
 
     files: int = 0
     bad_files: int = 0
+    unreadable_files: int = 0
     octets: int = 0
     read_octets: int = 0
     packets: int = 0
@@ -99,7 +102,7 @@ class Batch:
     Args:
         inputs: Paths, folders, patterns and URIs of captures.
         output: The folder, or a URI of one.
-        options: How captures are decoded.
+        options: How captures are decoded; files of keys are read here.
         tables: Names of the tables to write; `errors` is always written.
         storage: What fsspec is told, where it is used.
 
@@ -118,13 +121,15 @@ class Batch:
         max_reads: int = MAX_READS,
     ) -> None:
         self.inputs = list(inputs)
-        self.options = options or Options()
+        self.given = options or Options()
+        self.options = carried(self.given)
         self.tables = tuple(dict.fromkeys(tables))
         self.storage = dict(storage or {})
         for table in self.tables:
             if table not in TABLES:
                 raise UsageError(f"no table `{table}`; the tables are {', '.join(TABLES)}")
         self.folder = Folder(output, self.storage)
+        task_octets = task_octets_for(self.options, task_octets)
         self._planning = {"task_octets": task_octets, "max_reads": max_reads}
         self.plan = Plan()
         self.notes: list[Note] = []
@@ -136,24 +141,36 @@ class Batch:
         listed = list_captures(self.inputs, self.storage)
         files = self._surveys(listed, runner, notice)
         self.plan = make_plan(files, **self._planning)
-        salt = self._salt()
-        orders = [
-            Order(task, task.key(salt), self.options, self.tables, self.folder.name, self.storage)
-            for task in self.plan.tasks
-        ]
-        before = self._notes({order.key for order in orders})
+        orders = self._orders()
+        before = self._notes(orders)
+        for order in orders:
+            order.key = before[order.base].key if order.base in before else order.key
         progress = _Progress(self, orders, before, notice)
         progress.look()
-        todo = [order for order in orders if order.key not in before]
+        todo = [order for order in orders if order.base not in before]
         done = runner(carry_out, todo, progress.look)
         self.notes = [*before.values(), *done]
         progress.look()
         notice(Step("tables"))
         return self._commit(len(before))
 
+    def _orders(self) -> list[Order]:
+        """The tasks of the plan, with all that they need."""
+        options = with_secrets_of(self.plan.files, self.options, self.storage)
+        mark = digest(options)
+        salt = self._salt()
+        orders = []
+        for task in self.plan.tasks:
+            base = task.key(salt)
+            place = (self.tables, self.folder.name, self.storage)
+            orders.append(Order(task, base + mark, base, options, *place))
+        return orders
+
     def _salt(self) -> str:
-        """What a task's rows depend on beside its files."""
+        """What a task's rows depend on beside its files, but for what opens TLS."""
         options = asdict(self.options) | {"ports": sorted(self.options.ports)}
+        for name in ("tls_keylog", "tls_keys", "secrets"):
+            del options[name]
         return json.dumps([FORM, __version__, options, sorted(self.tables)])
 
     def _surveys(
@@ -171,18 +188,21 @@ class Batch:
         notice(Step("files", len(files), len(listed)))
         return files
 
-    def _notes(self, keys: set[str]) -> dict[str, Note]:
-        """Notes of tasks of the plan that were done before."""
-        notes = {}
+    def _notes(self, orders: Sequence[Order]) -> dict[str, Note]:
+        """Notes of tasks of the plan that were done before, by their keys without TLS."""
+        wanted = {order.base: order.key for order in orders}
+        notes: dict[str, Note] = {}
         for name in self.folder.names(NOTES):
             key = name.rpartition("/")[2].removesuffix(".json")
-            if key not in keys or name != f"{NOTES}/{key}.json":
+            if key[:KEY_DIGITS] not in wanted or name != f"{NOTES}/{key}.json":
                 continue
             octets = self.folder.read(name)
             try:
-                notes[key] = Note.from_octets(octets or b"")
+                note = Note.from_octets(octets or b"")
             except (ValueError, KeyError, TypeError):
                 continue
+            if note.key == wanted.get(note.base) or not note.encrypted:
+                notes[note.base] = note
         return notes
 
     def _commit(self, done_before: int) -> Summary:
@@ -218,6 +238,7 @@ class Batch:
         return Summary(
             files=len(self.plan.files),
             bad_files=len({row["path"] for row in errors}),
+            unreadable_files=sum(one.error is not None for one in self.plan.files),
             octets=self.plan.octets,
             read_octets=self.plan.read_octets,
             packets=sum(one.packets for one in self.plan.files),

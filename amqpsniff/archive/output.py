@@ -41,6 +41,7 @@ class Order:
 
     task: Task
     key: str
+    base: str
     options: Options
     tables: tuple[str, ...]
     output: str
@@ -54,9 +55,15 @@ class Order:
 
 @dataclass
 class Note:
-    """What a task left: files and rows by table, findings of its connections, files it lost."""
+    """What a task left: files and rows by table, findings of its connections, files it lost.
+
+    `base` is the key without what opens TLS, `encrypted` how many conversations were TLS: without
+    any the note holds whatever is known of TLS.
+    """
 
     key: str
+    base: str = ""
+    encrypted: int = 0
     files: dict[str, list[str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     octets: int = 0
@@ -73,6 +80,7 @@ class Note:
         """What a run that is over came to, without its files and rows."""
         return cls(
             key,
+            encrypted=run.totals.encrypted,
             octets=run.task.octets,
             read_octets=run.task.read_octets,
             packets=run.totals.packets,
@@ -118,6 +126,7 @@ def carry_out(order: Order) -> Note:
             rows[table] += batch.num_rows
         files = days.close()
     note = Note.of(order.key, run)
+    note.base = order.base
     note.rows, note.files = rows, files
     if not note.lost:  # a file that comes back is read again
         folder.write(note.place, note.to_octets())

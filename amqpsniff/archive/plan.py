@@ -35,6 +35,10 @@ GB/s against 120 MB/s), so the eighth reader brings the cost of an archive to 1.
 engine needs."""
 
 
+KEY_DIGITS = 20
+"""Hex digits of a task's key."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A file that a task reads; `skipped_octets` of packets lie between it and the one before."""
@@ -65,7 +69,9 @@ class Task:
     def key(self, salt: str = "") -> str:
         """20 hex digits that are the same while files, share and `salt` (options) are."""
         facts = [[one.path, one.size, one.modified_ns, one.skipped_octets] for one in self.sources]
-        machine = hashlib.blake2b(json.dumps([salt, facts, self.inverted]).encode(), digest_size=10)
+        machine = hashlib.blake2b(
+            json.dumps([salt, facts, self.inverted]).encode(), digest_size=KEY_DIGITS // 2
+        )
         if self.marks is not None:
             machine.update(array("q", sorted(self.marks)).tobytes())
         return machine.hexdigest()

@@ -32,6 +32,7 @@ class Surveyed:
         first_ns: Time of the first packet that has one; None when none has.
         least_ns, last_ns: The earliest and the latest time.
         findings: What is wrong with the file.
+        secrets: Decryption Secrets Blocks in it.
         marks, mark_octets: Its conversations by mark (`amqpsniff.tcp.shares`), and the captured
             octets of each one's packets.
     """
@@ -46,6 +47,7 @@ class Surveyed:
     first_ns: int | None = None
     least_ns: int | None = None
     last_ns: int | None = None
+    secrets: int = 0
     findings: list[Finding] = field(default_factory=list)
     marks: array[int] = field(default_factory=lambda: array("q"))
     mark_octets: array[int] = field(default_factory=lambda: array("q"))
@@ -92,6 +94,7 @@ def survey(
             for batch in packets:
                 counts.feed(batch)
             found.findings = packets.findings
+            found.secrets = len(packets.secrets)
     except CaptureError as error:
         found.error = str(error)
         found.findings = [Finding("capture-unreadable", found.error, path)]

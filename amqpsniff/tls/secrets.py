@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.errors import UsageError
 
@@ -46,6 +46,16 @@ _SESSION_MARK = b"\xff"
 NEEDS = 'opening TLS needs the Python package cryptography: pip install "amqpsniff[tls]"'
 
 
+class Contents(NamedTuple):
+    """A file of keys that was read elsewhere: its name and its octets."""
+
+    name: str
+    octets: bytes
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
 def can_decrypt() -> bool:
     """Whether the package that decrypts is installed."""
     try:
@@ -63,7 +73,7 @@ class Secrets:
 
     Args:
         keylog: A key log; None for none.
-        keys: Files of RSA private keys, PEM or DER.
+        keys: Files of RSA private keys, PEM or DER, or their contents.
         later: The key log may come later: that it is not there is no error.
 
     Attributes:
@@ -215,10 +225,13 @@ def _private_key(path: str | os.PathLike[str]) -> Any:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-    try:
-        octets = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: private key cannot be read: {error.strerror}") from None
+    if isinstance(path, Contents):
+        path, octets = path
+    else:
+        try:
+            octets = Path(path).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{path}: private key cannot be read: {error.strerror}") from None
     load = serialization.load_der_private_key
     if b"-----BEGIN" in octets:
         load = serialization.load_pem_private_key

@@ -103,6 +103,19 @@ def test_what_makes_no_sense_is_one_line(
     assert made.stderr.count("\n") == 1
 
 
+@pytest.mark.usefixtures("java")
+def test_nothing_that_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "captures").mkdir()
+    for name in ("a.pcap", "b.pcap"):
+        (tmp_path / "captures" / name).write_bytes(b"these are no packets")
+    output = tmp_path / "tables"
+    made = amqpsniff("batch", str(tmp_path / "captures"), "-o", str(output), "--report", "quality")
+    assert made.returncode == 3
+    assert "none of 2 files could be read; the first: " in made.stderr
+    assert "Traceback" not in made.stderr
+    assert len(written_rows(output, "errors")) == 2
+
+
 def test_without_java(samples: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     capture = str(samples / "pika_mix.pcap")

@@ -1,5 +1,6 @@
 """Spark serves the rows that one machine serves."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.tables.schema import TABLES, schema_of
+from tests.archive.splits import deal, packets_of
 
 pytestmark = pytest.mark.spark
 
@@ -65,6 +67,19 @@ def test_options_reach_the_engine(spark: Any, samples: Path) -> None:
     assert rows == _rows(alone.select(["body", "body_sha256"]))
     none = spark.read.format("amqp").option("table", "frames").option("port", "1").load(path)
     assert none.count() == 0
+
+
+def test_keys_reach_every_task(spark: Any, samples: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    deal(packets_of([samples / "tls13.pcap"]), tmp_path, random.Random(3), 3)
+    keylog = str(samples / "tls13.keys")
+    source = spark.read.format("amqp").option("taskOctets", "2000").option("tlsKeylog", keylog)
+    frame = source.load(str(tmp_path))
+    alone = amqpsniff.open(*sorted(map(str, tmp_path.iterdir())), tls_keylog=keylog)
+    assert frame.rdd.getNumPartitions() > 1
+    rows = _rows(frame.toArrow())
+    assert rows
+    assert rows == _rows(alone.table("messages"))
 
 
 def test_a_folder_is_read_whole(spark: Any, samples: Path) -> None:

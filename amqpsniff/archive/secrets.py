@@ -1,0 +1,80 @@
+"""What opens TLS, carried to tasks that see neither the files of keys nor all captures.
+
+Keys travel by their contents. Secrets that stand inside captures may open conversations in other
+captures, so every task is given those of all. Nothing of it is kept in the folder of the tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from amqpsniff.capture import CaptureFile
+from amqpsniff.errors import CaptureError
+from amqpsniff.options import Options
+from amqpsniff.tls.secrets import KEY_LOG, Contents, Secrets
+
+from .places import StorageOptions, opener_for
+from .survey import Surveyed
+
+ONE_TASK = 1 << 62
+"""Octets of a task that has everything."""
+
+
+def carried(options: Options) -> Options:
+    """The options with the contents of their key files; raises UsageError for one that is none."""
+    if not options.tls_keylog and not options.tls_keys:
+        return options
+    Secrets(options.tls_keylog, options.tls_keys)
+    secrets = list(options.secrets)
+    if options.tls_keylog:
+        secrets.append((KEY_LOG, Path(options.tls_keylog).read_bytes()))
+    keys = tuple(
+        one if isinstance(one, Contents) else Contents(str(one), Path(one).read_bytes())
+        for one in options.tls_keys
+    )
+    return replace(options, tls_keylog=None, tls_keys=keys, secrets=tuple(secrets))
+
+
+def with_secrets_of(
+    files: Sequence[Surveyed], options: Options, storage: StorageOptions | None = None
+) -> Options:
+    """The options with the secrets that stand inside captures."""
+    found = [secret for one in files if one.secrets for secret in _secrets_of(one, storage)]
+    if not found:
+        return options
+    return replace(options, secrets=tuple(dict.fromkeys([*options.secrets, *found])))
+
+
+def task_octets_for(options: Options, task_octets: int) -> int:
+    """How large tasks are: one is all with private keys.
+
+    They open a session that is resumed only where the one that it resumes was opened.
+    """
+    return ONE_TASK if options.tls_keys else task_octets
+
+
+def digest(options: Options) -> str:
+    """8 hex digits that change when what opens TLS does; empty when there is nothing."""
+    keys = [one.octets for one in options.tls_keys if isinstance(one, Contents)]
+    known = [*(octets for _, octets in options.secrets), *keys]
+    if not known:
+        return ""
+    machine = hashlib.blake2b(digest_size=4)
+    for octets in known:
+        machine.update(hashlib.blake2b(octets).digest())
+    return machine.hexdigest()
+
+
+def _secrets_of(one: Surveyed, storage: StorageOptions | None) -> list[tuple[int, bytes]]:
+    """The secrets inside a capture, which is read as far as they go: usually its first block."""
+    try:
+        with CaptureFile(one.path, opener=opener_for([one.path], storage or {})) as packets:
+            for _ in packets:
+                if len(packets.secrets) >= one.secrets:
+                    break
+            return packets.secrets[: one.secrets]
+    except CaptureError:
+        return []
