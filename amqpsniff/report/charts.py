@@ -12,10 +12,15 @@ MOST_BARS = 20
 MOST_POINTS = 5_000
 """Rows in one chart: more cannot be told apart, and every one is text in the page."""
 
-BAR_STEP = 18
+BAR_STEP, LIFE_STEP = 18, 15
 LINE_HEIGHT = 220
 SPREAD_HEIGHT = 150
 """Heights in pixels; widths are those of the page."""
+
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+
+_SHORT = "datum.value >= 1000 ? format(datum.value, '~s') : datum.label"
+"""Labels of large numbers: 5k, 2M."""
 
 Rows = Sequence[Mapping[str, Any]]
 Spec = dict[str, Any]
@@ -33,7 +38,7 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
         "title": title,
         "data": {"values": data},
         "width": "container",
-        "height": {"step": BAR_STEP},
+        "height": _height(data, "name", BAR_STEP),
         "mark": {"type": "bar", "tooltip": True},
         "encoding": {
             "y": {"field": "name", "type": "nominal", "sort": None, "title": None},
@@ -78,7 +83,7 @@ def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) 
         "title": title,
         "data": {"values": data},
         "width": "container",
-        "height": {"step": BAR_STEP},
+        "height": _height(data, "down", BAR_STEP),
         "mark": {"type": "rect", "tooltip": True},
         "encoding": {
             "x": {"field": "across", "type": "nominal", "title": None},
@@ -113,7 +118,8 @@ def courses(
     scale: Spec = {"type": "log"} if log else {"zero": True, "nice": True}
     across: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the beginning"}
     if utc:
-        across = {"field": "t", "type": "temporal", "title": "UTC", "scale": {"type": "utc"}}
+        across = {"field": "t", "type": "temporal", "title": "UTC", "scale": {"type": "utc"},
+                  "axis": {"format": _clock(times)}}  # fmt: skip
     else:
         across["scale"] = {"zero": False, "nice": False}
     tip = {"field": "t", "title": "at", "type": across["type"]}
@@ -132,7 +138,13 @@ def courses(
         },
         "encoding": {
             "x": across,
-            "y": {"field": "v", "type": "quantitative", "title": unit, "scale": scale},
+            "y": {
+                "field": "v",
+                "type": "quantitative",
+                "title": unit,
+                "scale": scale,
+                "axis": {"labelExpr": _SHORT},
+            },
             "tooltip": [
                 {"field": "s", "title": "what"},
                 tip,
@@ -163,6 +175,7 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
                           "axis": {"format": "~g", "labelOverlap": True}},
                     "x2": {"field": "high"},
                     "y": {"field": "share", "type": "quantitative", "title": "% of them"},
+                    "y2": {"datum": 0},
                     "tooltip": [
                         {"field": "low", "title": f"from {unit}", "format": ".3~g"},
                         {"field": "high", "title": f"to {unit}", "format": ".3~g"},
@@ -198,15 +211,15 @@ def lives(
                     "title": "seconds since the beginning"}  # fmt: skip
     scale: Spec = {"domain": list(span), "nice": False, "zero": False}
     if utc:
-        across |= {"type": "temporal", "title": "UTC"}
-        scale = {"type": "utc", "domain": list(span), "nice": False}
+        across |= {"type": "temporal", "title": "UTC", "axis": {"format": _clock(span)}}
+        scale = {"type": "utc", "nice": False}
     shown = {row["kind"] for row in rows}
     domain = [kind for kind in kinds if kind in shown]
     return {
         "title": title,
         "data": {"values": list(rows)},
         "width": "container",
-        "height": {"step": 15},
+        "height": _height(rows, "name", LIFE_STEP),
         "mark": {"type": "bar", "strokeWidth": 2},
         "encoding": {
             "x": across | {"scale": scale},
@@ -217,8 +230,7 @@ def lives(
                 channel: {
                     "field": "kind", "type": "nominal", "title": None,
                     "scale": {"domain": domain, "range": [kinds[kind] for kind in domain]},
-                    "legend": {"orient": "top", "columns": 3, "symbolLimit": 0}
-                    if channel == "color" else None,
+                    "legend": {"orient": "top", "columns": 3},
                 }
                 for channel in ("color", "stroke")
             },
@@ -229,6 +241,11 @@ def lives(
             ],
         },
     }  # fmt: skip
+
+
+def _height(rows: Rows, name: str, step: int) -> int:
+    """Pixels of an axis of names."""
+    return step * max(2, len({row[name] for row in rows}))
 
 
 def summed(rows: Rows, name: str, values: Iterable[str]) -> list[dict[str, Any]]:
@@ -250,6 +267,12 @@ def _color(field: str, many: bool, order: Sequence[str] | None = None) -> Spec:
     if order is not None:
         color["scale"] = {"domain": list(order)}
     return {"color": color}
+
+
+def _clock(times: Sequence[float]) -> str:
+    """How labels of an axis of milliseconds are written: with the day where there are several."""
+    span = max(times) - min(times) if times else 0
+    return "%b %d %H:%M" if span > DAY_MS else "%H:%M" if span > HOUR_MS else "%H:%M:%S"
 
 
 def _milliseconds(time: Any) -> int:

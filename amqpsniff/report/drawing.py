@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-NODE_WIDTH, COLUMN_GAP, ROW_GAP, LINE_HEIGHT, MARGIN = 190, 150, 18, 15, 14
-"""Pixels."""
+NODE_WIDTH, COLUMN_GAP, ROW_GAP, LINE_HEIGHT, MARGIN = 176, 196, 18, 15, 14
+LOOP_WIDTH = 70
+"""Pixels; the last is the room of an edge that does not lead to the right."""
 
-NODE_CHARACTERS = 26
+NODE_CHARACTERS = 23
 EDGE_CHARACTERS = 30
 """Characters that fit into a node and beside an edge; the whole text is in its title."""
 
 SWEEPS = 4
-PLACES = (0.5, 0.34, 0.66)
+PLACES = (0.5, 0.42, 0.58)
 """Where labels of neighbouring edges stand on them, so that they do not cover each other."""
 
 
@@ -71,13 +72,15 @@ class Drawing:
     def svg(self) -> str:
         """The picture."""
         columns = len(self._columns)
-        width = columns * NODE_WIDTH + max(columns - 1, 0) * COLUMN_GAP + 2 * MARGIN + 60
+        width = columns * NODE_WIDTH + max(columns - 1, 0) * COLUMN_GAP + 2 * MARGIN
+        backward = (self._across[one.end] <= self._across[one.start] for one in self._edges)
+        width += LOOP_WIDTH if any(backward) else 0
         height = round(self._height + 2 * MARGIN)
         edges = "".join(self._edge(place, edge) for place, edge in enumerate(self._edges))
         nodes = "".join(self._node(number, node) for number, node in enumerate(self._nodes))
         return (
-            f'<svg class="topology" viewBox="0 0 {width} {height}" width="{width}" '
-            f'height="{height}" role="img" aria-label="{escape(self._label)}">'
+            f'<svg class="topology" viewBox="0 0 {width} {height}" '
+            f'style="max-width:{width * 1.25:.0f}px" role="img" aria-label="{escape(self._label)}">'
             '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
             'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">'
             f'<path d="M0 0 8 4 0 8z"/></marker></defs>{edges}{nodes}</svg>'
@@ -144,7 +147,7 @@ class Drawing:
             x0, x1 = right, self._left(edge.end) + NODE_WIDTH
             if edge.start == edge.end:
                 y0, y1 = y0 - 6, y1 + 6
-            out = max(x0, x1) + 55
+            out = max(x0, x1) + LOOP_WIDTH
             curve = (x0, y0, out, y0, out, y1, x1, y1)
         at = PLACES[place % len(PLACES)]
         label_x, label_y = (_bezier(at, *curve[axis::2]) for axis in (0, 1))

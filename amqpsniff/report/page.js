@@ -65,10 +65,9 @@ function chartConfig() {
     point: { color: range[0] },
     axis: { labelColor: soft, titleColor: soft, gridColor: line, domainColor: soft,
       tickColor: soft, labelLimit: 220, titleFontWeight: "normal", labelOverlap: true },
-    legend: { labelColor: text, titleColor: soft },
+    legend: { labelColor: text, titleColor: soft, labelFontSize: 12 },
     title: { anchor: "start", fontSize: 14, color: text, frame: "group" },
     view: { stroke: null },
-    numberFormat: ",~g",
   };
 }
 
@@ -86,7 +85,7 @@ async function drawCharts() {
     try {
       views.get(place)?.finalize();
       views.set(place, await vegaEmbed(place, spec, {
-        config, actions: false, renderer: "svg", ast: true, defaultStyle: false,
+        config, actions: false, logLevel: 1, renderer: "svg", ast: true, defaultStyle: false,
         tooltip: { theme: isDark() ? "dark" : "light" },
       }));
     } catch (error) {

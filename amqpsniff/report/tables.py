@@ -34,6 +34,7 @@ class Column:
         title: What stands above it.
         form: Makes text of a value; an empty one is shown as a dash.
         number: Whether it is sorted by number, and stands at the right.
+        wide: Whether it is text to be read in full, over several lines.
         link: Whether a value is the name of a conversation that the page can show.
     """
 
@@ -41,6 +42,7 @@ class Column:
     title: str
     form: Callable[[Any], str] = plain
     number: bool = False
+    wide: bool = False
     link: bool = False
 
 
@@ -91,7 +93,8 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def _kind(column: Column) -> str:
-    return ' class="number"' if column.number else ""
+    kind = "number" if column.number else "wide" if column.wide else ""
+    return f' class="{kind}"' if kind else ""
 
 
 def _cell(column: Column, value: Any, links: frozenset[str], most: int) -> str:

@@ -84,11 +84,11 @@ class Evidence:
         rows = [self._place(row) for row in case.rows[:MOST_PLACES]]
         columns = [
             Column("packets", "packets"),
+            Column("detail", "detail", wide=True),
             Column("seconds", "seconds", number=True, form=_seconds),
             Column("count", "times", number=True),
             Column("connection_id", "connection", form=self._name, link=True),
             Column("channel", "channel", number=True),
-            Column("detail", "detail"),
         ]
         more = ""
         if len(case.rows) > MOST_PLACES:

@@ -78,15 +78,15 @@ class Figures:
     def levels(self) -> list[Spec]:
         """What was outstanding, and open connections."""
         levels = self._gathering.levels
-        named = (
-            ("unacked", "deliveries not acknowledged"),
-            ("unconfirmed", "publishes not confirmed"),
-        )
-        depth = {text: levels[name].levels(MOST_POINTS) for name, text in named}
-        depth = {text: values for text, values in depth.items() if any(values)}
+        depth = {name: levels[name].levels(MOST_POINTS) for name in ("unacked", "unconfirmed")}
+        depth = {name: values for name, values in depth.items() if any(values)}
         made = []
         if depth:
-            made.append(self._courses(depth, "Unacked and unconfirmed", "messages", steps=True))
+            made.append(
+                self._courses(
+                    depth, "Deliveries unacked, publishes unconfirmed", "messages", steps=True
+                )
+            )
         open_ = levels["connections"].levels(MOST_POINTS)
         if any(open_):
             made.append(self._courses({"open": open_}, "Open connections", "", steps=True))
@@ -102,14 +102,12 @@ class Figures:
             rows = delays.quantiles(tuple(QUANTILES.values()), MOST_POINTS // 2)
             begins, _ = self._gathering.steps.groups(MOST_POINTS // 2)
             times = [self._time(self._gathering.steps.at(step)) for step in begins]
-            filled = [at for at, row in enumerate(rows) if row[0] is not None]
             series = {
-                kind: [_milliseconds(rows[at][place]) for at in filled]
+                kind: [_milliseconds(row[place]) for row in rows]
                 for place, kind in enumerate(QUANTILES)
             }
-            shown = [times[at] for at in filled]
             made.append(
-                charts.courses(series, f"{title}: time taken", shown, "ms", utc=self._utc, log=True)
+                charts.courses(series, f"{title}: time taken", times, "ms", utc=self._utc, log=True)
             )
         return made
 

@@ -302,7 +302,7 @@ class Report:
             self._summary["errors"],
             [_number("count", "times"), _word("method"), _word("sender", "by"),
              _number("reply_code", "code"), _number("packet_number", "packet"),
-             _word("reply_text", "text")],
+             Column("reply_text", "text", form=_text, wide=True)],
             "Errors that were said",
             more="" if len(self._summary["errors"]) < TOP else f"The {TOP} most frequent.",
         )  # fmt: skip

@@ -142,16 +142,19 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
             f"{noun} took {duration(half)} at the median; 99 of 100 came within {duration(most)}, "
             f"the slowest took {duration(delays.largest)}."
         )
-    depths = (("unacked", "deliveries waited for their acknowledgement"),
-              ("unconfirmed", "publishes waited for their confirm"))  # fmt: skip
-    for name, text in depths:
+    depths = (("unacked", "delivery", "deliveries", "an acknowledgement"),
+              ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
+    for name, one, several, awaited in depths:
         levels = gathering.levels[name].levels(MOST_POINTS)
-        if levels and max(levels) > 0:
-            yield f"At most about {count(int(max(levels)))} {text} at a time; {_rest(levels[-1])}."
+        most = int(max(levels, default=0))
+        if most > 0:
+            noun = one if most == 1 else several
+            rest = _rest(int(levels[-1]))
+            yield f"About {count(most)} {noun} at most waited for {awaited} at a time; {rest}."
 
 
-def _rest(left: float) -> str:
-    return f"{count(int(left))} still did at the end" if left > 0 else "none did at the end"
+def _rest(left: int) -> str:
+    return f"{count(left)} still did at the end" if left > 0 else "none did at the end"
 
 
 def _ends(summary: Row, gathering: Gathering) -> Iterator[str]:
