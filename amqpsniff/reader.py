@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import select
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,7 +174,7 @@ class Capture:
         self,
         *tables: str,
         encoded: bool = False,
-        columns: dict[str, Collection[str]] | None = None,
+        columns: Mapping[str, Collection[str]] | None = None,
         census: Census | None = None,
         share: Share | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -60,7 +60,7 @@ def _walk(
             _walk(octets, first, stop, made, start, rename, depth + 1)
         else:
             made[start + first : start + stop] = _content(
-                tag, content, made[start + first : start + stop], rename
+                tag, content, bytes(made[start + first : start + stop]), rename
             )
         of_names = of_names or (tag == _OID and content == _ALTERNATIVE_NAMES)
         at = stop

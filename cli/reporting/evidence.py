@@ -100,7 +100,8 @@ class Evidence:
         return table(rows, columns, "Places", more=more, links=self._shown, most=MOST_DETAIL)
 
     def _name(self, connection: Any) -> str:
-        return self._names[connection]
+        name: str = self._names[connection]
+        return name
 
     def _place(self, row: Row) -> Row:
         ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
