@@ -2,7 +2,9 @@
 
 For each way to run `amqpsniff live`: messages and packets a second, processor time of the sniffer
 per message, packets that the kernel dropped, and its memory after a third of the time and at the
-end. Needs the right to capture, RabbitMQ and pika.
+end; and what is to be said of it. `flood` has clients that send frames encoded before, which leave
+the processor to the broker: the most that it takes on these cores; the other ways have pika. Needs
+the right to capture, RabbitMQ, pika and pamqp.
 
     python benchmarks/bench_live.py [SECONDS] [WAY...]
 """
@@ -63,13 +65,21 @@ for method, _, _ in channel.consume("load", inactivity_timeout=0.2):
         break
 connection.close()
 """
+FLOOD = str(Path(__file__).resolve().parent / "flood.py")
+CLIENTS = (
+    (("-c", PUBLISH, "plain"), ("-c", PUBLISH, "confirms"), ("-c", CONSUME, "")),
+    ((FLOOD, "publish"), (FLOOD, "confirms"), (FLOOD, "consume"), (FLOOD, "consume")),
+)
 WAYS = {
     "ndjson": ("-t", "messages", "--format", "ndjson"),
     "findings": ("-t", "findings", "--format", "ndjson"),
     "written": ("-t", "findings", "--format", "ndjson", "-w", "load.pcapng",
                 "--rotate-size", "100MB", "--keep", "2"),
     "dashboard": (),
+    "flood": ("-t", "messages", "--format", "ndjson"),
 }  # fmt: skip
+MORE_MB = 8
+"""Memory that may come in two thirds of a run: pages that were not touched before, no more."""
 
 
 def _used(number: int) -> float:
@@ -113,8 +123,8 @@ def measure(way: str, port: int, seconds: float, folder: str) -> str:
     time.sleep(2)
     began = _used(sniffer.pid)
     clients = [
-        subprocess.Popen((sys.executable, "-c", code, str(port), str(seconds), kind))
-        for code, kind in ((PUBLISH, "plain"), (PUBLISH, "confirms"), (CONSUME, ""))
+        subprocess.Popen((sys.executable, *code, str(port), str(seconds), kind))
+        for *code, kind in CLIENTS[way == "flood"]
     ]
     time.sleep(seconds / 3)
     early = _resident(sniffer.pid)
@@ -128,12 +138,13 @@ def measure(way: str, port: int, seconds: float, folder: str) -> str:
     os.close(follower)
     methods = ("basic.publish", "basic.deliver")
     messages = sum(found.get(f'amqpsniff_methods_total{{method="{one}"}}', 0) for one in methods)
-    packets = found["amqpsniff_packets_total"]
+    packets, dropped = found["amqpsniff_packets_total"], found["amqpsniff_packets_dropped_total"]
+    flat = late - early <= MORE_MB
     return (
         f"{way:<10} {messages / seconds:>8,.0f} messages/s {packets / seconds:>8,.0f} packets/s "
         f"{1e6 * used / messages:>6.2f} us/message {100 * used / seconds:>4.0f} % of a core "
-        f"{found['amqpsniff_packets_dropped_total']:>4.0f} dropped "
-        f"{early:>4.0f} MB, {late:>4.0f} MB"
+        f"{dropped:>4.0f} dropped {'BAD' if dropped else 'ok'}   "
+        f"{early:>4.0f} MB, {late:>4.0f} MB {'ok' if flat else 'GROWS'}"
     )
 
 

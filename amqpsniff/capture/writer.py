@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 import time
 from array import array
 from collections import deque
@@ -26,6 +27,10 @@ from amqpsniff.capture.pcapng_writer import interface_block, section_block, stat
 SNAP_OCTETS = 262_144
 PACKET_OVERHEAD_OCTETS = 36
 """What an Enhanced Packet Block adds to a packet, at most."""
+
+
+PACKET_BLOCK = 6
+"""Type of an Enhanced Packet Block."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +213,10 @@ class CaptureWriter:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
+            whole, packets = _whole_blocks(octets, len(octets) - len(rest))
+            self._size += whole
+            self.octets += whole
+            self.packets += packets
             self._fail(error)
             return False
         self._size += len(octets)
@@ -220,3 +229,15 @@ class CaptureWriter:
         if self._file is not None:
             os.ftruncate(self._file.fileno(), self._size)
         self._shut()
+
+
+def _whole_blocks(octets: bytes | memoryview, written: int) -> tuple[int, int]:
+    """Of blocks of which so many octets were written: those of whole ones, and the packets."""
+    at = packets = 0
+    while at + 8 <= written:
+        kind, length = struct.unpack_from("<II", octets, at)
+        if at + length > written:
+            break
+        at += length
+        packets += kind == PACKET_BLOCK
+    return at, packets

@@ -22,9 +22,15 @@ SECONDS = 20
 
 
 class Terminal:
-    """`amqpsniff live` with these arguments on a terminal of this size."""
+    """`amqpsniff live` with these arguments on a terminal of this size; or what `program` says."""
 
-    def __init__(self, *arguments: str | Path, columns: int = 80, lines: int = 24) -> None:
+    def __init__(
+        self,
+        *arguments: str | Path,
+        columns: int = 80,
+        lines: int = 24,
+        program: tuple[str, ...] = PROGRAM,
+    ) -> None:
         pyte = pytest.importorskip("pyte", reason="pyte is not installed")
         self.leader, self._follower = pty.openpty()
         self.before = termios.tcgetattr(self._follower)
@@ -33,7 +39,7 @@ class Terminal:
         self.written = b""
         self.resize(columns, lines)
         self.running: subprocess.Popen[Any] = subprocess.Popen(
-            (*PROGRAM, "live", *map(str, arguments)), stdin=self._follower, stdout=self._follower,
+            (*program, "live", *map(str, arguments)), stdin=self._follower, stdout=self._follower,
             stderr=self._follower, env=environment(), preexec_fn=self._own,  # noqa: PLW1509
         )  # fmt: skip
 

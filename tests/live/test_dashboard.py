@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -115,6 +117,52 @@ def test_terminal_is_restored(way: str) -> None:
             terminal.press("pq")
         assert terminal.end() == 0
         assert terminal.restored()
+
+
+BREAKING = """
+import sys
+from amqpsniff.cli.entry import main
+import {module} as module
+
+whole, calls = module.{place}, []
+
+def broken(*arguments, **options):
+    calls.append(1)
+    if len(calls) > 3:
+        raise ValueError("nobody expected this")
+    return whole(*arguments, **options)
+
+module.{place} = broken
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "place"),
+    [
+        ("amqpsniff.cli.dashboard.dashboard", "Screen"),  # while drawing
+        ("amqpsniff.cli.dashboard.keys", "Keyboard.pressed"),  # while reading keys
+        ("amqpsniff.pipeline", "Pipeline.feed"),  # while decoding
+    ],
+)
+def test_terminal_is_restored_after_an_error(module: str, place: str) -> None:
+    """Of our own making, while the dashboard is up: one line on the terminal that was before."""
+    program = (sys.executable, "-c", BREAKING.format(module=module, place=place))
+    terminal = Terminal("-i", "lo", program=program)
+    try:
+        talk = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        end = time.monotonic() + 20
+        while terminal.running.poll() is None and time.monotonic() < end:
+            talk.sendto(b"something to decode", ("127.0.0.1", 9))
+            terminal.read()
+        talk.close()
+        assert terminal.end() != 0
+        assert terminal.restored()
+        said = terminal.written.rpartition(b"\x1b[?1049l")[2].decode()
+        assert "internal error, ValueError: nobody expected this" in said
+        assert "Traceback" not in said
+    finally:
+        terminal.close()
 
 
 def test_stopped_and_woken() -> None:

@@ -131,6 +131,38 @@ def test_disk_is_full(broker: Broker, tmp_path: Path) -> None:
     assert "cut" not in done.err
 
 
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of a hundred thousand octets."""
+    disk = folder / "disk"
+    disk.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=100k,mode=1777", "tmpfs", str(disk)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(["mount", *options], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no file systems can be mounted here")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def test_file_system_is_full(tmp_path: Path) -> None:
+    """A whole file as large as there was room, and every row."""
+    with small_disk(tmp_path) as disk, SAMPLE.open("rb") as file:
+        kept = disk / "kept.pcapng"
+        sniffer = Sniffer("-", "-w", kept, folder=tmp_path, stdin=file)
+        assert sniffer.finish() == 3
+        assert f"{kept}: No space left on device" in sniffer.err
+        assert "packets are not written any more" in sniffer.err
+        assert alike(sniffer.rows()) == alike(rows_of(run("export", SAMPLE, "-t", "messages").out))
+        assert 90_000 < kept.stat().st_size <= 102_400
+        done = run("summary", kept, "--format", "json")
+        assert done.code == 0
+        assert "cut" not in done.err
+
+
 @pytest.mark.broker
 def test_standard_output_closes(broker: Broker, tmp_path: Path) -> None:
     """`| head -1` ends it quietly, and the packets it wrote can be read."""

@@ -48,6 +48,19 @@ def test_pipe_gives_the_rows_of_the_file(tmp_path: Path, table: str) -> None:
     assert written == packets_of(read([SAMPLE]))
 
 
+@pytest.mark.parametrize("count", [1, 41, 10_000])
+def test_count(tmp_path: Path, count: int) -> None:
+    """It ends after so many packets, with the rows and the file of these."""
+    with SAMPLE.open("rb") as file:
+        arguments = ("-", "-t", "frames", "-c", str(count), "-w", "kept.pcapng")
+        sniffer = Sniffer(*arguments, folder=tmp_path, stdin=file)
+        assert sniffer.finish() == 0, sniffer.err
+    whole = packets_of(read([SAMPLE]))
+    assert packets_of(read([tmp_path / "kept.pcapng"])) == whole[:count]
+    kept = run("export", tmp_path / "kept.pcapng", "-t", "frames")
+    assert alike(sniffer.rows()) == alike(rows_of(kept.out))
+
+
 def test_file_that_grows(tmp_path: Path) -> None:
     """Rows come as the file grows, in any pieces."""
     octets = SAMPLE.read_bytes()
