@@ -1,7 +1,7 @@
 """Numbers over time in bounded memory: so many steps, which grow wider as the time grows longer.
 
-`Steps` is the axis that all of them share: `MOST_STEPS` of equal width from a beginning. When a time
-comes that lies outside, two steps at a time become one until it has its place; what has been
+`Steps` is the axis that all of them share: `MOST_STEPS` of equal width from a beginning. When a
+time comes that lies outside, two steps at a time become one until it has its place; what has been
 counted moves along. `Counts` adds numbers up by step; `Delays` counts times by step and size, for
 quantiles over time.
 """

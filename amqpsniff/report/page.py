@@ -87,8 +87,8 @@ class Page:
                 f"<title>{escape(self._title)}</title>",
                 f"<style>{_asset('page.css')}</style></head><body>",
                 '<a class="skip" href="#content">Skip to the content</a>',
-                f'<header><div class="title"><h1>{escape(self._title)}</h1>'
-                '<button type="button" id="theme" hidden>Dark</button></div>'
+                f'<header><div class="title"><h1>{escape(self._title)}</h1>',
+                '<button type="button" id="theme" hidden>Dark</button></div>',
                 f"<p>{escape(self._about)}</p></header>",
                 f'<nav aria-label="Sections">{links}</nav>',
                 f'<main id="content" tabindex="-1">{sections}</main>',

@@ -1,4 +1,4 @@
-"""Tables of HTML that the page's script sorts and filters; without it they are there all the same."""
+"""Tables of HTML that the page's script sorts and filters; without it they are there as well."""
 
 from __future__ import annotations
 

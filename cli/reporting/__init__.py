@@ -1,1 +1,1 @@
-"""What a report shows: gathered in one pass over captures, told in sentences, laid out as a page."""
+"""What a report shows: gathered in one pass over captures, told, and laid out as a page."""

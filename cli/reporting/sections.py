@@ -10,18 +10,18 @@ from amqpsniff.report.page import Page
 from amqpsniff.report.tables import Column, table
 
 from ..cases import cases, in_order
-from ..render.text import count, duration, harmless, octets, plural
+from ..render.text import count, duration, harmless, octets
 from ..summary import report as summarized
 from ..times import absolute
 from . import story
-from .conversations import MOST_CONVERSATIONS, Conversations, choose, name_of
+from .conversations import MOST_CONVERSATIONS, Conversations, choose
 from .evidence import Evidence
 from .figures import MOST_LIVES, Figures, capture_name, topology
 from .gathering import TOP, Gathering
 from .kept import Row, end_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    pass
 
 MOST_CONNECTIONS, MOST_CHANNELS = 300, 300
 """Rows of the tables: what can still be looked through on a phone."""
@@ -209,7 +209,8 @@ class Report:
     def _channel_table(self) -> str:
         columns = [
             Column("connection_id", "id", form=lambda value: value[:8], link=True),
-            _word("client"), _number("channel"), _word("mode"), _number("prefetch_count", "prefetch"),
+            _word("client"), _number("channel"), _word("mode"),
+            _number("prefetch_count", "prefetch"),
             _number("published"), _number("confirmed"), _number("returned"),
             _number("unconfirmed_max", "unconfirmed most"),
             _number("unconfirmed_end", "unconfirmed at end"),
@@ -271,10 +272,7 @@ class Report:
                 text = "There is no connection."
             self._page.section("conversations", "Conversations", about=text)
             return
-        options = "".join(
-            f'<option value="{escape(one["id"])}">{escape(one["client"])} ({one["id"][:8]})</option>'
-            for one in self._conversations
-        )
+        options = "".join(map(_option, self._conversations))
         number = self._gathering.connections.number
         about = "What client and broker said to each other, event by event."
         if number > len(self._conversations):
@@ -319,10 +317,10 @@ class Report:
         reading, totals = self._gathering.reading, self._gathering.reading.capture.totals
         names = ", ".join(map(harmless, reading.capture.names[:10]))
         more = len(reading.capture.names) - 10
+        segments = totals.counters.get("segments", 0)
         facts = [
             f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
-            f"Packets: {count(totals.packets)}, of them looked at as TCP: "
-            f"{count(totals.counters.get('segments', 0))}.",
+            f"Packets: {count(totals.packets)}, {count(segments)} of them looked at as TCP.",
             *(f"Comment: {harmless(text)}." for text in reading.capture.comments[:5]),
         ]
         if self._start is not None:
@@ -338,6 +336,12 @@ class Report:
         facts.append(f"Made by amqpsniff {__version__}. Nothing is loaded from a network.")
         items = "".join(f"<li>{escape(text)}</li>" for text in facts)
         self._page.section("about", "About this report", f'<ul class="story">{items}</ul>')
+
+
+def _option(conversation: Row) -> str:
+    name = conversation["id"]
+    text = f"{conversation['client']} ({name[:8]})"
+    return f'<option value="{escape(name)}">{escape(text)}</option>'
 
 
 def _why(row: Row) -> str | None:
