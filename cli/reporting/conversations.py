@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.findings import KINDS
@@ -96,6 +96,7 @@ class Conversations:
         """Read the captures again."""
         capture = self._gathering.reading.capture
         names = frozenset(self._tellers)
+        columns: dict[str, Collection[str]]
         columns = {"frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS)}
         share = _share([teller.row for teller in self._tellers.values()])
         batches = capture.tables("frames", "messages", encoded=True, columns=columns, share=share)

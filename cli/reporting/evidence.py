@@ -40,6 +40,7 @@ class Evidence:
         self._several = several
         self._shown = shown
         self._left = MOST_CASES
+        self._names: dict[str | None, str] = {}
 
     def html(self, cases: list[Case]) -> str:
         """All of them, and how many there was no room for."""

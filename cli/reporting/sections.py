@@ -321,6 +321,7 @@ class Report:
         reading, totals = self._gathering.reading, self._gathering.reading.capture.totals
         names = ", ".join(map(harmless, reading.capture.names[:10]))
         more = len(reading.capture.names) - 10
+        segments = totals.counters.get("segments", 0)
         facts = [
             f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
             (
@@ -342,6 +343,12 @@ class Report:
         facts.append(f"Made by amqpsniff {__version__}. Nothing is loaded from a network.")
         items = "".join(f"<li>{escape(text)}</li>" for text in facts)
         self._page.section("about", "About this report", f'<ul class="story">{items}</ul>')
+
+
+def _option(conversation: Row) -> str:
+    name = conversation["id"]
+    text = f"{conversation['client']} ({name[:8]})"
+    return f'<option value="{escape(name)}">{escape(text)}</option>'
 
 
 def _why(row: Row) -> str | None:
