@@ -1,4 +1,4 @@
-"""Numbers over time: nothing is lost when the axis grows, and quantiles are as exact as they say."""
+"""Numbers over time: nothing is lost when the axis grows; quantiles are as exact as they say."""
 
 from __future__ import annotations
 
