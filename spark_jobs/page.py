@@ -43,9 +43,7 @@ def _summary(manifest: dict[str, Any]) -> str:
 def _table(report: Report) -> str:
     rows = report.rows[:MOST_SHOWN]
     numeric = {
-        name
-        for name in report.columns
-        if any(isinstance(row[name], (int, float)) for row in rows)
+        name for name in report.columns if any(isinstance(row[name], (int, float)) for row in rows)
     }
     columns = [Column(name, name, number=name in numeric) for name in report.columns]
     total = len(report.rows)

@@ -230,7 +230,9 @@ class Delays:
         listed = [self._counts[step] for step in steps if step in self._counts]
         if not listed:
             return []
-        return listed[0] if len(listed) == 1 else [sum(column) for column in zip(*listed, strict=True)]
+        return (
+            listed[0] if len(listed) == 1 else [sum(column) for column in zip(*listed, strict=True)]
+        )
 
 
 def _at(place: float) -> float:

@@ -1,5 +1,4 @@
-"""Tables of HTML that the page's script sorts and filters; without it they are there all the same.
-"""
+"""Tables of HTML that the page's script sorts and filters; without it they are there all the same."""
 
 from __future__ import annotations
 

@@ -98,9 +98,7 @@ class Conversations:
         names = frozenset(self._tellers)
         columns = {"frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS)}
         share = _share([teller.row for teller in self._tellers.values()])
-        batches = capture.tables(
-            "frames", "messages", encoded=True, columns=columns, share=share
-        )
+        batches = capture.tables("frames", "messages", encoded=True, columns=columns, share=share)
         for table, batch in batches:
             for name in names:
                 some = batch.filter(is_one_of(batch.column("connection_id"), frozenset((name,))))

@@ -59,7 +59,9 @@ class Figures:
             "acked": "acknowledged",
         }  # fmt: skip
         messages = {
-            text: rates[name].rates(MOST_POINTS) for name, text in named.items() if rates[name].total
+            text: rates[name].rates(MOST_POINTS)
+            for name, text in named.items()
+            if rates[name].total
         }
         sent = {
             text: rates[name].rates(MOST_POINTS)
@@ -76,7 +78,10 @@ class Figures:
     def levels(self) -> list[Spec]:
         """What was outstanding, and open connections."""
         levels = self._gathering.levels
-        named = (("unacked", "deliveries not acknowledged"), ("unconfirmed", "publishes not confirmed"))
+        named = (
+            ("unacked", "deliveries not acknowledged"),
+            ("unconfirmed", "publishes not confirmed"),
+        )
         depth = {text: levels[name].levels(MOST_POINTS) for name, text in named}
         depth = {text: values for text, values in depth.items() if any(values)}
         made = []

@@ -231,7 +231,9 @@ class Report:
         result = self._gathering.routing.report(MOST_EDGES)
         picture = topology(result)
         label = "Picture of the topology"
-        drawn = f'<div class="picture" role="region" tabindex="0" aria-label="{label}">{picture}</div>'
+        drawn = (
+            f'<div class="picture" role="region" tabindex="0" aria-label="{label}">{picture}</div>'
+        )
         flows = [_number("published"), _size("published_octets", "octets published"),
                  _number("delivered"), _size("delivered_octets", "octets delivered")]  # fmt: skip
         tables = [
@@ -243,7 +245,9 @@ class Report:
                  "Routing keys"),
             )
         ]  # fmt: skip
-        most = max(result[f"{kind}_count"] for kind in ("publisher", "route", "consumer", "binding"))
+        most = max(
+            result[f"{kind}_count"] for kind in ("publisher", "route", "consumer", "binding")
+        )
         more = ""
         if most > MOST_EDGES:
             more = (
@@ -252,7 +256,9 @@ class Report:
             )
         about = (
             "From publishers over exchanges and queues to consumers; dashed: bound, but nothing "
-            "was seen to go there." if picture else "Nothing was published, bound or consumed."
+            "was seen to go there."
+            if picture
+            else "Nothing was published, bound or consumed."
         )
         self._page.section(
             "topology", "Topology", drawn if picture else "", *tables, about=f"{about} {more}"
@@ -325,8 +331,9 @@ class Report:
             facts.append("There were more names than are counted: rare ones are missing.")
         shown = self._gathering.reading.options.show_secrets
         facts.append(
-            "Passwords and tokens are shown: keep this file to yourself." if shown else
-            "Passwords and tokens are not in this file; names of queues, users and hosts are."
+            "Passwords and tokens are shown: keep this file to yourself."
+            if shown
+            else "Passwords and tokens are not in this file; names of queues, users and hosts are."
         )
         facts.append(f"Made by amqpsniff {__version__}. Nothing is loaded from a network.")
         items = "".join(f"<li>{escape(text)}</li>" for text in facts)
@@ -354,4 +361,3 @@ def _named(tally: Row, columns: list[Column], title: str) -> str:
         all_ = "very many" if distinct is None else count(distinct)
         more = f"The {count(len(rows))} busiest of {all_}; amqpsniff summary CAPTURE --top N."
     return table(rows, columns, title, more=more)
-
