@@ -20,11 +20,11 @@ MIXES = {
 }
 """Name of a capture → the samples it repeats."""
 
-_FIRST_SECOND = 1_700_000_000
+FIRST_SECOND = 1_700_000_000
 _ETHERNET_IPV4 = b"\x08\x00"
 
 
-def _records(sample: str) -> list[tuple[int, bytearray]]:
+def records_of(sample: str) -> list[tuple[int, bytearray]]:
     """(microseconds since the sample's first packet, record with its header) of each packet."""
     octets = (SAMPLES / f"{sample}.pcap").read_bytes()
     records = []
@@ -43,8 +43,8 @@ def make(name: str, octets: int, path: Path) -> Path:
     """Write the capture `name` of at least `octets` octets to `path`, unless it is there."""
     if path.exists() and path.stat().st_size >= octets:
         return path
-    samples = [_records(sample) for sample in MIXES[name]]
-    time = _FIRST_SECOND * 1_000_000
+    samples = [records_of(sample) for sample in MIXES[name]]
+    time = FIRST_SECOND * 1_000_000
     size = 24
     turn = 0
     with path.open("wb") as file:
@@ -52,7 +52,7 @@ def make(name: str, octets: int, path: Path) -> Path:
         while size < octets:
             for records in samples:
                 for offset, record in records:
-                    _renew(record, time + offset, turn)
+                    renew(record, time + offset, turn)
                     file.write(record)
                     size += len(record)
                 time += records[-1][0] + 1000
@@ -60,7 +60,7 @@ def make(name: str, octets: int, path: Path) -> Path:
     return path
 
 
-def _renew(record: bytearray, micros: int, turn: int) -> None:
+def renew(record: bytearray, micros: int, turn: int) -> None:
     """Give a packet another time, and the addresses of this round."""
     struct.pack_into("<II", record, 0, micros // 1_000_000, micros % 1_000_000)
     if record[28:30] == _ETHERNET_IPV4:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -22,6 +23,11 @@ EMBEDDED_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """How the Java of an embedded Spark runs: it lives for seconds on the cores that decode, so its
 compiler stops at the first tier (measured until the second job is done: 4.3 processor seconds
 instead of 7.9, 7.6 s of wall time instead of 9.9)."""
+
+ATTEMPTS = 4
+"""Times an embedded Spark tries a task, as clusters do: a worker may die, a file system fail."""
+
+_LOCAL = re.compile(r"^local\[(\*|\d+)\]$")
 
 JAVA_MISSING = (
     "Spark needs Java 17 or later, and none was found; install it "
@@ -55,7 +61,7 @@ def context(master: str | None = EMBEDDED, name: str = "amqpsniff") -> SparkCont
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = SparkConf().setAppName(name)
     if master is not None:
-        conf.setMaster(master)
+        conf.setMaster(_LOCAL.sub(rf"local[\1,{ATTEMPTS}]", master))
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             conf.set("spark.ui.enabled", "false")

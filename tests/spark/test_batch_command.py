@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -52,6 +53,30 @@ def test_tables_reports_and_a_page(samples: Path, tmp_path: Path) -> None:
         assert written_rows(output, table) == alone[table]
 
 
+def _worker(job: subprocess.Popen[str]) -> int:
+    """A Python worker of a job: the process that its daemon has forked."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until and job.poll() is None:
+        daemons = []
+        for folder in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, IndexError):
+                parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[1:4]
+                if int(session) == job.pid and b"-m\0amqpsniff.spark_jobs.workers" in _command(
+                    folder
+                ):
+                    daemons.append((int(folder.name), int(parent)))
+        forked = [one for one, parent in daemons if parent in dict(daemons)]
+        if forked:
+            return forked[0]
+        time.sleep(0.005)
+    pytest.fail("no worker")
+
+
+def _command(folder: Path) -> bytes:
+    return (folder / "cmdline").read_bytes()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 @pytest.mark.usefixtures("java")
 def test_a_run_that_is_killed_goes_on(samples: Path, tmp_path: Path) -> None:
     folder = tmp_path / "captures"
@@ -70,9 +95,13 @@ def test_a_run_that_is_killed_goes_on(samples: Path, tmp_path: Path) -> None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    again = subprocess.run([*job, "-o", str(output), "--progress", "json"], check=True,
-                           capture_output=True, text=True)  # fmt: skip
-    (summary,) = [json.loads(line) for line in again.stdout.splitlines() if "summary" in line]
+    again = subprocess.Popen([*job, "-o", str(output), "--progress", "json"],
+                             start_new_session=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+    os.kill(_worker(again), signal.SIGKILL)
+    said, _ = again.communicate()
+    assert again.returncode == 0
+    (summary,) = [json.loads(line) for line in said.splitlines() if "summary" in line]
     assert summary["summary"]["done_before"] > 0
     Batch([str(folder)], str(other), task_octets=50_000).run()
     assert everything(output) == everything(other)
