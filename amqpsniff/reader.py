@@ -95,7 +95,7 @@ class Capture:
         names: The captures, as they were found.
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
-        outcomes, replies: What `count` found out, of its last call.
+        outcomes, replies: What `count` found out, or the last pass with a census.
         encrypted: What is known of TLS conversations, of the last pass: a mapping each.
         comments: Comments of the captures' sections, once the last pass is over.
         early: Whether replies and outcomes of the rows just given may still come: what standard
@@ -158,17 +158,19 @@ class Capture:
         *tables: str,
         encoded: bool = False,
         columns: dict[str, Collection[str]] | None = None,
+        census: Census | None = None,
     ) -> Iterator[tuple[str, Any]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
-        `columns` names the columns that are wanted, by table; else as `batches`.
+        `columns` names the columns that are wanted, by table; else as `batches`. A `census` counts
+        on the way, and `outcomes` and `replies` are there afterwards, as with `count`.
         """
         from amqpsniff.tables.batches import Maker
 
         makers = [
             Maker(table, encoded=encoded, columns=(columns or {}).get(table)) for table in tables
         ]
-        return self._pass(makers)
+        return self._pass(makers, census)
 
     def table(self, table: str, *, columns: Collection[str] | None = None) -> Any:
         """All rows of one table as a `pyarrow.Table`; it is as large as they are."""
@@ -250,7 +252,7 @@ class Capture:
         self.encrypted = pipeline.encrypted
         return pipeline
 
-    def _pass(self, makers: list[Any]) -> Iterator[tuple[str, Any]]:
+    def _pass(self, makers: list[Any], census: Census | None = None) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
         from amqpsniff.capture import CaptureSet
 
@@ -258,7 +260,7 @@ class Capture:
         if "findings" in tables:
             tables.add("messages")  # some findings are made together with a message's row
         links = any(maker.links for maker in makers)
-        pipeline = self._pipeline(tables, links=links)
+        pipeline = self._pipeline(tables, links=links, census=census)
         waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch in packets:
@@ -277,6 +279,8 @@ class Capture:
             yield from _recorded(makers, pipeline)
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
             self.comments = packets.comments
+        if census is not None:
+            self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:
             if maker.table == "findings":
                 yield maker.table, maker.make(self.found)

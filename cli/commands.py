@@ -14,8 +14,8 @@ from amqpsniff import __version__
 
 COMMANDS = (
     "live", "inspect", "summary", "connections", "channels", "messages", "trace", "follow",
-    "topology", "diagnose", "export", "sql", "bodies", "batch", "verify", "sanitize", "explain",
-    "spec",
+    "topology", "diagnose", "diff", "export", "sql", "bodies", "batch", "verify", "sanitize",
+    "explain", "spec",
 )  # fmt: skip
 """Every command has the name of its module in this package and of the function in it, in the
 order in which the help lists them."""

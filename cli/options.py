@@ -74,6 +74,15 @@ Port = Annotated[
         show_default=False,
     ),
 ]
+Reader = Annotated[
+    str,
+    typer.Option(
+        metavar="R",
+        help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
+        "tshark what is not read here, where it is installed.",
+        rich_help_panel=INPUT,
+    ),
+]
 Dialect = Annotated[
     str | None,
     typer.Option(
@@ -148,15 +157,41 @@ class Input(Decoding):
             show_default=False,
         ),
     ]
-    reader: Annotated[
+    reader: Reader = "auto"
+
+
+@dataclasses.dataclass(kw_only=True)
+class Two(Decoding):
+    """Two captures that are compared, and how they are decoded."""
+
+    before: Annotated[
         str,
-        typer.Option(
-            metavar="R",
-            help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
-            "tshark what is not read here, where it is installed.",
-            rich_help_panel=INPUT,
+        typer.Argument(
+            metavar="BEFORE",
+            help="A capture: a file, a directory, or a pattern. With --same-traffic the one made "
+            "nearer to the clients.",
+            show_default=False,
         ),
-    ] = "auto"
+    ]
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar="AFTER",
+            help="The capture it is compared with. With --same-traffic the one made nearer to the "
+            "broker.",
+            show_default=False,
+        ),
+    ]
+    reader: Reader = "auto"
+
+    def sides(self) -> tuple[Input, Input]:
+        """Each of the two as what other commands read."""
+        shared = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("before", "after")
+        }
+        return Input(captures=[self.before], **shared), Input(captures=[self.after], **shared)
 
 
 @dataclasses.dataclass

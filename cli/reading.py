@@ -78,16 +78,19 @@ class Reading:
         *tables: str,
         columns: Mapping[str, Collection[str]] | None = None,
         progress: bool = False,
+        census: Any = None,
     ) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch); strings that repeat stay encoded.
 
-        With `progress` a bar says how far it is, on a terminal, when it takes long.
+        With `progress` a bar says how far it is, on a terminal, when it takes long. An
+        `amqpsniff.session.Census` counts on the way.
         """
         from .progress import Progress
 
         with Progress(progress and not self.options.quiet) as bar:
             wanted = dict(columns) if columns is not None else None
-            for table, batch in self.capture.tables(*tables, encoded=True, columns=wanted):
+            passed = self.capture.tables(*tables, encoded=True, columns=wanted, census=census)
+            for table, batch in passed:
                 bar.at(self.capture.totals.packets)
                 yield table, batch
         self.judge(self.capture.found)

@@ -1,0 +1,118 @@
+"""What is known of one side of a comparison."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = dict[str, Any]
+
+MOST_CLIENTS = 50_000
+"""Connections of which it is kept who their client is, for findings about them: 200 octets each."""
+
+MOST_KINDS = 10_000
+"""Kinds of ends, and of clients and servers, that are counted apart; further ones together."""
+
+
+@dataclass
+class Facts:
+    """One capture, or several as one, as far as a comparison needs it.
+
+    Attributes:
+        names: The captures.
+        span_ns: Time from the first packet to the last; None where no packet has a time.
+        start_ns: Time of the first packet.
+        packets: How many.
+        connections: AMQP connections, and `midstream` those that began before the capture.
+        counts: Things by name: `published`, `frames`, `connections opened` and so on.
+        events: How many things those counts are of that are not counts of things themselves.
+        latencies: A `session.counts.Spread` by (`outcome` or `reply`, its name).
+        findings: Rows of the findings table.
+        clients: Who the client of a connection is, by connection id.
+        products: Connections by (`client` or `server`, product, version, platform).
+        closes: Ends by (`connection` or `channel`, who closed it, code), each with a text of one.
+        topology: What `amqpsniff topology --format json` gives, of everything.
+        flaws: What is wrong with the capture itself, in words.
+    """
+
+    names: list[str]
+    span_ns: int | None = None
+    start_ns: int | None = None
+    packets: int = 0
+    connections: int = 0
+    midstream: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    events: dict[str, int] = field(default_factory=dict)
+    latencies: dict[tuple[str, str], Any] = field(default_factory=dict)
+    findings: list[Row] = field(default_factory=list)
+    clients: dict[str, str] = field(default_factory=dict)
+    products: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    closes: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    close_texts: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    topology: Row = field(default_factory=dict)
+    flaws: list[str] = field(default_factory=list)
+
+    def add_connection(self, row: Row) -> None:
+        """Take a row of the connections table."""
+        self.counts["connections opened"] += not row["midstream"]
+        if row["closed_by"] is not None:
+            self.counts["connections closed"] += 1
+            self._closed("connection", row)
+        self.counts["octets"] += (row["client_octets"] or 0) + (row["server_octets"] or 0)
+        name = row["connection_name"] or row["client_product"]
+        if name and len(self.clients) < MOST_CLIENTS:
+            self.clients[row["connection_id"]] = name
+        for side in ("client", "server"):
+            parts = (row[f"{side}_product"], row[f"{side}_version"], row.get(f"{side}_platform"))
+            if any(parts):
+                self._count(self.products, (side, *parts))
+
+    def add_channel(self, row: Row) -> None:
+        """Take a row of the channels table."""
+        self.counts["channels opened"] += row["opened_packet_number"] is not None
+        if row["closed_by"] is not None and row["close_method"] == "channel.close":
+            self._closed("channel", row)
+
+    def add_census(self, counted: Row, outcomes: dict[str, Any], replies: dict[str, Any]) -> None:
+        """Take what `session.Census.facts` counted, and `reader.Capture` knows with it."""
+        ways = {
+            "basic.publish": "published", "stream.publish": "published",
+            "basic.deliver": "delivered", "basic.get-ok": "delivered",
+            "stream.deliver": "delivered", "basic.return": "returned",
+        }  # fmt: skip
+        self.counts["frames"] = sum(counted["frames"].values())
+        for method, sizes in counted["sizes"].items():
+            way = ways.get(method)
+            if way is None:
+                continue
+            number, octets, _ = sizes.facts()
+            self.counts[way] += counted["rates"][method].facts()[0]
+            if way != "returned":
+                self.counts[f"{way} octets"] += octets
+                self.events[f"{way} octets"] = self.events.get(f"{way} octets", 0) + number
+        self.events["octets"] = self.counts["frames"]
+        for name, (number, spread) in outcomes.items():
+            if name != "returned":
+                self.counts[_OUTCOMES.get(name, name)] += number
+            if spread is not None and spread.facts()[0]:
+                self.latencies["outcome", name] = spread
+        for name, spread in replies.items():
+            self.latencies["reply", name] = spread
+
+    def _closed(self, what: str, row: Row) -> None:
+        key = (what, row["closed_by"], row["close_code"])
+        if self._count(self.closes, key) and row["close_text"]:
+            self.close_texts.setdefault(key, row["close_text"])
+
+    def _count(self, counts: Counter[tuple[Any, ...]], key: tuple[Any, ...]) -> bool:
+        """Count one, among others of its sort where there are too many kinds."""
+        if key not in counts and len(counts) >= MOST_KINDS:
+            counts[(key[0], *(None for _ in key[1:]))] += 1
+            return False
+        counts[key] += 1
+        return True
+
+
+_OUTCOMES = {"acked": "acknowledged"}
+"""Outcomes that a person calls by another name where they are counted."""

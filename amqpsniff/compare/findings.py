@@ -1,0 +1,97 @@
+"""Findings of two captures, matched by what they are and what they are about.
+
+Packet numbers, times, addresses and connection ids differ whenever an application runs again. A
+finding is the same when its code is, and its client (by the name that it gave itself, or its
+product), and the names in its detail: queues, exchanges, users, a reply code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from amqpsniff.compare.facts import Facts, Row
+from amqpsniff.compare.names import lasting, subjects
+from amqpsniff.compare.noise import direction
+from amqpsniff.findings import KINDS, SEVERITIES
+
+FINDING_RATIO = 2.0
+"""Factor between how often a finding is seen in a second from which on it changed."""
+
+Key = tuple[str, str | None, tuple[str, ...]]
+
+
+def compared(before: Facts, after: Facts) -> list[Row]:
+    """A row for each finding, the important first: those that are new, changed, gone, the same.
+
+    `change` is `new`, `changed`, `gone` or `same`; `before` and `after` are null where it is not
+    there, else `places` (connections and channels), `count`, and `capture`, `packet_number` and
+    `detail` of the first.
+    """
+    old, new = dict(_grouped(before)), dict(_grouped(after))
+    spans = (before.span_ns, after.span_ns)
+    rows = []
+    for key in dict.fromkeys((*new, *old)):
+        code, client, about = key
+        sides = (old.get(key), new.get(key))
+        kind = KINDS[code]
+        change, notable = _change(*sides, spans)
+        rows.append(
+            {
+                "change": change,
+                "notable": notable,
+                "code": code,
+                "severity": kind.severity,
+                "title": kind.title,
+                "client": client,
+                "about": list(about),
+                "before": sides[0],
+                "after": sides[1],
+            }
+        )
+    return sorted(rows, key=_importance)
+
+
+def _change(
+    old: Row | None, new: Row | None, spans: tuple[int | None, int | None]
+) -> tuple[str, str | None]:
+    """What became of a finding, and whether that is notable: `new`, `gone`, `more`, `fewer`."""
+    if old is None:
+        return "new", "new"
+    if new is None:
+        return "gone", "gone"
+    notable = direction(old["count"], new["count"], spans, ratio=FINDING_RATIO)
+    return ("same" if notable is None else "changed"), notable
+
+
+CHANGES = ("new", "changed", "gone", "same")
+
+
+def _importance(row: Row) -> tuple[int, int, str]:
+    return CHANGES.index(row["change"]), -SEVERITIES.index(row["severity"]), row["code"]
+
+
+def _grouped(facts: Facts) -> Iterator[tuple[Key, Row]]:
+    """The findings of one side by what they are about."""
+    groups: dict[Key, Row] = {}
+    for row in facts.findings:
+        key = _key(row, facts)
+        known: Any = groups.get(key)
+        if known is None:
+            known = groups[key] = {
+                "places": 0,
+                "count": 0,
+                "capture": row["capture"],
+                "packet_number": row["packet_number"],
+                "connection_id": row["connection_id"],
+                "detail": row["detail"],
+            }
+        known["places"] += 1
+        known["count"] += row["count"]
+    yield from groups.items()
+
+
+def _key(row: Row, facts: Facts) -> Key:
+    client = facts.clients.get(row["connection_id"])
+    about = subjects(row["detail"] or "")
+    return row["code"], None if client is None else lasting(client), about

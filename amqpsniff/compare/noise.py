@@ -1,0 +1,120 @@
+"""When a difference is more than chance.
+
+Two captures of one application never agree: there are some messages more, some confirms slower. A
+difference is notable when it is both larger than what chance makes of so many, and large enough to
+matter. Chance is reckoned as if events came independently of each other, which they do not quite,
+so the second condition is there for bursts as much as for taste.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+LEAST_COUNT = 20
+"""Events below which nothing is said: the 95th of a hundred is a guess among fewer than twenty."""
+
+DEVIATIONS = 2.58
+"""Standard deviations that a difference must exceed, or an interval reach: 99 %. A comparison looks
+at some fifty numbers, so that 95 % would call noise a change in nearly every one."""
+
+NOTABLE_RATIO = 1.25
+"""Factor between two rates, or two times, from which on they are worth a person's attention."""
+
+LEAST_TIME_NS = 100_000
+"""Difference of two times below which they are equal: the scheduling of hosts and the time stamps
+of captures make as much (measured on an idle veth pair: 20 to 80 µs)."""
+
+FRACTIONS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+"""The quantiles that are compared."""
+
+
+class Quantile(NamedTuple):
+    """A quantile in ns, and between which times that of the whole traffic lies (99 %)."""
+
+    value: int
+    low: int
+    high: int
+
+
+def quantile(spread: Any, fraction: float) -> Quantile | None:
+    """A quantile of a `session.counts.Spread`, with its interval; None without any number.
+
+    The bounds are order statistics: of n times, the one of rank n·p is wrong by √(n·p·(1-p)) ranks.
+    Where there are too few for an upper bound it is the largest.
+    """
+    number, _, largest = spread.facts()
+    if not number:
+        return None
+    wrong = DEVIATIONS * sqrt(fraction * (1 - fraction) / number)
+    value, low, high = spread.quantiles(
+        fraction, max(fraction - wrong, 0.0), min(fraction + wrong, 1.0)
+    )
+    return Quantile(value, low, largest if fraction + wrong >= 1 else high)
+
+
+def slower(before: Any, after: Any, fraction: float, ratio: float = NOTABLE_RATIO) -> bool:
+    """Whether times grew by more than a ratio, beyond what chance makes of their numbers."""
+    if min(before.facts()[0], after.facts()[0]) < LEAST_COUNT:
+        return False
+    old, new = quantile(before, fraction), quantile(after, fraction)
+    assert old is not None
+    assert new is not None
+    return (
+        new.low > old.high
+        and new.value > ratio * old.value
+        and new.value - old.value >= LEAST_TIME_NS
+    )
+
+
+def per_second(count: int, span_ns: int | None) -> float | None:
+    """A rate; None where the capture has no length."""
+    return round(count * 1e9 / span_ns, 6) if span_ns else None
+
+
+def more(
+    before: int,
+    after: int,
+    spans_ns: tuple[int | None, int | None],
+    *,
+    events: tuple[int, int] | None = None,
+    ratio: float = NOTABLE_RATIO,
+) -> bool:
+    """Whether so many more happened in a second that it is notable; False where no time is known.
+
+    `events` are how many things the counts are of, where they are not counts of things: octets come
+    by the message.
+    """
+    old_ns, new_ns = spans_ns
+    if not old_ns or not new_ns:
+        return False
+    old_events, new_events = events or (before, after)
+    if max(old_events, new_events) < LEAST_COUNT:
+        return False
+    old, new = before / old_ns, after / new_ns
+    if new <= ratio * old:
+        return False
+    wrong = _error(before, old_events, old_ns) + _error(after, new_events, new_ns)
+    return new - old > DEVIATIONS * sqrt(wrong)
+
+
+def _error(count: int, events: int, span_ns: int) -> float:
+    """The square of a rate's error: the error of a count of n events is √n of them."""
+    return (count / span_ns) ** 2 / events if events else 0.0
+
+
+def direction(
+    before: int,
+    after: int,
+    spans_ns: tuple[int | None, int | None],
+    *,
+    events: tuple[int, int] | None = None,
+    ratio: float = NOTABLE_RATIO,
+) -> str | None:
+    """`more` or `fewer` where a rate changed notably, else None."""
+    if more(before, after, spans_ns, events=events, ratio=ratio):
+        return "more"
+    turned = None if events is None else (events[1], events[0])
+    if more(after, before, (spans_ns[1], spans_ns[0]), events=turned, ratio=ratio):
+        return "fewer"
+    return None

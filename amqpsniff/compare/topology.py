@@ -1,0 +1,219 @@
+"""What routes messages in two captures: what is new, gone, or declared otherwise.
+
+A name is compared within its virtual host. Where a connection began before the capture its virtual
+host and its client are not known; such a row is taken for the one of the other capture that is
+otherwise the same, if there is just one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from amqpsniff.compare.facts import Facts, Row
+from amqpsniff.compare.names import lasting
+from amqpsniff.compare.noise import direction, per_second
+
+MOST_KEYS = 100
+"""Routing keys of a publisher that are compared: more of them are data, not topology."""
+
+
+class Section(NamedTuple):
+    """How rows of one section of the topology are compared.
+
+    Attributes:
+        name: In the topology's report.
+        one: What one of them is called.
+        key: Columns that say which it is.
+        made_up: Those of them that may hold names made up anew in every run.
+        open: Those of them that are null where they are not known.
+        facts: Columns that are compared where both captures know them.
+        count: The column that counts messages; empty for none.
+    """
+
+    name: str
+    one: str
+    key: tuple[str, ...]
+    made_up: tuple[str, ...]
+    open: tuple[str, ...]
+    facts: tuple[str, ...]
+    count: str
+
+
+SECTIONS = (
+    Section(
+        "exchanges", "exchange", ("vhost", "exchange"), ("exchange",), ("vhost",),
+        ("type", "durable", "auto_delete", "internal", "arguments"), "published",
+    ),
+    Section(
+        "queues", "queue", ("vhost", "queue"), ("queue",), ("vhost", "queue"),
+        ("durable", "exclusive", "auto_delete", "arguments"), "delivered",
+    ),
+    Section(
+        "bindings", "binding",
+        ("vhost", "exchange", "destination_type", "destination", "routing_key", "arguments"),
+        ("exchange", "destination", "routing_key"), ("vhost", "destination"), ("removed",), "",
+    ),
+    Section(
+        "publishers", "publisher", ("vhost", "name", "exchange"), ("name", "exchange"),
+        ("vhost", "name"), ("routing_keys",), "published",
+    ),
+    Section(
+        "consumers", "consumer", ("vhost", "name", "queue"), ("name", "queue"),
+        ("vhost", "name", "queue"), ("prefetch_count", "no_ack"), "delivered",
+    ),
+)  # fmt: skip
+
+Key = tuple[Any, ...]
+
+
+def compared(before: Facts, after: Facts) -> dict[str, Any]:
+    """The rows of each section of `SECTIONS`, what did not change left out, and `forgotten`.
+
+    A row has the columns of its key, `change` (`new`, `gone`, `changed`, or `traffic` where only
+    the number of messages did), `fields` (a mapping to [before, after]), `messages` (the same of
+    messages, `per_second`, null where they are not counted) and `notable` (`new`, `gone`,
+    `changed`, `more`, `fewer`).
+    """
+    found: dict[str, Any] = {section.name: _section(section, before, after) for section in SECTIONS}
+    sides = (before.topology, after.topology)
+    found["forgotten"] = any(bool(side.get("forgotten")) for side in sides)
+    return found
+
+
+def _section(section: Section, before: Facts, after: Facts) -> list[Row]:
+    old, new = (_by_key(section, side.topology.get(section.name, ())) for side in (before, after))
+    old, new = _known(section, old, new), _known(section, new, old)
+    spans = (before.span_ns, after.span_ns)
+    rows = []
+    for key in dict.fromkeys((*new, *old)):
+        row = _row(section, key, old.get(key), new.get(key), spans)
+        if row is not None:
+            rows.append(row)
+    return sorted(rows, key=lambda row: (_CHANGES.index(row["change"]), row["change"]))
+
+
+_CHANGES = ("new", "gone", "changed", "traffic")
+
+
+def _by_key(section: Section, rows: Iterable[Row]) -> dict[Key, Row]:
+    """Rows by their key, those that differ in made-up names alone as one."""
+    found: dict[Key, Row] = {}
+    for row in rows:
+        key = tuple(_part(section, row, name) for name in section.key)
+        known = found.get(key)
+        count = row[section.count] if section.count else 0
+        if known is None:
+            found[key] = {name: row[name] for name in section.facts} | {"count": count}
+            continue
+        known["count"] += count
+        for name in section.facts:
+            known[name] = _merged(known[name], row[name])
+    return found
+
+
+def _part(section: Section, row: Row, name: str) -> Any:
+    value = row[name]
+    if isinstance(value, str) and name in section.made_up:
+        return lasting(value)
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+
+
+def _merged(one: Any, other: Any) -> Any:
+    """A fact of two rows that are taken for one: null where they differ, keys of both."""
+    if isinstance(one, list) and isinstance(other, list):
+        return one + other
+    if one is None or other is None:
+        return one if other is None else other
+    return one if one == other else None
+
+
+def _known(section: Section, rows: dict[Key, Row], others: dict[Key, Row]) -> dict[Key, Row]:
+    """The rows with what is not known of their keys filled in from rows that are alike."""
+    if not any(None in key for key in rows):
+        return rows
+    places = [section.key.index(name) for name in section.open]
+    found: dict[Key, Row] = {}
+    for key, row in rows.items():
+        whole = key
+        if None in key:
+            alike = {other for other in (*rows, *others) if _fits(key, other, places)}
+            whole = alike.pop() if len(alike) == 1 else key
+        if whole in found:
+            found[whole]["count"] += row["count"]
+        else:
+            found[whole] = dict(row)
+    return found
+
+
+def _fits(key: Key, other: Key, places: list[int]) -> bool:
+    """Whether another key is this one and says more."""
+    return other != key and all(
+        mine == yours or (mine is None and at in places)
+        for at, (mine, yours) in enumerate(zip(key, other, strict=True))
+    )
+
+
+def _row(
+    section: Section,
+    key: Key,
+    old: Row | None,
+    new: Row | None,
+    spans: tuple[int | None, int | None],
+) -> Row | None:
+    """What became of one; None where nothing did."""
+    counts = tuple(side["count"] if side is not None else 0 for side in (old, new))
+    notable = direction(*counts, spans) if section.count else None
+    fields = {}
+    if old is None or new is None:
+        unknown = any(key[section.key.index(name)] is None for name in section.open)
+        if unknown:
+            return None  # it may well be one of those that are known on the other side
+        change = "new" if old is None else "gone"
+        side: Row = new if old is None else old  # type: ignore[assignment]
+        fields = {
+            name: [None, side[name]] if old is None else [side[name], None]
+            for name in section.facts
+            if side[name] is not None and name != "routing_keys"
+        }
+        notable = change
+    else:
+        fields = _changed(section, old, new)
+        change = "changed" if fields else "traffic"
+        if fields:
+            notable = "changed"
+    if change == "traffic" and notable is None:
+        return None
+    rates = tuple(per_second(*one) for one in zip(counts, spans, strict=True))
+    named = {
+        name: json.loads(part) if name == "arguments" else part
+        for name, part in zip(section.key, key, strict=True)
+    }
+    return {
+        "change": change,
+        **named,
+        "fields": fields,
+        "messages": list(counts) if section.count else None,
+        "per_second": list(rates) if section.count else None,
+        "notable": notable,
+    }
+
+
+def _changed(section: Section, old: Row, new: Row) -> dict[str, list[Any]]:
+    """The facts that both captures know and that differ, as [before, after]."""
+    found: dict[str, list[Any]] = {}
+    for name in section.facts:
+        one, other = old[name], new[name]
+        if one is None or other is None:
+            continue
+        if name == "routing_keys":
+            keys = [set(map(lasting, filter(None, side))) for side in (one, other)]
+            if max(map(len, keys)) > MOST_KEYS:
+                continue
+            gone, came = sorted(keys[0] - keys[1]), sorted(keys[1] - keys[0])
+            if gone or came:
+                found[name] = [gone, came]
+        elif one != other:
+            found[name] = [one, other]
+    return found

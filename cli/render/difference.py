@@ -1,0 +1,272 @@
+"""What differs between two captures as sections of tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .grid import Grid
+from .text import count, duration, harmless, octets, plural, quoted, scaled
+
+Row = dict[str, Any]
+
+INDENT = 6
+UNKNOWN = "?"
+NONE = "-"
+_STYLES = {
+    "new": "warning", "gone": "name", "changed": "warning", "slower": "warning", "faster": "name",
+    "more": "warning", "fewer": "warning",
+}  # fmt: skip
+"""Styles of the words that say what became of something."""
+
+
+def sections(report: Row, width: int, top: int) -> Iterator[Any]:
+    """Everything; the verdict last: that is what stays on the screen."""
+    yield _facts(report)
+    for title, rows, build in (
+        ("rates, by the second", report["rates"], _rates),
+        ("latencies", report["latencies"], _latencies),
+        *((name, rows, _topology) for name, rows in _routes(report)),
+        ("clients", _differing(report["clients"]), _products),
+        ("servers", _differing(report["servers"]), _products),
+        ("ends", report["closes"], _closes),
+    ):
+        if rows:
+            yield _heading(title, rows, top)
+            yield build(rows[:top]).build(width)
+    findings = _differing(report["findings"])
+    if findings:
+        yield _heading("findings", findings, top)
+        yield from _findings(findings[:top])
+    yield Text("")
+    yield _verdict(report)
+
+
+def _heading(title: str, rows: list[Row], top: int) -> Text:
+    more = f" ({top} of {count(len(rows))})" if top < len(rows) else ""
+    return Text(f"\n{title}{more}", style="heading")
+
+
+def _sides(row: Row) -> tuple[Row | None, Row | None]:
+    return row["before"], row["after"]
+
+
+def _differing(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["change"] != "same"]
+
+
+def _routes(report: Row) -> Iterator[tuple[str, list[Row]]]:
+    for name, rows in report["topology"].items():
+        if name != "forgotten":
+            yield name, rows
+
+
+def _facts(report: Row) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="key", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name in ("before", "after"):
+        table.add_row(name, _side(report[name]))
+    for caveat in report["caveats"]:
+        table.add_row("mind", Text(harmless(caveat), style="warning"))
+    return table
+
+
+def _side(side: Row) -> str:
+    names = [harmless(name) for name in side["captures"]]
+    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    text += f": {plural(side['packets'], 'packet')}"
+    if side["span_ns"] is not None:
+        text += f" in {duration(side['span_ns'])}"
+    return f"{text}, {plural(side['connections'], 'AMQP connection')}"
+
+
+def _word(row: Row, word: str | None = None) -> Text:
+    word = word or row["notable"] or ""
+    return Text(word, _STYLES.get(word, "none"))
+
+
+def _change(row: Row) -> Text:
+    """What became of something: whether it is new, or how it differs."""
+    return _word(row, row["change"] if row["change"] != "same" else None)
+
+
+def rate(number: float | None) -> str:
+    """A rate with three digits."""
+    if number is None:
+        return UNKNOWN
+    if number == 0:
+        return "0"
+    return f"{number:.2g}" if number < 1 else scaled3(number)
+
+
+def scaled3(number: float) -> str:
+    """A number of at least 1 with three digits."""
+    if number < 1000:
+        return f"{number:.3g}"
+    return scaled(number).rstrip()
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio as what it is more or less: `+25 %`, `×12`."""
+    if ratio is None:
+        return NONE
+    if ratio >= 10:
+        return f"×{ratio:,.0f}"
+    change = round((ratio - 1) * 100)
+    return f"{change:+d} %" if change else "0 %"
+
+
+def _rates(rows: list[Row]) -> Grid:
+    table = Grid("what|?>before|?>after|>before/s|>after/s|>change|")
+    for row in rows:
+        sized = "octets" in row["name"]
+        shown = [
+            (octets(side["count"]) if sized else count(side["count"]), side["per_second"])
+            for side in (row["before"], row["after"])
+        ]
+        rates = [
+            (octets(each) if sized else rate(each)) if each is not None else UNKNOWN
+            for _, each in shown
+        ]
+        table.add(row["name"], shown[0][0], shown[1][0], *rates, percent(row["ratio"]), _word(row))
+    return table
+
+
+def _latencies(rows: list[Row]) -> Grid:
+    table = Grid("*what|?>count|>p50|>p95|??>p99|?>p95 change|")
+    for row in rows:
+        before, after = (_times(side) for side in (row["before"], row["after"]))
+        cells = [f"{one} → {other}" for one, other in zip(before, after, strict=True)]
+        table.add(
+            Text(row["name"], "method") if row["kind"] == "reply" else row["name"],
+            *cells,
+            percent(row["p95_ratio"]),
+            _word(row),
+        )
+    return table
+
+
+def _times(side: Row | None) -> list[str]:
+    if side is None:
+        return ["0", NONE, NONE, NONE]
+    return [count(side["count"]), *(duration(side[f"{at}_ns"]) for at in ("p50", "p95", "p99"))]
+
+
+def _findings(rows: list[Row]) -> Iterator[Any]:
+    """A line or two for each: what it is, then whose and about what."""
+    for row in rows:
+        side = row["after"] or row["before"]
+        times = " → ".join(count(one["count"]) if one else "0" for one in _sides(row))
+        word = row["change"] if row["change"] != "changed" else row["notable"]
+        yield Text.assemble(
+            (f"{word:<5}", _STYLES.get(word, "none")),
+            (f" {row['severity']:<7}", row["severity"]),
+            f" {row['title']}  ",
+            (row["code"], "name"),
+        )
+        whose = f"{harmless(row['client'])}: " if row["client"] else ""
+        text = f"{whose}{harmless(side['detail'])}" if side["detail"] else whose.rstrip(": ")
+        yield Padding(Text(f"{times} times" + (f"; {text}" if text else "")), (0, 0, 0, INDENT))
+
+
+def _topology(rows: list[Row]) -> Grid:
+    several = len({row["vhost"] for row in rows}) > 1
+    names = [name for name in rows[0] if name not in _NO_NAMES]
+    headings = "|".join("*" + _HEADINGS.get(name, name.replace("_", " ")) for name in names)
+    counted = rows[0]["messages"] is not None
+    rates = "|?>before/s|?>after/s" if counted else ""
+    table = Grid("|" + ("*vhost|" if several else "") + headings + rates + "|~how")
+    for row in rows:
+        cells = [_name(row["vhost"])] if several else []
+        cells += [_named(name, row[name]) for name in names]
+        if counted:
+            cells += [rate(each) for each in row["per_second"]]
+        word = row["notable"] if row["change"] == "traffic" else row["change"]
+        table.add(_word(row, word), *cells, _how(row))
+    return table
+
+
+_NO_NAMES = frozenset(("change", "vhost", "fields", "messages", "per_second", "notable"))
+_HEADINGS = {"name": "client", "destination_type": "to"}
+
+
+def _named(name: str, value: Any) -> str:
+    if name == "arguments":
+        return harmless(json.dumps(value, ensure_ascii=False)) if value else ""
+    return "(default)" if name == "exchange" and value == "" else _name(value)
+
+
+def _name(name: str | None) -> str:
+    if name is None:
+        return UNKNOWN
+    return harmless(name) if name else '""'
+
+
+def _how(row: Row) -> str:
+    """The facts that changed, or those of what is new or gone."""
+    parts = []
+    for name, (old, new) in row["fields"].items():
+        label = name.replace("_", " ")
+        if name == "routing_keys":
+            parts += [f"{label} +{_keys(new)}"] if new else []
+            parts += [f"{label} -{_keys(old)}"] if old else []
+        elif row["change"] == "changed":
+            parts.append(f"{label} {_value(old)} → {_value(new)}")
+        elif (value := new if row["change"] == "new" else old) not in (False, {}, None):
+            parts.append(label if value is True else f"{label} {_value(value)}")
+    return ", ".join(parts)
+
+
+KEYS_SHOWN = 5
+
+
+def _keys(keys: list[str]) -> str:
+    shown = " ".join(_name(key) for key in keys[:KEYS_SHOWN])
+    return shown + (f" … {count(len(keys))} in all" if len(keys) > KEYS_SHOWN else "")
+
+
+def _value(value: Any) -> str:
+    return harmless(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _products(rows: list[Row]) -> Grid:
+    table = Grid("|*product|*version|?*platform|>before|>after")
+    for row in rows:
+        names = (harmless(row[name] or UNKNOWN) for name in ("product", "version", "platform"))
+        numbers = (count(row[side]["connections"]) for side in ("before", "after"))
+        table.add(_change(row), *names, *numbers)
+    return table
+
+
+def _closes(rows: list[Row]) -> Grid:
+    table = Grid("what|by|>code|>before|>after||?*text")
+    for row in rows:
+        text = row["text"]
+        table.add(
+            row["what"],
+            row["closed_by"] or UNKNOWN,
+            NONE if row["code"] is None else str(row["code"]),
+            *(count(row[side]["count"]) for side in ("before", "after")),
+            _word(row),
+            quoted(harmless(text)) if text else "",
+        )
+    return table
+
+
+def _verdict(report: Row) -> Text:
+    """One line: how much changed."""
+    changed = dict.fromkeys(("new", "changed", "gone", "same"), 0)
+    for row in report["findings"]:
+        changed[row["change"]] += 1
+    told = ", ".join(f"{count(number)} {word}" for word, number in changed.items() if number)
+    if not report["notable_count"]:
+        return Text(f"no notable difference; findings: {told or 'none'}")
+    return Text(
+        f"{plural(report['notable_count'], 'notable difference')}; findings: {told or 'none'}"
+    )
