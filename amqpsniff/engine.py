@@ -15,11 +15,12 @@ from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.decode.proxied import may_open
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as FoundRow
+from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals
 
 if TYPE_CHECKING:
-    from amqpsniff.objects import Finding, Frame, Message
+    import pyarrow as pa
 
 ETHERNET = 1
 """LINKTYPE_ETHERNET (https://www.tcpdump.org/linktypes.html)."""
@@ -103,6 +104,9 @@ class Engine:
         self._batches: dict[str, list[Any]] = {}
         self._findings: list[FoundRow] = []
 
+    def __repr__(self) -> str:
+        return f"<Engine {self._number} packets{', finished' if self._finished else ''}>"
+
     @property
     def totals(self) -> Totals:
         """Counts so far; those of connections come when they end."""
@@ -180,7 +184,7 @@ class Engine:
         self._finished = True
         self._gather(always=True)
 
-    def take(self, table: str) -> Any:
+    def take(self, table: str) -> pa.RecordBatch:
         """The rows of one table since it was last taken, as a `pyarrow.RecordBatch`.
 
         Raises UsageError for a table that is not there.
@@ -198,26 +202,20 @@ class Engine:
         batches = self._batches.pop(table, [])
         if len(batches) == 1:
             return batches[0]
-        rows = pa.Table.from_batches(batches, maker.schema)
-        columns = [column.combine_chunks() for column in rows.columns]
+        whole = pa.Table.from_batches(batches, maker.schema)
+        columns = [column.combine_chunks() for column in whole.columns]
         return pa.RecordBatch.from_arrays(columns, schema=maker.schema)
 
     def frames(self) -> Iterator[Frame]:
         """Frames since they were last taken, as objects."""
-        from amqpsniff.objects import Frame, rows
-
         return rows(Frame, [self.take("frames")])
 
     def messages(self) -> Iterator[Message]:
         """Messages that ended since they were last taken, as objects."""
-        from amqpsniff.objects import Message, rows
-
         return rows(Message, [self.take("messages")])
 
     def findings(self) -> Iterator[Finding]:
         """Findings since they were last taken, as objects."""
-        from amqpsniff.objects import Finding, rows
-
         return rows(Finding, [self.take("findings")])
 
     def _count(self) -> None:
@@ -261,9 +259,9 @@ class Engine:
                 batch = Maker(table, everything=True).make(taken)
                 if batch.num_rows:
                     self._batches.setdefault(table, []).append(batch)
-        for table, rows in self._pipeline.records().items():
-            if rows:
-                self._batches.setdefault(table, []).append(Maker(table, everything=True).make(rows))
+        for table, made in self._pipeline.records().items():
+            if made:
+                self._batches.setdefault(table, []).append(Maker(table, everything=True).make(made))
         self._findings += self._pipeline.findings()
 
 

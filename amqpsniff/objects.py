@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
+from amqpsniff.notebook import line, table
+
 
 class _Cells:
     """A record batch whose columns become lists of Python values when they are first used."""
@@ -58,7 +60,11 @@ class Row:
         return {name: getattr(self, name) for name in self._cells.names}
 
     def _repr(self, *parts: object) -> str:
-        return f"<{' '.join(str(part) for part in (type(self).__name__, *parts) if part)}>"
+        return f"<{line(' '.join(str(part) for part in (type(self).__name__, *parts) if part))}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the columns that are not null."""
+        return table(repr(self)[1:-1], self.as_dict().items())
 
 
 class Frame(Row):

@@ -15,15 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
+from amqpsniff.notebook import line, table
+from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals
 
 if TYPE_CHECKING:
-    from amqpsniff.objects import Finding, Frame, Message
+    import pyarrow as pa
+
     from amqpsniff.session import Census
     from amqpsniff.tables.query import Result
 
 STANDARD_INPUT = "-"
+
+MOST_NAMES = 3
+"""Names of captures that are shown of one."""
 
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
@@ -122,7 +128,17 @@ class Capture:
         self._passes = 0
 
     def __repr__(self) -> str:
-        return f"<Capture {', '.join(self.names)}>"
+        names = ", ".join(map(line, self.names[:MOST_NAMES])) or "closed"
+        more = len(self.names) - MOST_NAMES
+        return f"<Capture {names}{f' and {more:,} more' if more > 0 else ''}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what would be read, how, and the counts of the last pass."""
+        given = vars(self.options).items()
+        chosen = {name: value for name, value in given if value != getattr(Options, name)}
+        counted = dict(vars(self.totals)) if self._passes else {}
+        counted.pop("counters", None)
+        return table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
 
     def __enter__(self) -> Capture:
         return self
@@ -136,7 +152,7 @@ class Capture:
 
     def batches(
         self, table: str, *, encoded: bool = False, columns: Collection[str] | None = None
-    ) -> Iterator[Any]:
+    ) -> Iterator[pa.RecordBatch]:
         """Record batches of one table (`frames`, `messages`, `findings`), some 32,768 rows each.
 
         With `encoded`, strings that repeat stay dictionary encoded, which is what the writers of
@@ -159,7 +175,7 @@ class Capture:
         encoded: bool = False,
         columns: dict[str, Collection[str]] | None = None,
         census: Census | None = None,
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
         `columns` names the columns that are wanted, by table; else as `batches`. A `census` counts
@@ -172,7 +188,7 @@ class Capture:
         ]
         return self._pass(makers, census)
 
-    def table(self, table: str, *, columns: Collection[str] | None = None) -> Any:
+    def table(self, table: str, *, columns: Collection[str] | None = None) -> pa.Table:
         """All rows of one table as a `pyarrow.Table`; it is as large as they are."""
         import pyarrow as pa
 
@@ -183,13 +199,10 @@ class Capture:
 
     def frames(self) -> Iterator[Frame]:
         """Frames one by one, as objects."""
-        from amqpsniff.objects import Frame, rows
-
         return rows(Frame, self.batches("frames", encoded=True))
 
     def messages(self) -> Iterator[Message]:
         """Messages one by one, as objects, in the order in which they ended."""
-        from amqpsniff.objects import Message, rows
         from amqpsniff.tables.schema import schema_of
 
         every = schema_of("messages", everything=True).names
@@ -197,8 +210,6 @@ class Capture:
 
     def findings(self) -> Iterator[Finding]:
         """Findings one by one, as objects; the whole capture is read first."""
-        from amqpsniff.objects import Finding, rows
-
         return rows(Finding, self.batches("findings", encoded=True))
 
     def sql(self, statement: str) -> Result:

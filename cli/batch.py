@@ -19,10 +19,12 @@ import typer
 
 from amqpsniff.spec import READINGS
 
+from .completions import listed, words
 from .entry import complain
 from .options import (
     INPUT,
     OUTPUT,
+    TABLES,
     Bodies,
     BodySha256,
     Dialect,
@@ -32,6 +34,15 @@ from .options import (
 )
 
 SPARK = "Spark"
+
+REPORTS = (
+    "traffic", "latency", "saturation", "redelivery", "losses", "churn", "closes", "topology",
+    "quality", "findings",
+)  # fmt: skip
+"""The jobs of `amqpsniff.spark_jobs`, which knows more of them."""
+
+WRITERS = ("direct", "spark")
+FORMATS = ("parquet", "delta", "iceberg")
 
 JOB = "amqpsniff.spark_jobs.batch"
 
@@ -62,14 +73,19 @@ def batch(
     ],
     tables: Annotated[
         str,
-        typer.Option(metavar="A,B", help="Tables to write.", rich_help_panel=OUTPUT),
-    ] = "frames,messages,connections,channels,findings",
+        typer.Option(
+            metavar="A,B",
+            autocompletion=listed(words(TABLES)),
+            help="Tables to write.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = ",".join(TABLES),
     report: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Show a report: traffic, latency, saturation, redelivery, losses, churn, closes, "
-            "topology, quality, findings; may be repeated.",
+            autocompletion=words(REPORTS),
+            help=f"Show a report: {', '.join(REPORTS)}; may be repeated.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
@@ -116,20 +132,22 @@ def batch(
         str,
         typer.Option(
             metavar="W",
+            autocompletion=words(WRITERS),
             help="direct: workers write Parquet, what is done is not done again. spark: DataFrames "
             "are written, in the format of --format.",
             rich_help_panel=SPARK,
         ),
-    ] = "direct",
+    ] = WRITERS[0],
     format_: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="F",
-            help="With --writer spark: parquet, delta, iceberg.",
+            autocompletion=words(FORMATS),
+            help=f"With --writer spark: {', '.join(FORMATS)}.",
             rich_help_panel=SPARK,
         ),
-    ] = "parquet",
+    ] = FORMATS[0],
 ) -> int:
     """Write the tables of an archive as Parquet, with Spark.
 

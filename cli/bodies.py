@@ -16,6 +16,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .codec import ENCODINGS, KOMBU_HEADER, NotDecodable, decoded
+from .completions import words
 from .options import OUTPUT, Input, Rows, spread
 
 EXTENSIONS = {
@@ -84,6 +85,7 @@ def bodies(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(MANIFEST_FORMATS),
             help="Of the manifest: ndjson or csv.",
             rich_help_panel=OUTPUT,
         ),

@@ -5,8 +5,9 @@ A command's module is imported when it is asked for, so that starting costs what
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -20,6 +21,12 @@ COMMANDS = (
 """Every command has the name of its module in this package and of the function in it, in the
 order in which the help lists them."""
 
+COMPLETE = "_AMQPSNIFF_COMPLETE"
+"""Environment variable by which a shell asks for completions: `complete_bash` and so on."""
+
+_TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+"""Environment variables with the line as far as it is typed, in bash and in other shells."""
+
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -27,6 +34,8 @@ def run(arguments: list[str]) -> int:
     """Run one command line; the exit code. Raises what the command raises, and UsageError."""
     from amqpsniff.errors import UsageError
 
+    if os.environ.get(COMPLETE):
+        _complete()
     application = _application(arguments[0] if arguments else "")
     command = typer.main.get_command(application)
     if not arguments:
@@ -44,10 +53,18 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _application(name: str) -> typer.Typer:
+def _complete() -> NoReturn:
+    """Answer a shell, and leave; only the command that is typed is imported, if it is one."""
+    typed = next((os.environ[name] for name in _TYPED if name in os.environ), "").split()
+    application = _application(typed[1] if len(typed) > 1 else "", completion=True)
+    typer.main.get_command(application).main([], "amqpsniff")
+    raise SystemExit
+
+
+def _application(name: str, *, completion: bool = False) -> typer.Typer:
     """The named command, or all of them when there is none of that name."""
     application = typer.Typer(
-        add_completion=False,
+        add_completion=completion or name not in COMMANDS,
         rich_markup_mode="markdown",
         context_settings=CONTEXT,
         no_args_is_help=False,
@@ -65,11 +82,28 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _show_man(wanted: bool) -> None:
+    if wanted:
+        from .manual import page
+
+        print(page(typer.main.get_command(_application(""))), end="")
+        raise typer.Exit
+
+
 def _overview(
     version: Annotated[
         bool,
         typer.Option(
             "--version", "-V", callback=_show_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+    show_man: Annotated[
+        bool,
+        typer.Option(
+            "--show-man",
+            callback=_show_man,
+            is_eager=True,
+            help="Show the manual page as troff, for `man -l -`.",
         ),
     ] = False,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .completions import words
 from .options import OUTPUT, Input, Rows, spread
 from .records import FORMATS, show
 
@@ -28,6 +29,7 @@ def connections(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"{', '.join(FORMATS)}; the last two give the rows of the connections table.",
             rich_help_panel=OUTPUT,
         ),

@@ -10,6 +10,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.findings import SEVERITIES
 
 from .cases import Row, cases, in_order, rank
+from .completions import codes, listed, words
 from .options import OUTPUT, ROWS, Input, Rows, spread
 
 FORMATS = ("text", "ndjson", "sarif")
@@ -25,6 +26,7 @@ def diagnose(
         str | None,
         typer.Option(
             metavar="CODES",
+            autocompletion=listed(codes),
             help="Only findings with these codes, with commas between.",
             rich_help_panel=ROWS,
             show_default=False,
@@ -40,6 +42,7 @@ def diagnose(
         str | None,
         typer.Option(
             metavar="SEVERITY",
+            autocompletion=words(SEVERITIES),
             help="Exit with 1 when there is a finding of this severity (info, warning, error) or a "
             "worse one.",
             rich_help_panel=OUTPUT,
@@ -51,6 +54,7 @@ def diagnose(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"{', '.join(FORMATS)}; ndjson gives the rows of the findings table.",
             rich_help_panel=OUTPUT,
         ),

@@ -10,6 +10,8 @@ import typer
 
 from amqpsniff.errors import UsageError
 
+from .completions import codes_and_subjects, words
+
 if TYPE_CHECKING:
     from amqpsniff.findings import Kind
 
@@ -23,13 +25,20 @@ def explain(
         str,
         typer.Argument(
             metavar="CODE",
+            autocompletion=codes_and_subjects,
             help="The code of a finding (frame-end-wrong), or a subject (frames). Without it: all "
             "codes, by subject.",
             show_default=False,
         ),
     ] = "",
     format_: Annotated[
-        str, typer.Option("--format", metavar="F", help="How it is written: text, json.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            autocompletion=words(FORMATS),
+            help=f"How it is written: {', '.join(FORMATS)}.",
+        ),
     ] = FORMATS[0],
 ) -> int:
     """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.

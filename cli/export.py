@@ -13,7 +13,8 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from .options import OUTPUT, ROWS, Bodies, BodySha256, Input, OutputFile, Rows, spread
+from .completions import columns, words
+from .options import OUTPUT, ROWS, TABLES, Bodies, BodySha256, Input, OutputFile, Rows, spread
 
 ENDINGS = {
     "ndjson": (".ndjson", ".jsonl", ".json"),
@@ -36,7 +37,8 @@ def export(
             "--table",
             "-t",
             metavar="T",
-            help="frames, messages, connections, channels or findings.",
+            autocompletion=words(TABLES),
+            help=f"{', '.join(TABLES)}.",
             rich_help_panel=ROWS,
         ),
     ],
@@ -44,6 +46,7 @@ def export(
         str | None,
         typer.Option(
             metavar="A,B",
+            autocompletion=columns,
             help="Only these columns, in this order.",
             rich_help_panel=ROWS,
             show_default=False,
@@ -56,6 +59,7 @@ def export(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(ENDINGS),
             help=f"{', '.join(ENDINGS)}. Default: what the ending of -o says, else ndjson.",
             rich_help_panel=OUTPUT,
             show_default=False,

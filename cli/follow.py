@@ -11,6 +11,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
+from .completions import words
 from .inspect import CONTENT_METHODS, UNSEEN
 from .options import OUTPUT, Input, Rows, Scope, TimeForm, spread
 
@@ -51,6 +52,7 @@ def follow(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help="text, or ndjson: the connection's rows of the frames table.",
             rich_help_panel=OUTPUT,
         ),

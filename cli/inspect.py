@@ -11,11 +11,14 @@ from amqpsniff.errors import UsageError
 from amqpsniff.spec import METHODS
 
 from . import times
+from .completions import words
 from .options import OUTPUT, Input, Rows, TimeForm, spread
 
 if TYPE_CHECKING:
     from .render.lines import Lines
     from .timeline import Entry, Timeline
+
+FORMATS = ("text", "ndjson")
 
 UNSEEN = ("header", "body", "heartbeat")
 """Frame types that are no lines of their own: contents are folded into their method's line."""
@@ -59,10 +62,11 @@ def inspect(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help="text, or ndjson: the rows of the frames table.",
             rich_help_panel=OUTPUT,
         ),
-    ] = "text",
+    ] = FORMATS[0],
 ) -> int:
     """List methods and messages in the order of time, one a line.
 
@@ -78,8 +82,8 @@ def inspect(
         amqpsniff inspect trace.pcapng --where "method LIKE '%.close'" --time absolute
         tcpdump -U -w - port 5672 | amqpsniff inspect -
     """
-    if format_ not in ("text", "ndjson"):
-        raise UsageError(f"no format `{format_}` here; there are text, ndjson")
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
     if format_ == "ndjson":
         from .rows import write_rows
 

@@ -11,11 +11,11 @@ import typer
 
 from amqpsniff.errors import UsageError
 
+from .completions import interfaces, words
 from .measures import size, span
-from .options import OUTPUT, ROWS, Decoding, Rows, spread
+from .options import OUTPUT, ROWS, TABLES, Decoding, Rows, spread
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
-TABLES = ("messages", "frames", "connections", "channels", "findings")
 STANDARD_INPUT = "-"
 SETTLE = "10s"
 BUFFER = "64MiB"
@@ -42,6 +42,7 @@ class Sources:
             "--interface",
             "-i",
             metavar="IFACE",
+            autocompletion=interfaces,
             help="Interface to capture on; may be repeated. Default: any, which is all of them.",
             rich_help_panel=CAPTURING,
             show_default=False,
@@ -157,10 +158,11 @@ def live(
             "--table",
             "-t",
             metavar="T",
+            autocompletion=words(TABLES),
             help=f"Table whose rows are given: {', '.join(TABLES)}.",
             rich_help_panel=ROWS,
         ),
-    ] = TABLES[0],
+    ] = "messages",
     settle: Annotated[
         str,
         typer.Option(
@@ -185,6 +187,7 @@ def live(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"{', '.join(FORMATS)}. Default: dashboard on a terminal, else ndjson.",
             rich_help_panel=OUTPUT,
             show_default=False,

@@ -11,6 +11,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
+from .completions import words
 from .options import OUTPUT, Input, Rows, TimeForm, spread
 
 FORMATS = ("text", "ndjson", "csv")
@@ -53,6 +54,7 @@ def messages(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"{', '.join(FORMATS)}; the last two give the rows of the messages table.",
             rich_help_panel=OUTPUT,
         ),

@@ -16,16 +16,23 @@ import typer
 
 from amqpsniff.spec import DIALECTS, READINGS
 
+from .completions import readers, words
+from .times import FORMS
+
 INPUT = "Input"
 ROWS = "Rows"
 OUTPUT = "Output"
 """Panels of the help."""
+
+TABLES = ("frames", "messages", "connections", "channels", "findings")
+"""The tables of `amqpsniff.tables.schema`, whose import takes as long as the help itself."""
 
 
 TimeForm = Annotated[
     str,
     typer.Option(
         metavar="FORM",
+        autocompletion=words(FORMS),
         help="How times are written: relative (seconds since the capture began), absolute "
         "(UTC), delta (seconds since the line before).",
         rich_help_panel=OUTPUT,
@@ -78,6 +85,7 @@ Reader = Annotated[
     str,
     typer.Option(
         metavar="R",
+        autocompletion=readers,
         help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
         "tshark what is not read here, where it is installed.",
         rich_help_panel=INPUT,
@@ -87,6 +95,7 @@ Dialect = Annotated[
     str | None,
     typer.Option(
         metavar="D",
+        autocompletion=words(DIALECTS),
         help=f"Decode every connection as {', '.join(DIALECTS)}. Default: what the connection "
         "says.",
         rich_help_panel=INPUT,
@@ -97,6 +106,7 @@ TableDialect = Annotated[
     str,
     typer.Option(
         metavar="R",
+        autocompletion=words(READINGS),
         help=f"How the tags of field tables are read: {', '.join(READINGS)}.",
         rich_help_panel=INPUT,
     ),

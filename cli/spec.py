@@ -20,6 +20,10 @@ from amqpsniff.spec import (
 )
 from amqpsniff.spec.describe import describe
 
+from .completions import methods, words
+
+FORMATS = ("text", "json")
+
 TOPICS: dict[str, tuple[Row, ...]] = {
     "codes": REPLY_CODES,
     "tags": FIELD_TAGS,
@@ -34,6 +38,7 @@ def spec(
         str,
         typer.Argument(
             metavar="NAME",
+            autocompletion=methods,
             help="A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code "
             "(404), or one of: codes, tags, frames, headers. Without it: all methods.",
             show_default=False,
@@ -42,12 +47,21 @@ def spec(
     dialect: Annotated[
         str | None,
         typer.Option(
-            metavar="D", help=f"Only this dialect: {', '.join(DIALECTS)}.", show_default=False
+            metavar="D",
+            autocompletion=words(DIALECTS),
+            help=f"Only this dialect: {', '.join(DIALECTS)}.",
+            show_default=False,
         ),
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", metavar="F", help="How it is written: text, json.")
-    ] = "text",
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            autocompletion=words(FORMATS),
+            help=f"How it is written: {', '.join(FORMATS)}.",
+        ),
+    ] = FORMATS[0],
 ) -> int:
     """Look up the protocol: methods, classes, reply codes, tags of field tables.
 
@@ -62,8 +76,8 @@ def spec(
     """
     if dialect is not None and dialect not in DIALECTS:
         raise UsageError(f"no dialect `{dialect}`; there are {', '.join(DIALECTS)}")
-    if format_ not in ("text", "json"):
-        raise UsageError(f"no format `{format_}` here; there are text, json")
+    if format_ not in FORMATS:
+        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
     rows = _wanted(name)
     if dialect is not None:
         rows = [row for row in rows if dialect in getattr(row, "dialects", (dialect,))]

@@ -11,6 +11,7 @@ import typer
 
 from amqpsniff.errors import UsageError
 
+from .completions import words
 from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
 from .options import OUTPUT, Bodies, BodySha256, Input, OutputFile, spread
 
@@ -31,6 +32,7 @@ def sql(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"{', '.join(FORMATS)}. Default: what the ending of -o says, else text.",
             rich_help_panel=OUTPUT,
             show_default=False,

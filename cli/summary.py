@@ -10,6 +10,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import encrypted, times
+from .completions import words
 from .options import OUTPUT, Input, Scope, spread
 from .quality import quality
 
@@ -41,7 +42,11 @@ def summary(
     format_: Annotated[
         str,
         typer.Option(
-            "--format", metavar="F", help="How it is written: text, json.", rich_help_panel=OUTPUT
+            "--format",
+            metavar="F",
+            autocompletion=words(FORMATS),
+            help=f"How it is written: {', '.join(FORMATS)}.",
+            rich_help_panel=OUTPUT,
         ),
     ] = FORMATS[0],
 ) -> int:

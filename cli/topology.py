@@ -9,6 +9,7 @@ import typer
 
 from amqpsniff.errors import UsageError
 
+from .completions import words
 from .options import OUTPUT, Input, Scope, spread
 
 FORMATS = ("text", "dot", "mermaid", "json")
@@ -34,6 +35,7 @@ def topology(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"How it is written: {', '.join(FORMATS)}.",
             rich_help_panel=OUTPUT,
         ),

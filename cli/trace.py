@@ -9,6 +9,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
+from .completions import words
 from .options import OUTPUT, Input, Scope, TimeForm, spread
 
 WANTED = "Message"
@@ -84,6 +85,7 @@ def trace(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"{', '.join(FORMATS)}; the last two give the rows of the messages table.",
             rich_help_panel=OUTPUT,
         ),

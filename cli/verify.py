@@ -12,6 +12,7 @@ import typer
 
 from amqpsniff.errors import CaptureError, UsageError
 
+from .completions import words
 from .options import OUTPUT, ROWS, Input, spread
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def verify(
         typer.Option(
             "--format",
             metavar="F",
+            autocompletion=words(FORMATS),
             help=f"{', '.join(FORMATS)}; with ndjson the summary goes to standard error.",
             rich_help_panel=OUTPUT,
         ),

@@ -175,6 +175,13 @@ class Result:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"<Result {', '.join(self.schema.names)}>"
+
+    def table(self) -> pa.Table:
+        """The rows that were not given yet, as one table."""
+        return pa.Table.from_batches(self, self.schema)
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         try:
             while True:

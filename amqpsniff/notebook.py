@@ -1,0 +1,62 @@
+"""How objects are shown: one line in a console, a small table in a notebook.
+
+What is shown came off a wire: nothing of it is taken for HTML or moves a cursor, and none of it is
+shown at any length. Secrets are not here: rows have `[redacted]` in their place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from html import escape
+
+MOST_CHARACTERS = 200
+"""Characters of a value that are shown: two lines of a notebook."""
+
+MOST_OCTETS = 32
+"""Octets of a body that are shown, in hex."""
+
+MOST_ROWS = 80
+"""Rows of a table, more than there are columns of any table: a mapping may have any number."""
+
+_TABLE = '<table style="text-align:left"><caption style="text-align:left">'
+_LEFT = ' style="text-align:left"'
+
+
+def line(value: object) -> str:
+    """A value in one printable line of bounded length."""
+    if isinstance(value, bytes):
+        more = " …" if len(value) > MOST_OCTETS else ""
+        return f"{value[:MOST_OCTETS].hex(' ')}{more} ({len(value):,} octets)"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    text = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
+    )
+    # an escape is as long as ten characters
+    shown = "".join(map(_printable, text[: MOST_CHARACTERS + 1]))
+    return shown if len(shown) <= MOST_CHARACTERS else f"{shown[:MOST_CHARACTERS]}…"
+
+
+def _plain(value: object) -> object:
+    """What JSON has no form for."""
+    return sorted(value) if isinstance(value, frozenset) else str(value)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
+    """Names and values as an HTML table; those that are None are left out."""
+    shown = [(name, value) for name, value in rows if value is not None]
+    lines = [f"{_TABLE}<b>{escape(line(title))}</b></caption>"]
+    for name, value in shown[:MOST_ROWS]:
+        cell = f"<code>{escape(line(value))}</code>"
+        lines.append(f"<tr><th{_LEFT}>{escape(line(name))}</th><td{_LEFT}>{cell}</td></tr>")
+    if len(shown) > MOST_ROWS:
+        lines.append(f"<tr><td{_LEFT}>… and {len(shown) - MOST_ROWS:,} more</td></tr>")
+    return "\n".join([*lines, "</table>"])

@@ -1,0 +1,148 @@
+"""The manual page, made of what the commands say of themselves: `amqpsniff --show-man`.
+
+It is written in the man macros of troff, for `man -l -` or a folder of manual pages. What is not in
+a command's help, exit codes and the environment, is here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from amqpsniff import __version__
+
+EXIT_CODES = (
+    ("0", "All is well."),
+    ("1", "diagnose found what --fail-on asks for, verify found an unknown difference."),
+    ("2", "An option or an argument makes no sense."),
+    ("3", "A capture could not be read, or an output not be written."),
+    ("130", "Ctrl-C."),
+)
+ENVIRONMENT = (
+    ("NO_COLOR", "When set, nothing is coloured."),
+    ("COLUMNS", "The width of a terminal, where it does not say so itself."),
+    ("SSLKEYLOGFILE", "A key log that opens TLS connections, where --tls-keylog gives none."),
+    ("AMQPSNIFF_TRACEBACK", "When set, an internal error shows where it came from."),
+)
+HELP = ("-h, --help", "Show the help of the program, or of a command.")
+COMMON = 5
+"""Commands that must have an option alike for it to be described once, for all of them."""
+_LONG = re.compile(r"--[a-z0-9-]+")
+SEE_ALSO = (("tshark", 1), ("editcap", 1), ("tcpdump", 8), ("pcap-filter", 7), ("capinfos", 1))
+
+
+def page(command: Any) -> str:
+    """The whole page of a program: what typer makes of its application, with every command."""
+    overview, *rest = command.help.split("\n\n")
+    lines = [
+        f'.TH AMQPSNIFF 1 "" "amqpsniff {__version__}" "User Commands"',
+        ".SH NAME",
+        f"amqpsniff \\- {_text(overview[0].lower() + overview[1:].rstrip('.'))}",
+        ".SH SYNOPSIS",
+        ".B amqpsniff",
+        ".I COMMAND",
+        "[\\fIoption\\fR ...] [\\fIargument\\fR ...]",
+        ".SH DESCRIPTION",
+        *_paragraphs(rest),
+        ".SH OPTIONS",
+        *_items([*_named(command.params), HELP]),
+        ".SH COMMANDS",
+    ]
+    options = Counter(one for other in command.commands.values() for one in _named(other.params))
+    common = [one for one, times in options.items() if times >= COMMON and one[0][0] == "-"]
+    for name, one in command.commands.items():
+        lines += _command(name, one, common)
+    lines += [".SH COMMON OPTIONS", *_items(common)]
+    lines += [".SH EXIT STATUS", *_items(EXIT_CODES), ".SH ENVIRONMENT", *_items(ENVIRONMENT)]
+    seen = ", ".join(f"\\fB{_text(name)}\\fR({section})" for name, section in SEE_ALSO)
+    return "\n".join([*lines, ".SH SEE ALSO", seen, ""])
+
+
+def _command(name: str, command: Any, common: list[tuple[str, str]]) -> Iterator[str]:
+    """A command with its own options, and the names of those that it has in common."""
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    yield f".SS amqpsniff {name} {' '.join(map(_argument, arguments))} [\\fIoption\\fR ...]"
+    yield from _paragraphs(command.help.split("\n\n"))
+    named = list(_named(command.params))
+    yield from _items(one for one in named if one not in common)
+    shared = ", ".join(_LONG.findall(" ".join(one[0] for one in named if one in common)))
+    if shared:
+        yield ".PP"
+        yield f"Common options: {_text(shared)}."
+
+
+def _argument(argument: Any) -> str:
+    """An argument in the line of a synopsis."""
+    shown = f"\\fI{_text(argument.metavar.strip('[].'))}\\fR"
+    shown += " ..." if argument.nargs == -1 else ""
+    return shown if argument.required else f"[{shown}]"
+
+
+def _named(parameters: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Arguments, then options: how each is written, and what it is for."""
+    for one in sorted(parameters, key=lambda one: one.param_type_name):
+        about = one.help or ""
+        if one.param_type_name == "argument":
+            yield one.metavar.strip("[]."), about
+            continue
+        names = ", ".join(sorted(one.opts, key=len))
+        value = f" {one.metavar or ''}" if not one.is_flag else ""
+        default = one.default if one.show_default and not one.is_flag else None
+        yield names + value.rstrip(), f"{about} Default: {default}." if default else about
+
+
+def _items(items: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, about in items:
+        names, _, value = name.partition(" ") if "," not in name else _last(name)
+        yield ".TP"
+        yield f"\\fB{_text(names)}\\fR" + (f" \\fI{_text(value)}\\fR" if value else "")
+        yield from _prose(about)
+
+
+def _last(name: str) -> tuple[str, str, str]:
+    """`-n, --limit N` as names and value."""
+    names, _, last = name.rpartition(", ")
+    option, space, value = last.partition(" ")
+    return f"{names}, {option}", space, value
+
+
+def _paragraphs(paragraphs: Iterable[str]) -> Iterator[str]:
+    for number, paragraph in enumerate(paragraphs):
+        if number:
+            yield ".PP"
+        if paragraph.startswith("    "):
+            yield ".RS 4"
+            yield ".nf"
+            yield from (_line(line.strip()) for line in paragraph.splitlines())
+            yield ".fi"
+            yield ".RE"
+        else:
+            yield from _prose(paragraph)
+
+
+def _prose(text: str) -> Iterator[str]:
+    """One sentence a line, with what stands between backquotes in bold."""
+    for sentence in re.split(r"(?<=[.:;]) (?=[A-Z])", " ".join(text.split())):
+        yield re.sub(r"`([^`]+)`", r"\\fB\1\\fR", _line(sentence))
+
+
+def _line(text: str) -> str:
+    """A line of text that troff does not take for a request."""
+    shown = _text(text)
+    return f"\\&{shown}" if shown[:1] in ("'", ".") else shown
+
+
+def _text(text: str) -> str:
+    """Text as troff shows it, letter by letter."""
+    shown = text.replace("\\", "\\e").replace("-", "\\-")
+    for letter, name in (
+        ("'", "\\(aq"),
+        ("^", "\\(ha"),
+        ("~", "\\(ti"),
+        ("→", "\\(->"),
+        ("←", "\\(<-"),
+    ):
+        shown = shown.replace(letter, name)
+    return shown

@@ -1,0 +1,136 @@
+"""How public objects are shown in a console and in a notebook: short, harmless, without secrets."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import amqpsniff
+from amqpsniff import notebook
+from amqpsniff.objects import Frame, Message, rows
+from amqpsniff.tables.schema import MESSAGES
+from tests.conftest import SAMPLES
+
+MIX = SAMPLES / "pika_mix.pcap"
+LONGEST = 250  # characters of a line in a console
+TAGS = {"table", "caption", "b", "tr", "th", "td", "code"}
+
+
+class _Tags(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[tuple[str, str | None]] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: Any) -> None:
+        self.tags.append(tag)
+        self.attributes.update(attributes)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _message(**values: Any) -> Message:
+    """A message with these columns."""
+    given = dict.fromkeys(MESSAGES.names) | {"method": "basic.publish", "packet_number": 1} | values
+    batch = pa.RecordBatch.from_pylist([given], schema=MESSAGES)
+    return next(rows(Message, [batch]))
+
+
+def test_rows() -> None:
+    capture = amqpsniff.open(MIX)
+    for made in (capture.frames(), capture.messages(), capture.findings()):
+        for row in made:
+            assert len(repr(row)) < LONGEST
+            shown = _Tags(row._repr_html_())
+            assert set(shown.tags) == TAGS
+            assert shown.tags.count("tr") == sum(v is not None for v in row.as_dict().values())
+
+
+@given(st.text(max_size=400))
+def test_hostile_names(text: str) -> None:
+    message = _message(routing_key=text, exchange=text)
+    assert repr(message).isprintable()
+    assert len(repr(message)) < LONGEST
+    shown = _Tags(message._repr_html_())
+    assert set(shown.tags) == TAGS
+    assert shown.attributes == {("style", "text-align:left")}
+    assert len(shown.text) < 5 * LONGEST
+
+
+def test_hostile_header() -> None:
+    message = _message(headers='{"<script>alert(1)</script>": "&"}')
+    assert "<script>" not in message._repr_html_()
+    assert "&lt;script&gt;" in message._repr_html_()
+
+
+def test_body_is_cut() -> None:
+    shown = _message(body=bytes(5_000_000))._repr_html_()
+    assert "00 … (5,000,000 octets)" in shown
+    assert len(shown) < 2_000
+
+
+def test_secrets_stay_away() -> None:
+    frames = [f for f in amqpsniff.open(MIX).frames() if f.method == "connection.start-ok"]
+    assert frames
+    for frame in frames:
+        assert "s3cret" not in frame._repr_html_() + repr(frame)
+
+
+def test_capture() -> None:
+    capture = amqpsniff.open(MIX, ports=[5672], bodies=True)
+    assert repr(capture) == f"<Capture {MIX}>"
+    before = _Tags(capture._repr_html_())
+    assert "[5672]" in before.text
+    assert "packets" not in before.text, "nothing is read to show it"
+    sum(1 for _ in capture.frames())
+    assert "packets" in _Tags(capture._repr_html_()).text
+    capture.close()
+    assert repr(capture) == "<Capture closed>"
+
+
+def test_many_captures() -> None:
+    capture = amqpsniff.open(SAMPLES)
+    assert repr(capture).endswith(f" and {len(capture.names) - 3} more>")
+
+
+def test_engine() -> None:
+    engine = amqpsniff.Engine()
+    engine.feed_octets("a", "client", b"AMQP\x00\x00\x09\x01")
+    assert repr(engine) == "<Engine 1 packets>"
+    engine.finish()
+    assert repr(engine) == "<Engine 1 packets, finished>"
+
+
+def test_result() -> None:
+    result = amqpsniff.open(MIX).sql("SELECT method, count(*) AS n FROM frames GROUP BY 1")
+    assert repr(result) == "<Result method, n>"
+    table = result.table()
+    assert table.column_names == ["method", "n"]
+    assert table.num_rows > 10
+    assert amqpsniff.open(MIX).sql("SELECT 1 WHERE false").table().num_rows == 0
+
+
+def test_long_mapping() -> None:
+    shown = _Tags(notebook.table("many", ((str(n), n) for n in range(1_000))))
+    assert shown.tags.count("tr") == notebook.MOST_ROWS + 1
+    assert "… and 920 more" in shown.text
+
+
+@pytest.mark.parametrize("value", [frozenset({2, 1}), SimpleNamespace(), {"a": [1]}, 1.5, True])
+def test_any_value(value: object) -> None:
+    assert notebook.line(value)
+
+
+def test_frame_without_a_method() -> None:
+    frame = next(amqpsniff.open(MIX).frames())
+    assert isinstance(frame, Frame)
+    assert repr(frame) == "<Frame protocol-header #4 channel 0 from client>"
