@@ -23,6 +23,7 @@ from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tables.schema import TABLES
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 USAGE, FAILED = 2, 3
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(given: argparse.Namespace, say: Say) -> int:
     from .reports import REPORTS
-    from .session import session
+    from .session import context, session
 
     batch = _batch(given)
     names = list(REPORTS) if given.html else given.report
@@ -55,17 +56,18 @@ def _run(given: argparse.Namespace, say: Say) -> int:
             raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
     list_captures(batch.inputs, batch.storage)  # a wrong name is told before Spark is started
     say({"stage": "spark"})
-    spark = session(given.master, "amqpsniff batch")
-    spark.sparkContext.setLogLevel("ERROR")
+    spark = context(given.master, "amqpsniff batch")
+    spark.setLogLevel("ERROR")
     try:
         if given.writer == "spark":
             from .frames import write_frames
 
-            summary = write_frames(spark, batch, given.format)
+            summary = write_frames(session(), batch, given.format)
         else:
             summary = _written(spark, batch, say)
         say({"summary": asdict(summary)})
-        _report(spark, given, names, say)
+        if names:
+            _report(session(), given, names, say)
     finally:
         spark.stop()
     return 0
@@ -95,7 +97,7 @@ def _batch(given: argparse.Namespace) -> Batch:
     )
 
 
-def _written(spark: SparkSession, batch: Batch, say: Say) -> Summary:
+def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
     from .running import SparkRunner
 
     def notice(step: Step) -> None:

@@ -1,4 +1,4 @@
-"""Functions of `amqpsniff.archive` on the workers of a Spark session."""
+"""Functions of `amqpsniff.archive` on the workers of a Spark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 LOOK_SECONDS = 0.5
 """Time between two looks at how far the tasks are."""
@@ -15,8 +15,8 @@ LOOK_SECONDS = 0.5
 class SparkRunner:
     """Calls a function for each item in a Spark task of its own."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._context = spark.sparkContext
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
 
     def __call__(
         self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]

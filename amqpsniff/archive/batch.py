@@ -29,7 +29,7 @@ from .merging import merge_findings
 from .output import NO_DATE, NOTES, Note, Order, _by_day, carry_out
 from .places import Folder, StorageOptions
 from .plan import MAX_READS, TASK_OCTETS, Plan, make_plan
-from .store import FORM, known_surveys, survey_all, survey_name, survey_orders
+from .store import FORM, known_surveys, survey_all, survey_here, survey_name, survey_orders
 from .survey import Surveyed
 
 
@@ -161,9 +161,13 @@ class Batch:
     ) -> list[Surveyed]:
         files, missing = known_surveys(self.folder, listed)
         notice(Step("files", len(files), len(listed)))
-        orders = survey_orders(missing, self.folder)
-        for found in runner(survey_all, orders, lambda: None):
-            files += found
+        here, missing = survey_here(missing, self.folder)
+        files += here
+        if missing:
+            notice(Step("files", len(files), len(listed)))
+            orders = survey_orders(missing, self.folder)
+            for found in runner(survey_all, orders, lambda: None):
+                files += found
         notice(Step("files", len(files), len(listed)))
         return files
 

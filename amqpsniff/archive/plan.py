@@ -22,9 +22,12 @@ from typing import Any
 
 from .survey import Surveyed, _integers
 
-TASK_OCTETS = 128 << 20
-"""Captured octets that one task decodes, about: a second of work, against some 0.1 s that a task
-costs by itself. Larger tasks leave cores idle at the end of a run."""
+TASK_OCTETS = 64 << 20
+"""Captured octets that one task decodes, about: half a second of work, against some 0.03 s that a
+task costs by itself. Larger tasks leave cores idle at the end of a run."""
+
+READ_TWICE = 2
+"""How much larger tasks are that share files, since each of them reads the whole."""
 
 MAX_READS = 8
 """Tasks that read one file, at most. To pass over a packet costs 4 % of decoding it (measured: 3.1
@@ -175,7 +178,7 @@ def _local(
         members = [at for at, one in enumerate(packs) if one == pack]
         mine = own.get(pack, [])
         octets = sum(one for _, one in mine)
-        parts = _parts(octets, task_octets, max_reads)
+        parts = _parts(octets, READ_TWICE * task_octets, max_reads)
         others = strangers.get(pack)
         if parts == 1:
             marks = None if others is None else array("q", sorted(set(others)))
@@ -199,7 +202,9 @@ def _crossing(
         for row in rows:
             families.setdefault(row["first"] // width, []).append(row)
         parts = {
-            family: _parts(sum(row["octets"] for row in members), task_octets, max_reads)
+            family: _parts(
+                sum(row["octets"] for row in members), READ_TWICE * task_octets, max_reads
+            )
             for family, members in families.items()
         }
         if width > packs[-1] or _readers(families, parts, packs[-1] + 1) <= max_reads:

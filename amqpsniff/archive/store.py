@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -12,13 +13,17 @@ from typing import Any
 from amqpsniff import __version__
 
 from .listing import Listed
-from .places import Folder, StorageOptions, opener_for
+from .places import Folder, StorageOptions, is_remote, opener_for
 from .survey import Surveyed, survey
 
 SURVEYS = "_work/surveys"
 
 SURVEY_OCTETS = 512 << 20
 """Octets of files that are surveyed in one go, about: a fifth of a second."""
+
+HERE_SECONDS = 0.5
+"""Time that whoever plans spends on surveys before it has others make them: asking Spark for them
+costs about a second, in which 3 GB are surveyed."""
 
 FORM = 1
 """Number of the layout; one that is written otherwise is made anew."""
@@ -56,6 +61,25 @@ def survey_all(order: SurveyOrder) -> list[Surveyed]:
         if made.error is None and folder is not None:
             folder.write(survey_name(made), _to_octets(made.to_table()))
     return found
+
+
+def survey_here(
+    listed: Sequence[Listed], folder: Folder
+) -> tuple[list[Surveyed], list[Listed]]:
+    """Surveys of files on this machine for `HERE_SECONDS`, and the files that are left.
+
+    A file that is large may take longer; it is surveyed here if it is the only one.
+    """
+    until = time.monotonic() + HERE_SECONDS
+    found: list[Surveyed] = []
+    left: list[Listed] = []
+    for one in listed:
+        small = len(listed) == 1 or (one.size or 0) < SURVEY_OCTETS
+        if small and not is_remote(one.path) and time.monotonic() < until:
+            found += survey_all(SurveyOrder([one], folder.name, folder.options))
+        else:
+            left.append(one)
+    return found, left
 
 
 def known_surveys(folder: Folder, listed: Sequence[Listed]) -> tuple[list[Surveyed], list[Listed]]:
