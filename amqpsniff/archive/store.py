@@ -63,9 +63,7 @@ def survey_all(order: SurveyOrder) -> list[Surveyed]:
     return found
 
 
-def survey_here(
-    listed: Sequence[Listed], folder: Folder
-) -> tuple[list[Surveyed], list[Listed]]:
+def survey_here(listed: Sequence[Listed], folder: Folder) -> tuple[list[Surveyed], list[Listed]]:
     """Surveys of files on this machine for `HERE_SECONDS`, and the files that are left.
 
     A file that is large may take longer; it is surveyed here if it is the only one.
