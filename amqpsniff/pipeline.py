@@ -93,8 +93,8 @@ class Pipeline:
     counts every row on its way. `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS
     conversations that ended. Of a `share` only its conversations are followed; with `records` what
     concerns several connections is not judged but kept (`amqpsniff.findings.records`), for who
-    knows those of all shares. `capture` is the capture that rows and findings are of, None before
-    the first.
+    knows those of all shares. With `places` the `reassembler` says where segments lie. `capture` is
+    the capture that rows and findings are of, None before the first.
     """
 
     def __init__(
@@ -107,6 +107,7 @@ class Pipeline:
         share: Share | None = None,
         claims: bool = False,
         records: bool = False,
+        places: bool = False,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
@@ -114,7 +115,7 @@ class Pipeline:
         if records:
             self.log.recorded = Records()
         self.totals = Totals()
-        self.reassembler = Reassembler(ports=self.options.ports or None, share=share)
+        self.reassembler = Reassembler(ports=self.options.ports or None, share=share, places=places)
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
         )
@@ -160,21 +161,24 @@ class Pipeline:
         frames, messages, *_ = self._held[0]
         return not ((frames.wanted and frames.pending) or (messages.wanted and messages.pending))
 
-    def feed(self, packets: PacketBatch) -> None:
-        """Decode a batch of packets."""
+    def feed(self, packets: PacketBatch) -> StreamBatch:
+        """Decode a batch of packets; gives the events of TCP that they made known."""
         self._count(packets)
         self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
-        self._decode(self.tls.feed(self.reassembler.feed(packets)))
+        events = self.reassembler.feed(packets)
+        self._decode(self.tls.feed(events))
+        return events
 
     def learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
         """Take the contents of Decryption Secrets Blocks: (type, octets)."""
         for kind, octets in secrets:
             self.secrets.add(kind, octets)
 
-    def finish(self) -> None:
-        """There are no more packets: end every conversation."""
-        self._decode(self.tls.finish(self.reassembler.finish()))
+    def finish(self) -> StreamBatch:
+        """There are no more packets: end every conversation; gives the last events of TCP."""
+        events = self.reassembler.finish()
+        self._decode(self.tls.finish(events))
         self.decoder.finish(self.capture)
         self.follow()
         self._hold()
@@ -192,6 +196,7 @@ class Pipeline:
             hits["rows that wait"] = self._given_early
         for name, count in hits.items():
             self.log.add(Finding("session-limit", f"{name}: {count} times", self.capture))
+        return events
 
     def take(self) -> Taken:
         """The oldest rows that are there, settled or not; see `amqpsniff.tables.batches`."""

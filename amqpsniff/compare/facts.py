@@ -101,14 +101,14 @@ class Facts:
             self.latencies["reply", name] = spread
 
     def _closed(self, what: str, row: Row) -> None:
-        key = (what, row["closed_by"], row["close_code"])
+        key: tuple[Any, ...] = (what, row["closed_by"], row["close_code"])
         if self._count(self.closes, key) and row["close_text"]:
             self.close_texts.setdefault(key, row["close_text"])
 
     def _count(self, counts: Counter[tuple[Any, ...]], key: tuple[Any, ...]) -> bool:
         """Count one, among others of its sort where there are too many kinds."""
         if key not in counts and len(counts) >= MOST_KINDS:
-            counts[(key[0], *(None for _ in key[1:]))] += 1
+            counts[key[:1] + (None,) * (len(key) - 1)] += 1
             return False
         counts[key] += 1
         return True

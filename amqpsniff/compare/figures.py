@@ -56,7 +56,7 @@ def latencies(before: Facts, after: Facts) -> list[Row]:
 
 
 def _most(row: Row) -> int:
-    return max(side["count"] for side in (row["before"], row["after"]) if side is not None)
+    return max(int(side["count"]) for side in (row["before"], row["after"]) if side is not None)
 
 
 def _latency(kind: str, name: str, old: Any, new: Any) -> Row:

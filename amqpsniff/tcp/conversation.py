@@ -96,6 +96,16 @@ class Conversation:
         return None if self.first_isn < 0 else self.first_isn
 
     @property
+    def starts(self) -> tuple[int | None, int | None]:
+        """The sequence number of stream offset 0, by direction; null where it is not known."""
+        return _start(self.first), _start(self.second)
+
+    @property
+    def acked(self) -> tuple[int, int]:
+        """The highest offset acknowledged beyond a hole, by direction; 0 where there was none."""
+        return self.first.acked, self.second.acked
+
+    @property
     def connection_id(self) -> str:
         """16 hex digits that name a conversation wherever it is read.
 
@@ -174,6 +184,12 @@ class Conversation:
     def end_ns(self) -> int:
         """Time of the last packet."""
         return self.last_half().last_ns
+
+
+@cython.cfunc
+def _start(half: HalfStream) -> object:
+    """The sequence number of a half-stream's first octet."""
+    return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & 0xFFFFFFFF
 
 
 @cython.cfunc

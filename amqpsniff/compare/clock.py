@@ -1,0 +1,154 @@
+"""How far two hosts' clocks are apart, told from the traffic between them.
+
+What leaves one host at t on its clock and comes to the other at u on that one's took u - t: its
+delay, plus how far the second clock is ahead. The other way it is the delay minus that. No delay is
+negative, so the smallest difference of each direction bounds the offset from one side; what lies
+between the bounds is the shortest round trip. Nothing in the traffic says where between them: the
+middle is right where the path takes as long one way as the other.
+
+Clocks also run at different speeds. The middle is found for each of some windows of time, and the
+line through these, where it is steeper than they scatter, is the drift.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+MOST_WINDOWS = 256
+"""Windows of time of which the smallest differences are kept; twice as many become half as many."""
+
+FIRST_WINDOW_NS = 10_000_000
+"""Length of a window at first."""
+
+LEAST_WINDOWS = 8
+"""Windows with both directions that it takes to tell a drift."""
+
+STEEP = 4.0
+"""How much more a line must change over the whole time than the windows scatter around it."""
+
+LEAST_DRIFT_NS = 20_000
+"""Change over the whole time below which no drift is told: time stamps are not more exact."""
+
+MOST_DRIFT = 1e-3
+"""A thousandth: no clock is so wrong (quartz: 1e-4); what looks so was set, or is congestion."""
+
+
+class Clock:
+    """Learns from differences: `learn` for each frame, then `settle`, then `ahead_ns`.
+
+    Directions: 0 from the client's capture to the broker's, 1 back. Times are those of the client's
+    capture; `ahead_ns` is how far the broker's clock is ahead of it.
+    """
+
+    def __init__(self) -> None:
+        self._windows: dict[int, list[tuple[int, int] | None]] = {}
+        self._length_ns = FIRST_WINDOW_NS
+        self._least: list[int | None] = [None, None]
+        self._origin_ns = 0
+        self._offset_ns = 0.0
+        self._drift = 0.0
+        self._halfway_ns: float | None = None
+
+    def learn(self, direction: int, sent_ns: int, came_ns: int) -> None:
+        """A frame was sent and came, each on its own clock."""
+        difference = came_ns - sent_ns
+        least = self._least[direction]
+        if least is None or difference < least:
+            self._least[direction] = difference
+        here_ns = came_ns if direction else sent_ns
+        place = here_ns // self._length_ns
+        window = self._windows.get(place)
+        if window is None:
+            window = self._windows[place] = [None, None]
+            if len(self._windows) > MOST_WINDOWS:
+                self._widen()
+                window = self._windows[here_ns // self._length_ns]
+        known = window[direction]
+        if known is None or difference < known[0]:
+            window[direction] = (difference, here_ns)
+
+    def _widen(self) -> None:
+        """Make windows twice as long."""
+        self._length_ns *= 2
+        windows: dict[int, list[tuple[int, int] | None]] = {}
+        for place, window in self._windows.items():
+            known = windows.setdefault(place // 2, [None, None])
+            for direction, one in enumerate(window):
+                other = known[direction]
+                if one is not None and (other is None or one < other):
+                    known[direction] = one
+        self._windows = windows
+        if len(windows) > MOST_WINDOWS:
+            self._widen()
+
+    @property
+    def known(self) -> bool:
+        """Whether both directions were seen, so that the offset is bounded from both sides."""
+        return None not in self._least
+
+    def settle(self) -> None:
+        """Everything was learnt: find the offset and the drift."""
+        if not self.known:
+            return
+        middles = []
+        for window in self._windows.values():
+            there, back = window
+            if there is not None and back is not None:
+                middles.append(((there[1] + back[1]) / 2, (there[0] - back[0]) / 2))
+        self._origin_ns = int(middles[0][0]) if middles else 0
+        self._drift = _slope([(at - self._origin_ns, value) for at, value in middles])
+        self._place()
+
+    def _place(self) -> None:
+        """The offset at the origin: the middle of the bounds that the drift leaves."""
+        upper, lower = [], []
+        for there, back in self._windows.values():
+            if there is not None:
+                upper.append(there[0] - self._drift * (there[1] - self._origin_ns))
+            if back is not None:
+                lower.append(-back[0] - self._drift * (back[1] - self._origin_ns))
+        self._offset_ns = (min(upper) + max(lower)) / 2
+        self._halfway_ns = (min(upper) - max(lower)) / 2
+
+    def ahead_ns(self, here_ns: int) -> int:
+        """How far the broker's clock is ahead at a time of the client's."""
+        return round(self._offset_ns + self._drift * (here_ns - self._origin_ns))
+
+    def report(self) -> dict[str, Any]:
+        """What is known, in ns: null where one direction was not seen."""
+        there, back = self._least
+        return {
+            "offset_ns": round(self._offset_ns) if self.known else None,
+            "uncertainty_ns": None if self._halfway_ns is None else round(self._halfway_ns),
+            "highest_ns": there,
+            "lowest_ns": None if back is None else -back,
+            "drift_ppm": round(self._drift * 1e6, 3) if self._drift else None,
+            "consistent": self._halfway_ns is None or self._halfway_ns >= 0,
+        }
+
+
+def _slope(points: list[tuple[float, float]]) -> float:
+    """The drift that points (time, offset) show; 0 where they show none that can be told.
+
+    The median of the slopes between all of them (Theil and Sen), which a few windows of congestion
+    do not turn.
+    """
+    if len(points) < LEAST_WINDOWS:
+        return 0.0
+    slopes = [
+        (other[1] - one[1]) / (other[0] - one[0])
+        for at, one in enumerate(points)
+        for other in points[at + 1 :]
+        if other[0] != one[0]
+    ]
+    if not slopes:
+        return 0.0
+    slope = median(slopes)
+    level = median(value - slope * at for at, value in points)
+    scatter = median(abs(value - slope * at - level) for at, value in points)
+    span = max(at for at, _ in points) - min(at for at, _ in points)
+    change = abs(slope * span)
+    if change < max(STEEP * scatter, LEAST_DRIFT_NS) or abs(slope) > MOST_DRIFT:
+        return 0.0
+    return slope

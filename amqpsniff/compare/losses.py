@@ -1,0 +1,173 @@
+"""What of one direction was lost between two captures, or is missing from one of them.
+
+TCP tells which it was. Octets that the sender's side saw go out more often than the receiver's side
+saw them come were lost on the way, and sent again. Octets that never came, in a stream that went on
+and was acknowledged, did come: the capture missed them. Octets that came but were not seen to go
+are missing from the sender's capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from amqpsniff.compare.sighting import Direction
+from amqpsniff.compare.spans import Repeat
+
+LOST = "lost"
+NEEDLESS = "needless"
+DOUBLED = "doubled"
+UNREPAIRED = "unrepaired"
+SENDER_MISSED = "sender-capture"
+RECEIVER_MISSED = "receiver-capture"
+
+KINDS = {
+    LOST: "lost on the network and sent again",
+    UNREPAIRED: "lost on the network and never acknowledged",
+    NEEDLESS: "sent again though it had come",
+    DOUBLED: "came more often than it was seen to be sent",
+    SENDER_MISSED: "missing from the capture at the sender",
+    RECEIVER_MISSED: "missing from the capture at the receiver",
+}
+"""What may have become of octets."""
+
+
+class Loss(NamedTuple):
+    """Octets of one direction that did not go through once, and once only.
+
+    `begin` and `end` are stream offsets of the client's capture. `times`: how often they were lost,
+    or came too often. `number` is the packet that carried them again, at the sender's side for what
+    was sent again, and at the receiver's for what came twice; `ts_ns` its time; null without one.
+    """
+
+    kind: str
+    begin: int
+    end: int
+    times: int
+    number: int | None = None
+    ts_ns: int | None = None
+
+
+class View(NamedTuple):
+    """One side of a direction: what its capture saw, and what is added to its stream offsets."""
+
+    direction: Direction
+    shift: int
+
+    def spans(self) -> list[list[int]]:
+        """What was carried, in common stream offsets."""
+        return [[a + self.shift, b + self.shift] for a, b in self.direction.coverage.spans]
+
+    def repeats(self) -> list[Repeat]:
+        """What was carried again, in common stream offsets."""
+        return [
+            one._replace(begin=one.begin + self.shift, end=one.end + self.shift)
+            for one in self.direction.coverage.repeats
+        ]
+
+
+def shared(sender: View, receiver: View) -> tuple[int, int] | None:
+    """The stream offsets that both captures go through; None where there are none."""
+    one, other = sender.direction.coverage.bounds, receiver.direction.coverage.bounds
+    if one is None or other is None:
+        return None
+    begin = max(one[0] + sender.shift, other[0] + receiver.shift)
+    end = min(one[1] + sender.shift, other[1] + receiver.shift)
+    return (begin, end) if begin < end else None
+
+
+def losses(sender: View, receiver: View) -> list[Loss]:
+    """What became of the octets that did not go through once, in the order of the stream."""
+    bounds = shared(sender, receiver)
+    if bounds is None:
+        return []
+    # beyond a hole nothing is acknowledged before the hole is filled
+    acked = receiver.direction.acked + receiver.shift
+    found: list[Loss] = []
+    for begin, end, out, back in _pieces(bounds, _carried(sender), _carried(receiver)):
+        found += _judged(begin, end, out, back, acked)
+    return _joined(found)
+
+
+Carried = list[tuple[int, int, Repeat | None]]
+"""Spans, and the segment that carried them where it was not the first to do so."""
+
+
+def _carried(view: View) -> Carried:
+    """Every time that octets were carried."""
+    first: Carried = [(begin, end, None) for begin, end in view.spans()]
+    return first + [(one.begin, one.end, one) for one in view.repeats()]
+
+
+def _pieces(
+    bounds: tuple[int, int], *sides: Carried
+) -> Iterator[tuple[int, int, list[Repeat | None], list[Repeat | None]]]:
+    """The spans in each of which nothing changes, with each time that either side carried them."""
+    low, high = bounds
+    edges: list[tuple[int, bool, int, Repeat | None]] = []
+    for side, carried in enumerate(sides):
+        for first, stop, one in carried:
+            begin, end = max(first, low), min(stop, high)
+            if begin < end:
+                edges += [(begin, True, side, one), (end, False, side, one)]
+    edges.sort(key=lambda edge: edge[:3])
+    now: tuple[list[Repeat | None], list[Repeat | None]] = ([], [])
+    at = low
+    for place, begins, side, one in edges:
+        if at < place:
+            yield at, place, *now
+            at = place
+        if begins:
+            now[side].append(one)
+        else:
+            now[side].remove(one)
+
+
+def _judged(
+    begin: int, end: int, out: list[Repeat | None], back: list[Repeat | None], acked: int
+) -> Iterator[Loss]:
+    """What became of octets that were sent and came so often."""
+    if len(out) == len(back) == 1 or not (out or back):
+        return
+    if not out:
+        yield Loss(SENDER_MISSED, begin, end, 1)
+        return
+    if not back:
+        yield Loss(RECEIVER_MISSED if acked >= end else UNREPAIRED, begin, end, 1)
+        if acked < end:
+            return
+    # what a capture missed came once all the same
+    came = max(len(back), 1)
+    last = _last_of(out if len(out) >= came else back)
+    place = (last.number, last.ts_ns) if last is not None else (None, None)
+    if len(out) > came:
+        yield Loss(LOST, begin, end, len(out) - came, *place)
+    elif came > len(out):
+        yield Loss(DOUBLED, begin, end, came - len(out), *place)
+    elif came > 1:
+        yield Loss(NEEDLESS, begin, end, came - 1, *place)
+
+
+def _last_of(carried: list[Repeat | None]) -> Repeat | None:
+    """The segment that carried octets last."""
+    return max((one for one in carried if one is not None), key=_number, default=None)
+
+
+def _number(one: Repeat) -> int:
+    return one.number
+
+
+def _joined(found: list[Loss]) -> list[Loss]:
+    """Losses that touch and are of the same sort and packet as one."""
+    joined: list[Loss] = []
+    for one in found:
+        before = joined[-1] if joined else None
+        if (
+            before is not None
+            and before.end == one.begin
+            and (before.kind, before.times, before.number) == (one.kind, one.times, one.number)
+        ):
+            joined[-1] = before._replace(end=one.end)
+        else:
+            joined.append(one)
+    return joined

@@ -1,0 +1,363 @@
+"""The same connections captured at two places: how long octets took between, and what became of
+them. docs/diff.md says what each figure means.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from amqpsniff.compare import losses as fates
+from amqpsniff.compare.clock import Clock
+from amqpsniff.compare.delays import (
+    Delays,
+    Frame,
+    Slow,
+    Slowest,
+    both,
+    direction_of,
+    learn,
+    timed,
+)
+from amqpsniff.compare.losses import Loss, View
+from amqpsniff.compare.matching import Pair, pairs
+from amqpsniff.compare.sighting import CRC_BITS, Sighter, Sighting, Talk, Vocabulary
+from amqpsniff.reader import Capture
+
+Row = dict[str, Any]
+
+WAYS = ("to-broker", "to-client")
+"""The two directions, by number."""
+
+MOST_ROWS = 1_000
+"""Connections, losses, alterations and frames that are listed; all are counted."""
+
+
+class SameTraffic:
+    """Two captures of the same connections: `read` them, then `report`; `close` lets go of files.
+
+    `client` is the capture made nearer to the clients, `broker` the other one.
+    """
+
+    def __init__(self, client: Capture, broker: Capture) -> None:
+        self._words = Vocabulary()
+        self._sighters = [Sighter(one, self._words) for one in (client, broker)]
+
+    @property
+    def sightings(self) -> tuple[Sighting, Sighting]:
+        """What each capture saw."""
+        one, other = self._sighters
+        return one.sighting, other.sighting
+
+    def read(self) -> Iterator[int]:
+        """Read both; gives the packets read, now and then."""
+        done = 0
+        for sighter in self._sighters:
+            for packets in sighter.read():
+                yield done + packets
+            done += sighter.sighting.totals.packets
+
+    def close(self) -> None:
+        """Let go of the temporary files."""
+        for one in self.sightings:
+            one.spill.close()
+
+    def report(self, top: int = MOST_ROWS) -> Row:
+        """What was found, as JSON has it; `top` rows of each list."""
+        client, broker = self.sightings
+        found, near, far = pairs(client, broker)
+        clock = Clock()
+        for pair in found:
+            for way in (0, 1):
+                learn(clock, pair, way)
+        clock.settle()
+        overall = _Overall(clock, self._words, client, min(top, MOST_ROWS))
+        for pair in found:
+            overall.add(pair)
+        return {
+            "client_side": _side(client),
+            "broker_side": _side(broker),
+            "connections": {
+                "both": len(found),
+                "client_side_only": len(near),
+                "broker_side_only": len(far),
+            },
+            "clock": clock.report(),
+            **overall.report(),
+            "unmatched": [
+                *(_unmatched(talk, "client-side") for talk in near[:top]),
+                *(_unmatched(talk, "broker-side") for talk in far[:top]),
+            ],
+        }
+
+
+def _side(sighting: Sighting) -> Row:
+    totals = sighting.totals
+    return {
+        "captures": sighting.names,
+        "packets": totals.packets,
+        "start_ns": totals.first_ns,
+        "end_ns": totals.last_ns,
+        "connections": len(sighting.talks),
+        "connections_forgotten": sighting.forgotten,
+    }
+
+
+def _unmatched(talk: Talk, side: str) -> Row:
+    return {
+        "side": side, "connection_id": talk.connection_id, "client": talk.address,
+        "server": talk.server,
+    }  # fmt: skip
+
+
+class _Overall:
+    """Adds connections up."""
+
+    def __init__(self, clock: Clock, words: Vocabulary, client: Sighting, top: int) -> None:
+        self._clock = clock
+        self._words = words
+        self._names = client.connection_names
+        self._top = top
+        self._delays = (Delays(), Delays())
+        self._frames: Counter[tuple[int, str]] = Counter()
+        self._rows: list[Row] = []
+        self._losses: list[Row] = []
+        self._altered: list[Row] = []
+        self._altered_octets = self._altered_places = 0
+        self._compared = 0
+        self._fates: Counter[tuple[int, str, str]] = Counter()
+        self._slowest = Slowest(top)
+        for way, delays in enumerate(self._delays):
+            delays.base_ns = clock.report()["highest_ns" if not way else "lowest_ns"] or 0
+            if way:
+                delays.base_ns = -delays.base_ns
+
+    def add(self, pair: Pair) -> None:
+        """Take one connection."""
+        row = _connection(pair, self._names)
+        for way, name in enumerate(WAYS):
+            row[name] = self._way(pair, way)
+        row["slowest_ns"] = max(
+            (row[name]["delays"]["raw"]["max_ns"] for name in WAYS if row[name]["delays"]),
+            default=0,
+        )
+        self._rows.append(row)
+        if len(self._rows) > 2 * MOST_ROWS:
+            self._rows = _worst(self._rows, MOST_ROWS)
+
+    def _way(self, pair: Pair, way: int) -> Row:
+        direction = direction_of(pair, way)
+        near = View(pair.client.directions[direction], 0)
+        far = View(pair.broker.directions[direction ^ pair.turned], pair.shifts[direction])
+        sender, receiver = (far, near) if way else (near, far)
+        lost = fates.losses(sender, receiver)
+        counts: Counter[str] = Counter()
+        for loss in lost:
+            counts[loss.kind] += 1
+            self._fates[way, loss.kind, "places"] += 1
+            self._fates[way, loss.kind, "octets"] += (loss.end - loss.begin) * loss.times
+        altered = [] if pair.rewritten else self._differing(pair, direction)
+        delays, frames = self._frames_of(pair, way, lost, altered, fates.shared(sender, receiver))
+        return {
+            "delays": delays.report(known=self._clock.known),
+            "frames": frames,
+            **{kind: counts[kind] for kind in fates.KINDS},
+            "altered": len(altered),
+        }
+
+    def _frames_of(
+        self,
+        pair: Pair,
+        way: int,
+        lost: list[Loss],
+        altered: list[tuple[int, int]],
+        bounds: tuple[int, int] | None,
+    ) -> tuple[Delays, Row]:
+        """Delays of one way of a connection, and how many frames which capture has."""
+        delays = Delays(self._delays[way].base_ns)
+        counts: Counter[str] = Counter()
+        touched = _Touched(lost, altered)
+        for near, far in both(pair, direction_of(pair, way)):
+            if near is None or far is None:
+                one = near or far
+                assert one is not None
+                if bounds is not None and bounds[0] <= one[0] and one[0] + one[3] <= bounds[1]:
+                    counts["client_side_only" if far is None else "broker_side_only"] += 1
+                continue
+            counts["both"] += 1
+            touched.look(near, self._words)
+            self._time(pair, way, near, far, delays)
+        self._list(pair, way, touched)
+        for name, number in counts.items():
+            self._frames[way, name] += number
+        names = ("both", "client_side_only", "broker_side_only")
+        return delays, {name: counts[name] for name in names}
+
+    def _time(self, pair: Pair, way: int, near: Frame, far: Frame, delays: Delays) -> None:
+        times = timed(near, far, way)
+        if times is None:
+            return
+        sent_ns, came_ns, here_ns = times
+        raw_ns = came_ns - sent_ns
+        corrected_ns = raw_ns
+        if self._clock.known:
+            ahead_ns = self._clock.ahead_ns(here_ns)
+            corrected_ns = max(raw_ns + ahead_ns if way else raw_ns - ahead_ns, 0)
+        for one in (delays, self._delays[way]):
+            one.raw.add(raw_ns - one.base_ns)
+            one.corrected.add(corrected_ns)
+        if self._slowest.slower_than(corrected_ns):
+            self._slowest.add(Slow(corrected_ns, raw_ns, pair, way, near, far))
+
+    def _differing(self, pair: Pair, direction: int) -> list[tuple[int, int]]:
+        """Blocks of octets that differ, as spans of the client's stream offsets, joined."""
+        shift = pair.shifts[direction]
+        mine = pair.client.directions[direction].blocks
+        yours = iter(pair.broker.directions[direction ^ pair.turned].blocks)
+        other: Any = next(yours, None)
+        found: list[tuple[int, int]] = []
+        for begin, block in mine:
+            while other is not None and other[0] + shift < begin:
+                other = next(yours, None)
+            if other is None:
+                break
+            octets = block >> CRC_BITS
+            if other[0] + shift != begin or other[1] >> CRC_BITS != octets:
+                continue
+            self._compared += octets
+            if other[1] != block:
+                if found and found[-1][1] == begin:
+                    found[-1] = (found[-1][0], begin + octets)
+                else:
+                    found.append((begin, begin + octets))
+        return found
+
+    def _list(self, pair: Pair, way: int, touched: _Touched) -> None:
+        place = {
+            "connection_id": pair.client.connection_id,
+            "client": pair.client.address,
+            "way": WAYS[way],
+        }
+        for at, (begin, end) in enumerate(touched.altered):
+            self._altered_octets += end - begin
+            self._altered_places += 1
+            if len(self._altered) < self._top:
+                span = {"offset": begin, "octets": end - begin}
+                self._altered.append(place | span | {"frames": touched.frames["altered", at]})
+        for at, loss in enumerate(touched.lost):
+            if len(self._losses) < self._top:
+                row = {
+                    "kind": loss.kind,
+                    "offset": loss.begin,
+                    "octets": loss.end - loss.begin,
+                    "times": loss.times,
+                    "packet_number": loss.number,
+                    "ts_ns": loss.ts_ns,
+                    "frames": touched.frames["lost", at],
+                }
+                self._losses.append(place | row)
+
+    def report(self) -> Row:
+        """The figures of all connections together."""
+        known = self._clock.known
+        ways = {}
+        for way, name in enumerate(WAYS):
+            ways[name] = {
+                "delays": self._delays[way].report(known=known),
+                "frames": {
+                    which: self._frames[way, which]
+                    for which in ("both", "client_side_only", "broker_side_only")
+                },
+                **{
+                    kind: {
+                        "places": self._fates[way, kind, "places"],
+                        "octets": self._fates[way, kind, "octets"],
+                    }
+                    for kind in fates.KINDS
+                },
+            }
+        rows = _worst(self._rows, self._top)
+        for row in rows:
+            del row["slowest_ns"]
+        return {
+            **ways,
+            "compared_octets": self._compared,
+            "altered": {"places": self._altered_places, "octets": self._altered_octets},
+            "by_connection": rows,
+            "losses": self._losses,
+            "alterations": self._altered,
+            "slowest": [self._slow(one) for one in self._slowest.listed()],
+        }
+
+    def _slow(self, slow: Slow) -> Row:
+        return {
+            "connection_id": slow.pair.client.connection_id,
+            "client": slow.pair.client.address,
+            "way": WAYS[slow.way],
+            "delay_ns": slow.delay_ns if self._clock.known else None,
+            "raw_ns": slow.raw_ns,
+            "method": self._words.names[slow.near[4]],
+            "channel": slow.near[5],
+            "client_side_packet_number": slow.near[2],
+            "broker_side_packet_number": slow.far[2],
+        }
+
+
+def _worst(rows: list[Row], most: int) -> list[Row]:
+    return sorted(rows, key=lambda row: -row["slowest_ns"])[:most]
+
+
+def _connection(pair: Pair, names: dict[str, str]) -> Row:
+    """Which connection it is, in both captures."""
+    near, far = pair.client, pair.broker
+    return {
+        "connection_id": near.connection_id,
+        "broker_side_connection_id": far.connection_id,
+        "client": near.address,
+        "server": near.server,
+        "broker_side_client": far.address,
+        "broker_side_server": far.server,
+        "connection_name": names.get(near.connection_id),
+        "matched_by": pair.how,
+        "translated": pair.translated,
+    }
+
+
+MOST_FRAMES = 5
+"""Frames that are named for what was lost or altered: it is seldom more than one."""
+
+
+class _Touched:
+    """Names the frames that losses and alterations lie in."""
+
+    def __init__(self, lost: list[Loss], altered: list[tuple[int, int]]) -> None:
+        self.lost = lost
+        self.altered = altered
+        self.frames: dict[tuple[str, int], list[str]] = {
+            **{("lost", at): [] for at in range(len(lost))},
+            **{("altered", at): [] for at in range(len(altered))},
+        }
+        self._spans = {
+            "lost": [(one.begin, one.end) for one in lost],
+            "altered": altered,
+        }
+
+    def look(self, frame: Frame, words: Vocabulary) -> None:
+        """Take a frame that comes behind the one before."""
+        begin = frame[0]
+        for what, spans in self._spans.items():
+            if not spans:
+                continue
+            end = begin + frame[3] + FRAME_OVERHEAD
+            at = max(bisect_right(spans, (begin, begin)) - 1, 0)
+            while at < len(spans) and spans[at][0] < end:
+                named = self.frames[what, at]
+                if spans[at][1] > begin and len(named) < MOST_FRAMES:
+                    named.append(words.names[frame[4]])
+                at += 1
+
+
+FRAME_OVERHEAD = 8
+"""Octets of a frame around its payload."""

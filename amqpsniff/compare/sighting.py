@@ -1,0 +1,301 @@
+"""One capture read for a comparison with another one of the same connections.
+
+Of each direction of a connection are kept: its frames (where they stand in the stream, when they
+were complete, in which packet), a checksum of each block of octets, and which octets segments
+carried once, again, or not at all. The first two wait in a temporary file when they are many.
+
+Blocks begin at multiples of `BLOCK_OCTETS` of the TCP sequence number, so that two captures that
+began at different octets of a connection have the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from amqpsniff.columns import NUMBER_MASK
+from amqpsniff.compare.spans import Coverage
+from amqpsniff.compare.spill import Log, Spill
+from amqpsniff.findings import Finding
+from amqpsniff.pipeline import Pipeline
+from amqpsniff.reader import Capture
+from amqpsniff.tcp.stream import DATA, GAP, OPEN, StreamBatch
+
+BLOCK_OCTETS = 256
+"""Octets of a block: 16 octets are kept for each, and what differs is known to be in one."""
+
+CRC_BITS = 32
+
+MOST_CONNECTIONS = 30_000
+"""AMQP connections of one capture that are compared, some 4 kB each; later ones are counted."""
+
+NO_TIME = -(2**63)
+
+FRAME = ("offset", "ts_ns", "packet_number", "octets", "kind", "channel")
+"""Integers of a frame's row; `kind` is a place in `Vocabulary.names`."""
+
+COLUMNS = (
+    "packet_number", "ts_ns", "connection_id", "sender", "stream_offset", "channel", "frame_type",
+    "size", "method",
+)  # fmt: skip
+
+
+class Vocabulary:
+    """Names of methods and of frame types, by number; one for both captures."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        """The number of a name."""
+        known = self._numbers.get(name)
+        if known is None:
+            known = self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return known
+
+
+class Direction:
+    """What one direction of a connection carried.
+
+    Attributes:
+        frames: Rows of `FRAME`.
+        blocks: Rows of (stream offset of the first octet, octets << 32 | CRC-32).
+        coverage: What segments carried, and `acked` how far that was acknowledged beyond a hole.
+        start: The sequence number of offset 0, None where it is not known.
+    """
+
+    __slots__ = ("_at", "_begin", "_crc", "acked", "blocks", "coverage", "frames", "start")
+
+    def __init__(self, spill: Spill) -> None:
+        self.frames: Iterable[tuple[int, ...]] = ()
+        self.blocks = Log(spill, 2)
+        self.coverage = Coverage()
+        self.acked = 0
+        self.start: int | None = None
+        self._begin = self._at = self._crc = 0
+
+    def take(self, offset: int, octets: memoryview) -> None:
+        """The next octets of the stream."""
+        if offset != self._at:
+            self.cut()
+            self._begin = self._at = offset
+        begin, end = 0, len(octets)
+        base = self.start or 0
+        while begin < end:
+            room = BLOCK_OCTETS - (base + self._at) % BLOCK_OCTETS
+            stop = min(begin + room, end)
+            self._crc = crc32(octets[begin:stop], self._crc)
+            self._at += stop - begin
+            if stop - begin == room:
+                self.cut()
+            begin = stop
+
+    def cut(self) -> None:
+        """End the block that was begun."""
+        if self._at > self._begin:
+            self.blocks.add(self._begin, (self._at - self._begin) << CRC_BITS | self._crc)
+        self._begin, self._crc = self._at, 0
+
+
+@dataclass(eq=False, slots=True)
+class Talk:
+    """A TCP conversation of one capture; direction 0 is the originator's.
+
+    `client` is the direction of the AMQP client, None where it was not found to be AMQP.
+    """
+
+    conversation: Any
+    directions: tuple[Direction, Direction]
+    connection_id: str = ""
+    ends: tuple[str, str] = ("", "")
+    isn: int | None = None
+    syn_seen: bool = False
+    start_ns: int = 0
+    end_ns: int = 0
+    client: int | None = None
+
+    def know(self) -> None:
+        """Take over what the conversation knows now, and let go of it."""
+        one = self.conversation
+        self.connection_id, self.ends = one.connection_id, (one.a, one.b)
+        self.isn, self.syn_seen = one.isn, bool(one.syn_seen)
+        self.start_ns, self.end_ns = one.start_ns, one.end_ns
+        for direction, start, acked in zip(self.directions, one.starts, one.acked, strict=True):
+            direction.cut()
+            direction.coverage.finish()
+            direction.acked = acked
+            if direction.start is None:
+                direction.start = start
+        self.conversation = None
+
+    @property
+    def address(self) -> str:
+        """The client's end."""
+        return self.ends[self.client or 0]
+
+    @property
+    def server(self) -> str:
+        """The broker's end."""
+        return self.ends[1 - (self.client or 0)]
+
+
+@dataclass
+class Sighting:
+    """What one capture saw.
+
+    Attributes:
+        names: The captures.
+        talks: AMQP connections, by connection id.
+        totals: `pipeline.Totals`.
+        found: Findings about the capture.
+        forgotten: Connections beyond `MOST_CONNECTIONS`.
+        connection_names: What clients call their connections, by connection id.
+    """
+
+    names: list[str]
+    spill: Spill = field(default_factory=Spill)
+    talks: dict[str, Talk] = field(default_factory=dict)
+    totals: Any = None
+    found: list[Finding] = field(default_factory=list)
+    connection_names: dict[str, str] = field(default_factory=dict)
+    forgotten: int = 0
+
+
+class Sighter:
+    """Reads one capture: `read` gives packets done now and then; then `sighting` is complete."""
+
+    def __init__(self, capture: Capture, words: Vocabulary) -> None:
+        self.sighting = Sighting(capture.names)
+        self._capture = capture
+        self._words = words
+        self._open: dict[int, Talk] = {}
+        self._frames: dict[tuple[str, str | None], Log] = {}
+        self._closed: list[Talk] = []
+
+    def read(self) -> Iterator[int]:
+        """Read the capture once."""
+        from amqpsniff.capture import CaptureSet
+        from amqpsniff.tables.batches import Maker
+
+        options = self._capture.options
+        tables = ("frames", "connections")
+        pipeline = Pipeline(options, tables, places=True)
+        self.sighting.totals = pipeline.totals
+        maker = Maker("frames", encoded=True, columns=COLUMNS)
+        with CaptureSet(self.sighting.names, reader=options.reader) as packets:
+            for batch in packets:
+                pipeline.learn(packets.take_secrets())
+                events = pipeline.feed(batch)
+                self._follow(events, pipeline.reassembler.take_places(), batch)
+                self._rows(pipeline.settled(), maker, pipeline)
+                yield pipeline.totals.packets
+            self._follow(pipeline.finish())
+            self._rows(pipeline.rest(), maker, pipeline)
+            self.sighting.found = [*packets.findings, *pipeline.findings(packets.findings)]
+        self._conclude()
+
+    def _follow(self, events: StreamBatch, places: Any = (), batch: Any = None) -> None:
+        """Take the segments and events of a batch."""
+        talks: dict[int, Talk] = {}
+        conversations = events.conversations
+        for at in range(0, len(places), 5):
+            row, half, offset, _, captured = places[at : at + 5]
+            talk = talks.get(half >> 1)
+            if talk is None:
+                talk = talks[half >> 1] = self._talk(conversations[half >> 1])
+            end = offset + captured + batch.original[row] - batch.captured[row]
+            if end > offset:
+                coverage = talk.directions[half & 1].coverage
+                coverage.add(offset, end, batch.ts_ns[row], batch.number[row])
+        self._octets(events, talks)
+
+    def _octets(self, events: StreamBatch, talks: dict[int, Talk]) -> None:
+        kinds, halves, lengths = events.kind, events.half, events.length
+        sources, starts, offsets = events.source, events.start, events.stream_offset
+        block = memoryview(events.octets)
+        for row in range(events.count):
+            kind, half = kinds[row], halves[row]
+            talk = talks.get(half >> 1)
+            if talk is None:
+                talk = talks[half >> 1] = self._talk(events.conversations[half >> 1])
+            direction = talk.directions[half & 1]
+            if kind == DATA:
+                if direction.start is None:
+                    direction.start = talk.conversation.starts[half & 1]
+                source, start = sources[row], starts[row]
+                octets = block if source < 0 else memoryview(events.extra[source])
+                direction.take(offsets[row], octets[start : start + lengths[row]])
+            elif kind == GAP:
+                direction.cut()
+            elif kind != OPEN:
+                self._end(talk)
+                talks.pop(half >> 1)
+
+    def _talk(self, conversation: Any) -> Talk:
+        talk = self._open.get(conversation.serial)
+        if talk is None:
+            spill = self.sighting.spill
+            talk = Talk(conversation, (Direction(spill), Direction(spill)))
+            self._open[conversation.serial] = talk
+        return talk
+
+    def _end(self, talk: Talk) -> None:
+        del self._open[talk.conversation.serial]
+        talk.know()
+        self._closed.append(talk)
+
+    def _rows(self, taken: Any, maker: Any, pipeline: Pipeline) -> None:
+        """Take rows of the frames and the connections tables."""
+        for one in taken:
+            self._take_frames(maker.make(one))
+        closed = {talk.connection_id: talk for talk in self._closed}
+        for row in pipeline.records()["connections"]:
+            talk = closed.get(row["connection_id"])
+            if talk is not None:
+                self._keep(talk, row)
+        self._closed.clear()
+
+    def _keep(self, talk: Talk, row: dict[str, Any]) -> None:
+        """A conversation was AMQP, as a row of the connections table says."""
+        if len(self.sighting.talks) >= MOST_CONNECTIONS:
+            self.sighting.forgotten += 1
+            return
+        talk.client = 1 if row["client"] == talk.ends[1] else 0
+        self.sighting.talks[talk.connection_id] = talk
+        if row["connection_name"]:
+            self.sighting.connection_names[talk.connection_id] = row["connection_name"]
+
+    def _take_frames(self, batch: Any) -> None:
+        words = self._words
+        cells = [_values(batch.column(name)) for name in COLUMNS]
+        for number, ts_ns, talk, sender, offset, channel, kind, size, method in zip(
+            *cells, strict=True
+        ):
+            log = self._frames.get((talk, sender))
+            if log is None:
+                log = self._frames[talk, sender] = Log(self.sighting.spill, len(FRAME))
+            name = words.number(method or kind)
+            time = NO_TIME if ts_ns is None else ts_ns
+            log.add(offset, time, number & NUMBER_MASK, size, name, channel or 0)
+
+    def _conclude(self) -> None:
+        """Bring frames and conversations together."""
+        for talk in self.sighting.talks.values():
+            client = talk.client or 0
+            for sender, at in (("client", client), ("server", 1 - client)):
+                log = self._frames.get((talk.connection_id, sender))
+                if log is not None:
+                    talk.directions[at].frames = log
+
+
+def _values(column: Any) -> Collection[Any]:
+    """A column as Python values; repeated strings are one object."""
+    dictionary = getattr(column, "dictionary", None)
+    if dictionary is None:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    texts = dictionary.to_pylist()
+    return [None if code is None else texts[code] for code in column.indices.to_pylist()]

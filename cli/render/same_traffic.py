@@ -1,0 +1,226 @@
+"""The same traffic at two places as sections of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from amqpsniff.compare.losses import KINDS
+from amqpsniff.compare.same_traffic import WAYS
+
+from .grid import Grid
+from .text import count, duration, harmless, octets, plural
+
+Row = dict[str, Any]
+
+NONE = "-"
+ARROWS = {"to-broker": "client → broker", "to-client": "broker → client"}
+_QUANTILES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")
+_SHORT = {
+    "lost": "lost, sent again", "unrepaired": "lost, not acknowledged",
+    "needless": "sent again needlessly", "doubled": "came twice",
+    "sender-capture": "not in sender's capture", "receiver-capture": "not in receiver's capture",
+}  # fmt: skip
+"""What became of octets, for a column."""
+_HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
+
+
+def sections(report: Row, width: int) -> Iterator[Any]:
+    """Everything; the verdict last: that is what stays on the screen."""
+    yield _facts(report)
+    shared = bool(report["connections"]["both"])
+    for title, grid in (
+        ("delays, overall", _delays(report) if shared else None),
+        ("delays by connection", _connections(report)),
+        ("slowest frames", _slowest(report)),
+        ("losses", _losses(report)),
+        ("alterations", _alterations(report)),
+        ("connections of one side only", _unmatched(report)),
+    ):
+        if grid is not None and grid.rows:
+            yield Text(f"\n{title}", style="heading")
+            yield grid.build(width)
+    yield Text("")
+    yield _verdict(report)
+
+
+def _facts(report: Row) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="key", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name in ("client_side", "broker_side"):
+        side = report[name]
+        names = [harmless(one) for one in side["captures"]]
+        text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        text += f": {plural(side['packets'], 'packet')}"
+        text += f", {plural(side['connections'], 'AMQP connection')}"
+        if side["connections_forgotten"]:
+            text += f" and {count(side['connections_forgotten'])} that are not compared"
+        table.add_row(name.replace("_", " "), Text(text))
+    connections = report["connections"]
+    text = f"{count(connections['both'])} in both captures"
+    for side in ("client_side", "broker_side"):
+        if number := connections[f"{side}_only"]:
+            text += f", {count(number)} at the {side.replace('_', ' ')} only"
+    table.add_row("connections", text)
+    if translated := _translated(report):
+        table.add_row("translated", Text(translated, style="warning"))
+    table.add_row("clocks", Text(_clock(report["clock"]) if connections["both"] else NONE))
+    return table
+
+
+def _translated(report: Row) -> str:
+    """Which clients have other addresses at the broker."""
+    names = [
+        f"{harmless(row['client'])} is {harmless(row['broker_side_client'])} at the broker side"
+        for row in report["by_connection"]
+        if row["translated"]
+    ]
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
+
+
+NAMES_SHOWN = 3
+
+
+def _clock(clock: Row) -> str:
+    """What is known of the two clocks."""
+    if clock["offset_ns"] is None:
+        return "there are not frames both ways to compare them by: delays are as the clocks say"
+    ahead = clock["offset_ns"]
+    side = "ahead of" if ahead >= 0 else "behind"
+    text = (
+        f"broker side {signed(abs(ahead))} {side} the client side, if the path takes as long both "
+        f"ways; for certain between {signed(clock['lowest_ns'])} and {signed(clock['highest_ns'])}"
+    )
+    if clock["drift_ppm"] is not None:
+        text += f"; it drifts {clock['drift_ppm']:+.1f} µs a second"
+    if not clock["consistent"]:
+        text += "; these contradict each other: a clock was set, or runs unsteadily"
+    return text
+
+
+def signed(time_ns: float) -> str:
+    """A span of time that may be negative."""
+    return f"-{duration(-time_ns)}" if time_ns < 0 else duration(time_ns)
+
+
+def _times(delays: Row | None, form: str) -> list[str]:
+    found = delays[form] if delays is not None else None
+    return [signed(found[name]) for name in _QUANTILES] if found else [NONE] * len(_QUANTILES)
+
+
+def _delays(report: Row) -> Grid:
+    table = Grid("way|by|>frames" + _HEADINGS)
+    for way in WAYS:
+        delays = report[way]["delays"]
+        frames = count(report[way]["frames"]["both"])
+        for form in ("corrected", "raw"):
+            table.add(ARROWS[way], form, frames, *_times(delays, form))
+    return table
+
+
+def _connections(report: Row) -> Grid:
+    rows = report["by_connection"]
+    translated = any(row["translated"] for row in rows)
+    seen = "?*seen at broker as|" if translated else ""
+    table = Grid("id|*client|" + seen + "?*name|way|??>frames|>p50|>p95|??>longest|?>lost")
+    form = "raw" if report["clock"]["offset_ns"] is None else "corrected"
+    for row in rows:
+        for way in WAYS:
+            one = row[way]
+            times = dict(zip(_QUANTILES, _times(one["delays"], form), strict=True))
+            table.add(
+                row["connection_id"][:8],
+                harmless(row["client"]),
+                *([harmless(row["broker_side_client"])] if translated else []),
+                harmless(row["connection_name"] or ""),
+                ARROWS[way],
+                count(one["frames"]["both"]),
+                *(times[name] for name in ("p50_ns", "p95_ns", "max_ns")),
+                count(one["lost"] + one["unrepaired"]),
+            )
+    return table
+
+
+def _slowest(report: Row) -> Grid:
+    table = Grid("way|>delay|?id|?>channel|*frame|>client side|>broker side")
+    for row in report["slowest"]:
+        delay = row["raw_ns"] if row["delay_ns"] is None else row["delay_ns"]
+        table.add(
+            ARROWS[row["way"]],
+            signed(delay),
+            row["connection_id"][:8],
+            count(row["channel"]),
+            Text(harmless(row["method"]), "method"),
+            f"#{row['client_side_packet_number']}",
+            f"#{row['broker_side_packet_number']}",
+        )
+    return table
+
+
+def _losses(report: Row) -> Grid:
+    table = Grid("way|?id|>offset|>octets|>times|?>packet|?*frames|*what")
+    for row in report["losses"]:
+        number = row["packet_number"]
+        table.add(
+            ARROWS[row["way"]],
+            row["connection_id"][:8],
+            count(row["offset"]),
+            count(row["octets"]),
+            count(row["times"]),
+            NONE if number is None else f"#{number}",
+            harmless(" ".join(row["frames"])),
+            _SHORT[row["kind"]],
+        )
+    return table
+
+
+def _alterations(report: Row) -> Grid:
+    table = Grid("way|?id|>offset|>within octets|*frames")
+    for row in report["alterations"]:
+        table.add(
+            ARROWS[row["way"]],
+            row["connection_id"][:8],
+            count(row["offset"]),
+            count(row["octets"]),
+            harmless(" ".join(row["frames"])),
+        )
+    return table
+
+
+def _unmatched(report: Row) -> Grid:
+    table = Grid("side|id|*client|*server")
+    for row in report["unmatched"]:
+        names = (harmless(row["client"]), harmless(row["server"]))
+        table.add(row["side"], row["connection_id"][:8], *names)
+    return table
+
+
+def _verdict(report: Row) -> Text:
+    """What became of the octets, in a few lines."""
+    if not report["connections"]["both"]:
+        return Text(
+            "no connection in common: other traffic, or something between that ends TCP (a proxy, "
+            "a load balancer), which makes connections of its own",
+            "warning",
+        )
+    lines = []
+    for way in WAYS:
+        parts = []
+        for kind, text in KINDS.items():
+            one = report[way][kind]
+            if one["places"]:
+                parts.append(f"{text}: {plural(one['places'], 'place')}, {octets(one['octets'])}")
+        lines.append(f"{ARROWS[way]}: {'; '.join(parts) or 'nothing lost'}")
+    altered = report["altered"]
+    compared = octets(report["compared_octets"])
+    if altered["places"]:
+        told = f"{plural(altered['places'], 'place')} within {octets(altered['octets'])}"
+        lines.append(f"altered on the way: {told}, of {compared} compared")
+    else:
+        lines.append(f"nothing altered in {compared} that were compared")
+    return Text("\n".join(lines))
