@@ -101,7 +101,7 @@ class Facts:
             self.latencies["reply", name] = spread
 
     def _closed(self, what: str, row: Row) -> None:
-        key = (what, row["closed_by"], row["close_code"])
+        key: tuple[Any, ...] = (what, row["closed_by"], row["close_code"])
         if self._count(self.closes, key) and row["close_text"]:
             self.close_texts.setdefault(key, row["close_text"])
 

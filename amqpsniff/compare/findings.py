@@ -29,6 +29,7 @@ def compared(before: Facts, after: Facts) -> list[Row]:
     `detail` of the first.
     """
     old, new = dict(_grouped(before)), dict(_grouped(after))
+    _join_folded(old, new)
     spans = (before.span_ns, after.span_ns)
     rows = []
     for key in dict.fromkeys((*new, *old)):
@@ -50,6 +51,25 @@ def compared(before: Facts, after: Facts) -> list[Row]:
             }
         )
     return sorted(rows, key=_importance)
+
+
+def _join_folded(old: dict[Key, Row], new: dict[Key, Row]) -> None:
+    """Give what is the same but for its first case one key.
+
+    A finding that stands for several cases on one connection has the detail of the first one, and
+    which is first is chance. Such ones match by code and client, where nothing else does.
+    """
+    alone = {key[:2]: key for key in old if key not in new}
+    for key in [key for key in new if key not in old]:
+        other = alone.get(key[:2])
+        if other is None or other not in old:
+            continue
+        if _folded(old[other]) or _folded(new[key]):
+            old[key] = old.pop(other)
+
+
+def _folded(row: Row) -> bool:
+    return bool(row["count"] > row["places"])
 
 
 def _change(

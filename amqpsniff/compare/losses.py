@@ -106,8 +106,8 @@ def _pieces(
     low, high = bounds
     edges: list[tuple[int, bool, int, Repeat | None]] = []
     for side, carried in enumerate(sides):
-        for first, last, one in carried:
-            begin, end = max(first, low), min(last, high)
+        for first, stop, one in carried:
+            begin, end = max(first, low), min(stop, high)
             if begin < end:
                 edges += [(begin, True, side, one), (end, False, side, one)]
     edges.sort(key=lambda edge: edge[:3])

@@ -31,7 +31,7 @@ class Section:
         made_up: Those of them that may hold names made up anew in every run.
         open: Those of them that are null where they are not known.
         facts: Columns that are compared where both captures know them.
-        count: The column that counts messages; empty for none.
+        counted: The column that counts messages; empty for none.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Section:
     made_up: tuple[str, ...]
     open: tuple[str, ...]
     facts: tuple[str, ...]
-    count: str
+    counted: str
 
 
 SECTIONS = (
@@ -105,7 +105,7 @@ def _by_key(section: Section, rows: Iterable[Row]) -> dict[Key, Row]:
     for row in rows:
         key = tuple(_part(section, row, name) for name in section.key)
         known = found.get(key)
-        count = row[section.count] if section.count else 0
+        count = row[section.counted] if section.counted else 0
         if known is None:
             found[key] = {name: row[name] for name in section.facts} | {"count": count}
             continue
@@ -165,10 +165,9 @@ def _row(
     spans: tuple[int | None, int | None],
 ) -> Row | None:
     """What became of one; None where nothing did."""
-    was = int(old["count"]) if old is not None else 0
-    now = int(new["count"]) if new is not None else 0
-    counts = (was, now)
-    notable = direction(was, now, spans) if section.count else None
+    before, after = (side["count"] if side is not None else 0 for side in (old, new))
+    counts = (before, after)
+    notable = direction(before, after, spans) if section.counted else None
     fields = {}
     if old is None or new is None:
         unknown = any(key[section.key.index(name)] is None for name in section.open)
@@ -198,8 +197,8 @@ def _row(
         "change": change,
         **named,
         "fields": fields,
-        "messages": list(counts) if section.count else None,
-        "per_second": list(rates) if section.count else None,
+        "messages": list(counts) if section.counted else None,
+        "per_second": list(rates) if section.counted else None,
         "notable": notable,
     }
 

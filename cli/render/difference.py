@@ -147,9 +147,15 @@ def _latencies(rows: list[Row]) -> Grid:
             Text(row["name"], "method") if row["kind"] == "reply" else row["name"],
             *cells,
             percent(row["p95_ratio"]),
-            _word(row),
+            Text(_slower(row), _STYLES.get(row["notable"], "none")),
         )
     return table
+
+
+def _slower(row: Row) -> str:
+    """Whether times grew; by which quantile, where it is not the one whose change is shown."""
+    word, at = row["notable"] or "", row["notable_at"]
+    return word if not at or "p95" in at else f"{word} at {at[0]}"
 
 
 def _times(side: Row | None) -> list[str]:
@@ -172,7 +178,7 @@ def _findings(rows: list[Row]) -> Iterator[Any]:
         )
         whose = f"{harmless(row['client'])}: " if row["client"] else ""
         text = f"{whose}{harmless(side['detail'])}" if side["detail"] else whose.rstrip(": ")
-        yield Padding(Text(f"{times} times" + (f"; {text}" if text else "")), (0, 0, 0, INDENT))
+        yield Padding(Text(f"{times}" + (f"  {text}" if text else "")), (0, 0, 0, INDENT))
 
 
 def _topology(rows: list[Row]) -> Grid:

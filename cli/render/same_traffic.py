@@ -19,6 +19,12 @@ Row = dict[str, Any]
 NONE = "-"
 ARROWS = {"to-broker": "client → broker", "to-client": "broker → client"}
 _QUANTILES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")
+_SHORT = {
+    "lost": "lost, sent again", "unrepaired": "lost, not acknowledged",
+    "needless": "sent again needlessly", "doubled": "came twice",
+    "sender-capture": "not in sender's capture", "receiver-capture": "not in receiver's capture",
+}  # fmt: skip
+"""What became of octets, for a column."""
 _HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
 
 
@@ -60,8 +66,24 @@ def _facts(report: Row) -> Table:
         if number := connections[f"{side}_only"]:
             text += f", {count(number)} at the {side.replace('_', ' ')} only"
     table.add_row("connections", text)
+    if translated := _translated(report):
+        table.add_row("translated", Text(translated, style="warning"))
     table.add_row("clocks", Text(_clock(report["clock"]) if connections["both"] else NONE))
     return table
+
+
+def _translated(report: Row) -> str:
+    """Which clients have other addresses at the broker."""
+    names = [
+        f"{harmless(row['client'])} is {harmless(row['broker_side_client'])} at the broker side"
+        for row in report["by_connection"]
+        if row["translated"]
+    ]
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
+
+
+NAMES_SHOWN = 3
 
 
 def _clock(clock: Row) -> str:
@@ -141,7 +163,7 @@ def _slowest(report: Row) -> Grid:
 
 
 def _losses(report: Row) -> Grid:
-    table = Grid("way|?id|>offset|>octets|>times|?>packet|*frames|~what")
+    table = Grid("way|?id|>offset|>octets|>times|?>packet|?*frames|*what")
     for row in report["losses"]:
         number = row["packet_number"]
         table.add(
@@ -152,7 +174,7 @@ def _losses(report: Row) -> Grid:
             count(row["times"]),
             NONE if number is None else f"#{number}",
             harmless(" ".join(row["frames"])),
-            KINDS[row["kind"]],
+            _SHORT[row["kind"]],
         )
     return table
 
