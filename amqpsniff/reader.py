@@ -174,8 +174,9 @@ class Capture:
         self,
         *tables: str,
         encoded: bool = False,
-        columns: dict[str, Collection[str]] | None = None,
+        columns: Mapping[str, Collection[str]] | None = None,
         census: Census | None = None,
+        share: Share | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 

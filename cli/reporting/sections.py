@@ -326,7 +326,7 @@ class Report:
             f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
             (
                 f"Packets: {count(totals.packets)}, of them looked at as TCP: "
-                f"{count(totals.counters.get('segments', 0))}."
+                f"{count(segments)}."
             ),
             *(f"Comment: {harmless(text)}." for text in reading.capture.comments[:5]),
         ]

@@ -104,6 +104,8 @@ def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
         "export": ["-t", "frames"],
         "bodies": ["-o", str(tmp_path / "new")],
         "sanitize": ["-o", str(tmp_path / "new")],
+        "report": ["-o", str(tmp_path / "new")],
+        "diff": [CAPTURE],
     }.get(command, [])
     more = {"sql": ["SELECT 1 FROM frames"], "trace": ["--message-id", "m"]}.get(command, more)
     for name in ("README.md", "nowhere.pcap"):
