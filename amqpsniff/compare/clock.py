@@ -30,6 +30,9 @@ STEEP = 4.0
 LEAST_DRIFT_NS = 20_000
 """Change over the whole time below which no drift is told: time stamps are not more exact."""
 
+EXACT_NS = 5_000
+"""How far two bounds may cross: time stamps are whole microseconds, and a drift is estimated."""
+
 MOST_DRIFT = 1e-3
 """A thousandth: no clock is so wrong (quartz: 1e-4); what looks so was set, or is congestion."""
 
@@ -124,7 +127,7 @@ class Clock:
             "highest_ns": there,
             "lowest_ns": None if back is None else -back,
             "drift_ppm": round(self._drift * 1e6, 3) if self._drift else None,
-            "consistent": self._halfway_ns is None or self._halfway_ns >= 0,
+            "consistent": self._halfway_ns is None or self._halfway_ns >= -EXACT_NS,
         }
 
 

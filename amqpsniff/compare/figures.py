@@ -94,11 +94,18 @@ def _times(spread: Any) -> Row | None:
 
 
 def regressions(before: Facts, after: Facts, percent: float) -> list[Row]:
-    """The rows of `latencies` whose 95th percentile grew by more than this, beyond chance."""
+    """The rows of `latencies` whose 95th percentile grew by more than this, beyond chance.
+
+    Where there are too few times to say so of the 95th percentile, the median must have grown by as
+    much too.
+    """
     ratio = 1 + percent / 100
     found = []
     for key in before.latencies.keys() & after.latencies.keys():
         old, new = before.latencies[key], after.latencies[key]
-        if slower(old, new, FRACTIONS["p95"], ratio):
-            found.append(_latency(*key, old, new))
-    return sorted(found, key=lambda row: -(row["p95_ratio"] or 0))
+        row = _latency(*key, old, new)
+        if (row["p95_ratio"] or 0) > ratio and any(
+            slower(old, new, FRACTIONS[name], ratio) for name in ("p50", "p95")
+        ):
+            found.append(row)
+    return sorted(found, key=lambda row: -row["p95_ratio"])

@@ -30,27 +30,30 @@ FRACTIONS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 class Quantile(NamedTuple):
-    """A quantile in ns, and between which times that of the whole traffic lies (99 %)."""
+    """A quantile in ns, and between which times that of the whole traffic lies (99 %).
+
+    `high` is None where there are too few times for an upper bound: fewer than 127 for the 95th
+    percentile, than 660 for the 99th.
+    """
 
     value: int
     low: int
-    high: int
+    high: int | None
 
 
 def quantile(spread: Any, fraction: float) -> Quantile | None:
     """A quantile of a `session.counts.Spread`, with its interval; None without any number.
 
     The bounds are order statistics: of n times, the one of rank n·p is wrong by √(n·p·(1-p)) ranks.
-    Where there are too few for an upper bound it is the largest.
     """
-    number, _, largest = spread.facts()
+    number = spread.facts()[0]
     if not number:
         return None
     wrong = DEVIATIONS * sqrt(fraction * (1 - fraction) / number)
     value, low, high = spread.quantiles(
         fraction, max(fraction - wrong, 0.0), min(fraction + wrong, 1.0)
     )
-    return Quantile(value, low, largest if fraction + wrong >= 1 else high)
+    return Quantile(value, low, None if fraction + wrong >= 1 else high)
 
 
 def slower(before: Any, after: Any, fraction: float, ratio: float = NOTABLE_RATIO) -> bool:
@@ -61,7 +64,9 @@ def slower(before: Any, after: Any, fraction: float, ratio: float = NOTABLE_RATI
     assert old is not None
     assert new is not None
     return (
-        new.low > old.high
+        old.high is not None
+        and new.high is not None
+        and new.low > old.high
         and new.value > ratio * old.value
         and new.value - old.value >= LEAST_TIME_NS
     )
