@@ -87,7 +87,7 @@ def report(
     """
     if fail_on is not None and fail_on not in SEVERITIES:
         raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
-    from amqpsniff.report.page import bundle
+    from amqpsniff.report.page import begin_bundle
 
     from .export import refuse_captures
 
@@ -95,7 +95,7 @@ def report(
         refuse_captures(output, source.captures)
     elif sys.stdout.isatty():
         raise UsageError("a page is not for a terminal; give -o FILE, or pipe it into a program")
-    bundle()  # what is not installed is said before anything is read
+    begin_bundle()  # what is not installed is said before anything is read
     scope = Scope(from_=from_, to=to)
     from .reporting.gathering import Gathering
 

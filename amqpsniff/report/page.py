@@ -10,16 +10,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterable
 from functools import cache
 from html import escape
 from importlib import resources
+from importlib.util import find_spec
 from typing import Any
 
 from amqpsniff.errors import UsageError
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of Vega-Lite that specifications are written for; nothing is loaded from there."""
+
+_BUNDLER = """
+import sys
+from vl_convert import javascript_bundle
+sys.stdout.buffer.write(javascript_bundle("window.vegaEmbed = vegaEmbed;").encode())
+"""
 
 _POLICY = (
     "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; img-src data:; "
@@ -103,16 +112,32 @@ class Page:
 
 
 @cache
-def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; raises UsageError when they are not there."""
-    try:
-        from vl_convert import javascript_bundle
-    except ImportError:
+def begin_bundle() -> subprocess.Popen[bytes]:
+    """Have the charts' library put together by a process of its own; `bundle` waits for it.
+
+    It takes a second and 100 MB of memory, which are spent beside the reading of captures. Raises
+    UsageError when the package that does it is missing.
+    """
+    if find_spec("vl_convert") is None:
         raise UsageError(
             "charts need the package vl-convert-python: pip install 'amqpsniff[report]'"
-        ) from None
-    made: str = javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+        )
+    return subprocess.Popen(
+        [sys.executable, "-c", _BUNDLER],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@cache
+def bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script; raises UsageError when they are not there."""
+    made, complaint = begin_bundle().communicate()
+    if not made:
+        why = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+        raise UsageError(f"the charts' library does not run: {why}")
+    return made.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def in_script(value: Any) -> str:

@@ -94,7 +94,9 @@ class Conversations:
 
     def read(self) -> None:
         """Read the captures again."""
-        capture = self._gathering.reading.capture
+        from ..reading import Reading
+
+        capture = Reading(self._gathering.reading.options).capture
         names = frozenset(self._tellers)
         columns: dict[str, Collection[str]]
         columns = {"frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS)}

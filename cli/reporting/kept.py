@@ -9,9 +9,9 @@ from typing import Any
 
 Row = dict[str, Any]
 
-MOST_CONNECTIONS = 10_000
-MOST_CHANNELS = 5_000
-"""Rows kept while a capture is read, a kilobyte each; a report shows fewer."""
+MOST_CONNECTIONS = 4_000
+MOST_CHANNELS = 2_000
+"""Rows kept while a capture is read, two kilobytes each; a report shows fewer."""
 
 CONNECTION_COLUMNS = (
     "capture", "connection_id", "client", "server", "first_packet_number", "start_ns", "end_ns",

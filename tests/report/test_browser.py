@@ -1,0 +1,181 @@
+"""Pages in a real Chromium: two sizes, light and dark, and everything by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.pages import hostile_capture, report
+
+SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Reports by name."""
+    folder = tmp_path_factory.mktemp("pages")
+    capture = hostile_capture(folder / "hostile.pcap")
+    made = {"pika": "pika_mix.pcap", "hostile": capture, "churn": "php_churn.pcap"}
+    for name, source in made.items():
+        assert report(folder / f"{name}.html", "-q", source).code == 0
+    return {name: folder / f"{name}.html" for name in made}
+
+
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Opened]:
+    """Opens a page when called, with all charts drawn; afterwards nobody may have complained."""
+    said: list[str] = []
+    asked: list[str] = []
+    views: list[Any] = []
+
+    def open_page(name: str, size: str = "desktop", scheme: str = "light") -> Any:
+        width, height = SIZES[size]
+        view = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        view.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        view.on("pageerror", lambda error: said.append(f"error: {error}"))
+        view.on("dialog", lambda dialog: (said.append("dialog"), dialog.dismiss()))
+        view.on("request", lambda request: asked.append(request.url))
+        view.goto(pages[name].as_uri())
+        view.wait_for_selector(f"html[data-drawn={scheme}]")
+        views.append(view)
+        return view
+
+    yield open_page
+    for view in views:
+        assert view.locator(".chart.failed").count() == 0
+        view.close()
+    assert said == []
+    assert asked == [url for url in asked if url in {path.as_uri() for path in pages.values()}]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["pika", "hostile"])
+def test_page_fits(opened: Opened, name: str, size: str, scheme: str) -> None:
+    view = opened(name, size, scheme)
+    width = SIZES[size][0]
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+    for place in view.locator("section, .chart").all():
+        box = place.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width + 0.5
+    number = view.locator(".chart svg").count()
+    assert number == view.locator(".chart").count() > 5
+    back = view.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, back.strip("rgb()").split(","))) / 3
+    assert (brightness < 64) == (scheme == "dark")
+
+
+def _columns(view: Any, caption: str, column: int) -> list[str]:
+    rows = view.locator(f'.table[aria-label="{caption}"] tbody tr:not([hidden])')
+    return [row.locator("td").nth(column).inner_text() for row in rows.all()]
+
+
+def test_table_is_sorted_by_keyboard(opened: Opened) -> None:
+    view = opened("pika")
+    header = view.locator('.table[aria-label="Methods"] th').nth(0)
+    header.locator("button").focus()
+    view.keyboard.press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    names = _columns(view, "Methods", 0)
+    assert names == sorted(names)
+    view.keyboard.press("Space")
+    assert header.get_attribute("aria-sort") == "descending"
+    assert _columns(view, "Methods", 0) == sorted(names, reverse=True)
+    view.keyboard.press("Tab")
+    view.keyboard.press("Enter")
+    assert header.get_attribute("aria-sort") == "none"
+    times = [int(text.replace(",", "")) for text in _columns(view, "Methods", 1)]
+    assert times == sorted(times, reverse=True)
+
+
+def test_table_is_filtered_by_keyboard(opened: Opened) -> None:
+    view = opened("pika")
+    view.get_by_label("Filter Methods").focus()
+    view.keyboard.type("queue bind")
+    assert set(_columns(view, "Methods", 0)) == {
+        "queue.bind", "queue.bind-ok", "queue.unbind", "queue.unbind-ok"
+    }  # fmt: skip
+    block = view.locator(".sortable", has=view.get_by_label("Filter Methods"))
+    assert block.locator("output").inner_text().startswith("4 of ")
+
+
+def test_conversation_is_chosen_by_keyboard(opened: Opened) -> None:
+    view = opened("pika", "phone")
+    view.locator("#conversation").focus()
+    first = view.locator("#peers span").nth(0).inner_text()
+    number = view.locator("#events li").count()
+    assert number > 50
+    view.keyboard.press("ArrowDown")
+    assert view.locator("#peers span").nth(0).inner_text() != first
+    assert 0 < view.locator("#events li").count() < 20
+    assert view.locator("#events li.server").count() > 0
+    connections = view.locator('.table[aria-label="Connections"]')
+    connections.locator("a[data-conversation='7f298e1bc377911e']").focus()
+    view.keyboard.press("Enter")
+    assert view.locator("#conversation").input_value() == "7f298e1bc377911e"
+    assert "43700" in view.locator("#peers").inner_text()
+
+
+def test_first_tab_skips_to_the_content(opened: Opened) -> None:
+    view = opened("pika")
+    view.keyboard.press("Tab")
+    link = view.locator(".skip")
+    assert link.bounding_box()["x"] >= 0
+    outline = link.evaluate("one => getComputedStyle(one).outlineStyle")
+    assert outline != "none"
+    view.keyboard.press("Enter")
+    assert view.evaluate("document.activeElement.id") == "content"
+
+
+def test_colours_change_by_keyboard_and_are_remembered(opened: Opened) -> None:
+    view = opened("pika")
+    view.locator("#theme").focus()
+    view.keyboard.press("Enter")
+    view.wait_for_selector("html[data-drawn=dark]")
+    assert view.locator("#theme").inner_text() == "Light"
+    view.reload()
+    view.wait_for_selector("html[data-drawn=dark]")
+
+
+def test_findings_unfold_by_keyboard(opened: Opened) -> None:
+    view = opened("pika")
+    finding = view.locator("details.finding:not([open])").first
+    finding.locator("summary").first.focus()
+    view.keyboard.press("Enter")
+    assert view.locator("details.finding[open]").count() == 4
+
+
+def test_page_is_there_without_its_script(browser: Any, pages: dict[str, Path]) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    view = context.new_page()
+    view.goto(pages["churn"].as_uri())
+    assert "AMQP connections were seen" in view.locator("#story").inner_text()
+    assert view.locator("#connections tbody tr").count() > 5
+    context.close()
+
+
+def test_policy_forbids_other_scripts_and_the_network(browser: Any, pages: dict[str, Path]) -> None:
+    view = browser.new_page()
+    view.goto(pages["churn"].as_uri())
+    ran = view.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.body.append(script);
+            return window.ran === true;
+        }"""
+    )
+    assert not ran
+    asked = "fetch('http://127.0.0.1:9/').then(() => 'answered', () => 'refused')"
+    assert view.evaluate(asked) == "refused"
+    blocked = (
+        "new Promise(done => { document.addEventListener('securitypolicyviolation', "
+        "event => done(event.effectiveDirective)); new Image().src = 'http://127.0.0.1:9/x'; })"
+    )
+    assert view.evaluate(blocked) == "img-src"
+    view.close()

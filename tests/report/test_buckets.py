@@ -1,0 +1,87 @@
+"""Numbers over time: nothing is lost when the axis grows; quantiles are as exact as they say."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from amqpsniff.report.buckets import FIRST_WIDTH_NS, MAX_NS, MOST_STEPS, Counts, Delays, Steps
+
+BEGIN_NS = 1_700_000_000_000_000_000
+
+
+def _array(numbers: list[int]) -> pa.Array:
+    return pa.array(numbers, pa.int64())
+
+
+@pytest.mark.parametrize("length_ns", [1, 10**6, 10**9, 10**13, 10**17])
+def test_counts_stay_where_they_were_whatever_comes(length_ns: int) -> None:
+    chance = random.Random(length_ns)
+    steps = Steps()
+    counts = Counts(steps)
+    times = [BEGIN_NS + chance.randrange(length_ns) for _ in range(2_000)]
+    for at in range(0, len(times), 100):  # in no order, so the axis grows both ways
+        counts.add(_array(times[at : at + 100]))
+    assert counts.total == len(times)
+    begins, size = steps.groups(200)
+    assert len(begins) <= 200
+    rates = counts.rates(200)
+    seconds = size * steps.width_ns / 1e9
+    for begin, rate in zip(begins, rates, strict=True):
+        low, high = steps.at(begin), steps.at(begin + size)
+        assert round(rate * seconds) == sum(low <= time < high for time in times)
+    used = steps.used[1] - steps.used[0]
+    assert used <= MOST_STEPS
+    assert used >= MOST_STEPS // 4 or steps.width_ns == FIRST_WIDTH_NS
+
+
+def test_levels_are_what_is_left_at_the_end_of_a_step() -> None:
+    steps = Steps()
+    level = Counts(steps)
+    level.add(_array([BEGIN_NS, BEGIN_NS + 10**9, BEGIN_NS + 2 * 10**9]))
+    level.add(_array([BEGIN_NS + 5 * 10**9]), sign=-1)
+    level.put(BEGIN_NS + 6 * 10**9, -2)
+    found = level.levels(MOST_STEPS)
+    assert max(found) == 3
+    assert found[-1] == 0
+
+
+def test_amounts_are_added_up() -> None:
+    steps = Steps()
+    sums = Counts(steps)
+    sums.add(_array([BEGIN_NS, BEGIN_NS, BEGIN_NS + 10**12]), _array([5, 6, 7]))
+    assert sums.total == 18
+    assert max(sums.rates(2)) * steps.width_ns * steps.groups(2)[1] / 1e9 == pytest.approx(11)
+
+
+def test_quantiles_are_exact_to_three_percent() -> None:
+    chance = random.Random(7)
+    steps = Steps()
+    delays = Delays(steps)
+    took = [int(chance.lognormvariate(13, 2)) + 1 for _ in range(5_000)]
+    delays.add(_array([BEGIN_NS + 10**6 * at for at in range(5_000)]), _array(took))
+    took.sort()
+    for fraction, found in zip((0.5, 0.95, 0.99), delays.overall((0.5, 0.95, 0.99)), strict=True):
+        assert found == pytest.approx(took[int(fraction * 5_000) - 1], rel=0.031)
+    assert delays.number == sum(number for _, _, number in delays.spread()) == 5_000
+    assert delays.largest == took[-1]
+
+
+def test_times_out_of_all_bounds_are_counted_at_the_bounds() -> None:
+    delays = Delays(Steps())
+    delays.add(_array([1, 2**62, 2**62]), _array([-5, 0, MAX_NS * 4]))
+    assert delays.number == 3
+    assert sum(number for _, _, number in delays.spread()) == 3
+    assert len(delays.quantiles((0.5,), 100)) <= 100
+
+
+def test_nothing_is_nothing() -> None:
+    steps = Steps()
+    counts, delays = Counts(steps), Delays(steps)
+    counts.add(_array([]))
+    delays.add(_array([]), _array([]))
+    assert counts.rates(10) == counts.levels(10) == delays.quantiles((0.5,), 10) == []
+    assert delays.overall((0.5,)) == [None]
+    assert list(delays.spread()) == []

@@ -1,0 +1,118 @@
+"""The parts of a page: whatever a text is, it stays text; tables and drawings are sound."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from amqpsniff.report import page as module
+from amqpsniff.report.drawing import Drawing, Line, Node
+from amqpsniff.report.page import Page, in_script
+from amqpsniff.report.tables import MOST_CHARACTERS, Column, table
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\u2029<!--\"'&{{constructor}}\x00\x1b[31m"
+VOID = {"meta", "input", "br", "img", "link"}
+
+
+class Balance(HTMLParser):
+    """Reads HTML and notes which tags were not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        assert not [name for name, _ in attrs if name.startswith("on")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def _made() -> str:
+    page = Page(HOSTILE, HOSTILE)
+    page.data("conversations", [{"id": HOSTILE}])
+    rows = [{"name": HOSTILE}, {"name": "<b>"}]
+    shown = table(rows, [Column("name", HOSTILE, link=True)], HOSTILE, links=frozenset((HOSTILE,)))
+    drawn = Drawing(
+        [Node("exchange", [HOSTILE]), Node("queue", [HOSTILE])], [Line(0, 1, HOSTILE)],
+        ("exchange", "queue"), HOSTILE,
+    ).svg()  # fmt: skip
+    chart = page.chart({"data": {"values": [{"name": HOSTILE}]}})
+    page.section("one", HOSTILE, shown, drawn, chart, about=HOSTILE)
+    return page.html()
+
+
+def test_hostile_text_stays_text() -> None:
+    made = _made()
+    body = made[made.index("<body>") : made.index("<script")]
+    parser = Balance()
+    parser.feed(body.removesuffix("</body>"))
+    assert "img" not in parser.seen
+    assert "script" not in parser.seen
+    assert parser.open == ["body"]
+    assert made.count("</script>") == 2
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', made, re.S)
+    assert data is not None
+    assert json.loads(data[1])["conversations"] == [{"id": HOSTILE}]
+    assert "<" not in data[1]
+    assert data[1].isascii()
+
+
+def test_policy_names_the_one_script_there_is() -> None:
+    made = _made()
+    script = re.search(r'<script type="module">(.*?)</script>', made, re.S)
+    assert script is not None
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', made)
+    assert policy is not None
+    assert f"script-src 'sha256-{digest}'" in policy[1]
+    assert policy[1].startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy[1]
+    assert not re.search(r'(?:src|href)="(?!#)', made[: made.index("<script")])
+
+
+def test_json_in_a_script_cannot_end_it() -> None:
+    text = in_script({"a": "</script><!--\u2028&"})
+    assert json.loads(text) == {"a": "</script><!--\u2028&"}
+    assert not set("<>&\u2028") & set(text)
+
+
+def test_cells_have_bounds() -> None:
+    made = table([{"name": "x" * 100_000}], [Column("name", "name")], "Names")
+    assert "x" * (MOST_CHARACTERS - 1) + "…" in made
+    assert len(made) < 2 * MOST_CHARACTERS + 1_000
+
+
+def test_an_empty_table_says_so() -> None:
+    assert "none" in table([], [Column("name", "name")], "Names")
+
+
+def test_missing_package_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from amqpsniff.errors import UsageError
+
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="amqpsniff\\[report\\]"):
+        module.begin_bundle.__wrapped__()
+
+
+def test_a_drawing_with_loops_and_many_edges_is_sound() -> None:
+    nodes = [Node(("exchange", "queue")[at % 2], [f"n{at}"]) for at in range(40)]
+    edges = [Line(a, b, "", 0.5) for a in range(0, 40, 3) for b in range(0, 40, 7)]
+    drawn = Drawing([*nodes, Node("consumer", ["x"])], edges, ("exchange", "queue", "consumer"), "")
+    made = drawn.svg()
+    assert made.count("<rect") == 41
+    assert made.count('class="edge') == len(edges)
+    assert "nan" not in made
+    assert Drawing([], [], ("queue",), "").svg().startswith("<svg")

@@ -1,0 +1,227 @@
+"""`amqpsniff report`: the page says what the captures hold, in bounds, or is not there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections
+from tests.cli.running import process, run, write_capture
+from tests.conftest import SAMPLES
+from tests.report.pages import HOSTILE, data_of, hostile_capture, report, text_of
+from tests.report.test_page import Balance
+from tests.tcp.wire import Talk
+
+SECTIONS = "story findings time latencies connections topology conversations methods about".split()
+MOST_OCTETS = 3_000_000
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The report of one sample."""
+    target = tmp_path_factory.mktemp("report") / "report.html"
+    done = report(target, "pika_mix.pcap")
+    assert (done.code, done.out) == (0, "")
+    assert re.fullmatch(r"amqpsniff: \S+report.html: 1\.\d\d MB\n", done.err)
+    return target.read_text(encoding="utf-8")
+
+
+def test_every_section_is_there(page: str) -> None:
+    assert re.findall(r'<section id="(\w+)">', page) == SECTIONS
+    parser = Balance()
+    parser.feed(text_of(page).removesuffix("</body></html>\n"))
+    assert parser.open == ["html", "body"]
+
+
+def test_sentences_say_what_the_summary_says(page: str) -> None:
+    text = unescape(text_of(page))
+    for sentence in (
+        "4 AMQP connections were seen, made with Pika Python Client Library 1.4.4 (4)",
+        "Clients published 53 messages with 22.9 kB of bodies, at most 51 in one second.",
+        "The broker delivered 58 messages; consumers acknowledged 40.",
+        "8 were put back into their queues and 10 were given up by consumers.",
+        "About 10 deliveries at most waited for an acknowledgement at a time; none did at the end.",
+        "Not all connections ended well: 2 closed with an error.",
+        "5 errors of 5 kinds: The broker closed a channel with an error (channel-closed-by-broker)",
+        "The capture is good: nothing missing.",
+    ):
+        assert sentence in text
+
+
+def test_rates_add_up_to_all_messages(page: str) -> None:
+    charts = {chart["title"]: chart for chart in data_of(page)["charts"]}
+    rows = charts["Messages"]["data"]["values"]
+    times = sorted({row["t"] for row in rows})
+    step = times[1] - times[0]
+    sums = dict.fromkeys(("published", "delivered", "confirmed", "acknowledged"), 0.0)
+    for row in rows:
+        sums[row["s"]] += row["v"] * step
+    expected = {"published": 53, "delivered": 58, "confirmed": 51, "acknowledged": 40}
+    assert sums == pytest.approx(expected, rel=0.01)
+    assert {"Confirms: time taken", "Replies: how long they took", "Open connections"} <= set(
+        charts
+    )
+
+
+def test_findings_have_their_evidence(page: str) -> None:
+    text = unescape(text_of(page))
+    assert "declaration-mismatch" in text
+    assert "<td>496</td>" in text
+    assert "inequivalent arg 'durable' for queue 'orders.eu'" in text
+    assert "Make the declarations of all applications agree" in text
+
+
+def test_lives_are_coloured_by_their_ends(page: str) -> None:
+    (lives,) = (
+        chart for chart in data_of(page)["charts"] if chart.get("mark", {}).get("type") == "bar"
+    )
+    kinds = [row["kind"] for row in lives["data"]["values"]]
+    assert sorted(kinds) == ["closed by the client"] * 2 + ["closed with an error"] * 2
+    assert set(lives["encoding"]["color"]["scale"]["domain"]) == set(kinds)
+
+
+def test_conversations_are_what_follow_shows(page: str) -> None:
+    told = data_of(page)["conversations"]
+    assert len(told) == 4
+    (one,) = (one for one in told if one["id"] == "f6bf17b3c99d6ef0")
+    lines = run("follow", "pika_mix.pcap", "--connection", "f6bf").out.splitlines()
+    frames = [event for event in one["events"] if event[2] in ("client", "server")]
+    for event in frames:
+        assert any(event[1] in line and event[4] in line for line in lines)
+    assert [event[5] for event in one["events"] if event[7] == "error"][:1]
+
+
+def test_topology_is_drawn(page: str) -> None:
+    (svg,) = re.findall(r"<svg class=\"topology\".*?</svg>", page, re.S)
+    for name in ("orders.eu", "order-service-1", "(default)", "dlq"):
+        assert name in svg
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    capture = hostile_capture(tmp_path / "a<b>&.pcap")
+    target = tmp_path / "page.html"
+    assert report(target, capture, "--title", HOSTILE.replace("\0", "")).code == 0
+    made = target.read_text(encoding="utf-8")
+    parser = Balance()
+    parser.feed(text_of(made).removesuffix("</body></html>\n"))
+    assert "img" not in parser.seen
+    assert made.count("</script>") == 2
+    assert not set("\u2028\u202e\x1b\0") & set(made.replace(HOSTILE, "").partition("<main")[2])
+    assert "alert(1)" in text_of(made)
+    assert "hunter2" not in made
+    events = data_of(made)["conversations"][0]["events"]
+    assert len(events) > 10
+
+
+def test_secrets_are_shown_when_asked_for(tmp_path: Path) -> None:
+    capture = hostile_capture(tmp_path / "hostile.pcap")
+    assert report(tmp_path / "page.html", capture, "--show-secrets").code == 0
+    assert "keep this file to yourself" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every bound made small, what is left out is said where it is missing."""
+    for module, name, value in (
+        (conversations, "MOST_CONVERSATIONS", 2), (conversations, "FIRST_EVENTS", 5),
+        (conversations, "LAST_EVENTS", 4), (conversations, "MOST_AROUND", 6),
+        (evidence, "MOST_CASES", 10), (evidence, "MOST_PLACES", 1), (gathering, "TOP", 2),
+        (sections, "TOP", 2), (sections, "MOST_CONNECTIONS", 3), (sections, "MOST_CHANNELS", 3),
+        (sections, "MOST_LIVES", 2), (sections, "MOST_EDGES", 1),
+        (sections, "MOST_CONVERSATIONS", 2),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    target = tmp_path / "page.html"
+    assert report(target, "-q", SAMPLES / "pika_mix.pcap", SAMPLES / "php_churn.pcap").code == 0
+    made = target.read_text(encoding="utf-8")
+    text = unescape(text_of(made))
+    told = data_of(made)["conversations"]
+    assert len(told) == 2
+    assert all(len(one["events"]) < 30 for one in told)
+    assert any("not shown" in event[5] for one in told for event in one["events"])
+    for note in ("more findings not shown", "Bars of 2 of", "3 of", "amqpsniff topology CAPTURE",
+                 "more place", "2 of", "The 2 busiest of"):  # fmt: skip
+        assert note in text
+    rows = re.findall(r"<tbody>(.*?)</tbody>", made, re.S)
+    assert max(body.count("<tr>") for body in rows) < 60
+
+
+def test_kept_rows_are_bounded() -> None:
+    rows = [
+        {"close_code": 541 if at == 77 else None, "closed_by": "client", "client_octets": at,
+         "server_octets": 0}
+        for at in range(500)
+    ]  # fmt: skip
+    some = kept.Kept(10, kept.connection_weight)
+    some.add(rows)
+    assert [row["client_octets"] for row in some.rows()] == [77, *range(499, 490, -1)]
+    assert some.number == 500
+    assert some.ends == {"closed by the client": 499, "closed with an error": 1}
+
+
+def test_size_is_bounded_on_all_samples(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    code = report(target, "-q", SAMPLES).code
+    assert code == 0
+    assert target.stat().st_size < MOST_OCTETS
+
+
+def test_connections_can_be_named(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    assert report(target, "pika_mix.pcap", "--connection", ":43700").code == 0
+    told = data_of(target.read_text(encoding="utf-8"))["conversations"]
+    assert [one["id"] for one in told] == ["7f298e1bc377911e"]
+    done = report(target, "pika_mix.pcap", "--connection", "nobody")
+    assert done.code == 2
+    assert "no connection `nobody` among 4" in done.err
+
+
+def test_part_of_the_time(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    assert report(target, "pika_mix.pcap", "--from", "+1s").code == 0
+    text = unescape(text_of(target.read_text(encoding="utf-8")))
+    assert "Clients published 2 messages" in text
+
+
+def test_standard_input_and_output() -> None:
+    octets = (SAMPLES / "pika_mix.pcap").read_bytes()
+    done = process("report", "-", "-o", "-", octets=octets)
+    assert done.code == 0
+    assert done.out.startswith("<!DOCTYPE html>")
+    assert "standard input is read once" in done.out
+    assert done.err == ""
+
+
+def test_findings_decide_the_exit_code(tmp_path: Path) -> None:
+    assert report(tmp_path / "page.html", "pika_mix.pcap", "--fail-on", "error").code == 1
+    assert report(tmp_path / "page.html", "pika_mix.pcap", "--fail-on", "disaster").code == 2
+
+
+def test_bad_files_leave_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "bad.pcap").write_bytes(b"this is not a capture")
+    target = tmp_path / "page.html"
+    target.write_text("before")
+    for name in (tmp_path / "bad.pcap", tmp_path / "missing.pcap"):
+        done = report(target, name)
+        assert done.code == 3
+        assert done.err.count("\n") == 1
+        assert target.read_text() == "before"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["bad.pcap", "page.html"]
+
+
+def test_a_capture_is_not_overwritten(tmp_path: Path) -> None:
+    capture = tmp_path / "one.pcap"
+    shutil.copy(SAMPLES / "pika_mix.pcap", capture)
+    assert report(capture, capture).code == 2
+
+
+def test_a_capture_without_amqp_has_a_page(tmp_path: Path) -> None:
+    talk = Talk().hands()
+    talk.client(b"hello")
+    capture = write_capture(tmp_path / "none.pcap", talk.packets)
+    assert report(tmp_path / "page.html", capture).code == 0
+    text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
+    assert "There is no AMQP" in text
