@@ -220,11 +220,12 @@ def lives(
         "data": {"values": list(rows)},
         "width": "container",
         "height": _height(rows, "name", LIFE_STEP),
-        "mark": {"type": "bar", "strokeWidth": 2},
+        "mark": {"type": "bar", "strokeWidth": 1},
         "encoding": {
             "x": across | {"scale": scale},
             "x2": {"field": "end"},
             "y": {"field": "name", "type": "nominal", "sort": None, "title": None,
+                  "scale": {"paddingInner": 0.4},
                   "axis": {"labelLimit": 190, "ticks": False, "domain": False}},
             **{
                 channel: {

@@ -17,6 +17,7 @@ LOOP_WIDTH = 70
 
 NODE_CHARACTERS = 23
 EDGE_CHARACTERS = 30
+FITTED_CHARACTERS = 21
 """Characters that fit into a node and beside an edge; the whole text is in its title."""
 
 SWEEPS = 4
@@ -123,7 +124,7 @@ class Drawing:
     def _node(self, number: int, node: Node) -> str:
         left, top = self._left(number), MARGIN + self._tops[number]
         texts = "".join(
-            f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"{_line_class(at)}>'
+            f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"{_look(at, line)}>'
             f"{escape(_cut(line, NODE_CHARACTERS))}</text>"
             for at, line in enumerate(node.lines)
         )
@@ -162,8 +163,10 @@ class Drawing:
         )
 
 
-def _line_class(at: int) -> str:
-    return ' class="more"' if at else ""
+def _look(at: int, text: str) -> str:
+    """Attributes of a line of a node; a long one is made to fit, however wide its letters are."""
+    fitted = f' textLength="{NODE_WIDTH - 20}" lengthAdjust="spacingAndGlyphs"'
+    return (' class="more"' if at else "") + (fitted if len(text) >= FITTED_CHARACTERS else "")
 
 
 def _bezier(at: float, a: float, b: float, c: float, d: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -164,21 +165,22 @@ class Report:
             lives = rows[:MOST_LIVES]
             parts.append(page.charts([self._figures.lives(lives)]))
             if number > len(lives):
-                text = f"Bars of {len(lives)} of {count(number)}: those with findings, then those "
+                text = f"Bars of {len(lives)} of {count(number)}: some of each finding, then those "
                 parts.append(f'<p class="about">{text}that ended badly or carried most.</p>')
         parts.append(self._connection_table(rows, number))
         parts.append(self._channel_table())
         page.section("connections", "Connections", *parts)
 
     def _important(self) -> list[Row]:
-        """Connections with findings first, the worst before all, then the weightiest."""
-        places = {
-            row["connection_id"]: -at
-            for at, row in reversed(list(enumerate(self._order)))
-            if row["severity"] != "info"
-        }
+        """One connection for each finding, then a second for each, and so on; then the others."""
+        places: dict[str, int] = {}
+        seen: Counter[str] = Counter()
+        for row in self._order:
+            if row["severity"] != "info" and row["connection_id"] not in places:
+                places[row["connection_id"]] = seen[row["code"]]
+                seen[row["code"]] += 1
         rows = self._gathering.connections.rows()
-        return sorted(rows, key=lambda row: -places.get(row["connection_id"], -len(self._order)))
+        return sorted(rows, key=lambda row: places.get(row["connection_id"], len(self._order)))
 
     def _connection_table(self, rows: list[Row], number: int) -> str:
         columns = [
