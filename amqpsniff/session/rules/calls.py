@@ -57,11 +57,9 @@ def note_call(scene: Scene) -> None:
     if len(calls) >= MOST_NAMES:
         scene.forget("requests")
         return
-    exchange = exchange_text(name_at(rows, "exchange", row))
-    key = name_at(rows, "routing_key", row)
     if len(identity) <= MOST_KEPT_OCTETS and scene.ts_ns is not None:
-        place = (scene.number, scene.ts_ns, scene.channel.number)
-        calls.setdefault(identity, (*place, f"{exchange} with routing key {key}"))
+        route = (name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
+        calls.setdefault(identity, (scene.number, scene.ts_ns, scene.channel.number, route))
         scene.session.calls = len(calls)
 
 
@@ -90,10 +88,10 @@ def judge_slow(scene: Scene) -> None:
     count, total, longest, call = scene.memory.get("replies", (0, 0, 0, None))
     if not count or (total < SLOW_NS * count and longest < VERY_SLOW_NS):
         return
-    number, ts_ns, channel, what = call
+    number, ts_ns, channel, route = call
     detail = (
         f"{count} answers, after {time_text(total / count)} on average; the latest after "
-        f"{time_text(longest)}, to the request on channel {channel} of {what}"
+        f"{time_text(longest)}, to the request on channel {channel} of {_what(route)}"
     )
     scene.report("rpc-slow", detail, number=number, ts_ns=ts_ns)
 
@@ -107,11 +105,16 @@ def judge_unanswered(scene: Scene) -> None:
     late = [call for call in calls if scene.ts_ns - call[1] > UNANSWERED_NS]
     if not late:
         return
-    number, ts_ns, channel, what = late[0]
+    number, ts_ns, channel, route = late[0]
     waited = time_text(scene.ts_ns - ts_ns)
-    detail = f"{len(late)} of them; the first on channel {channel} of {what}, in {waited}"
+    detail = f"{len(late)} of them; the first on channel {channel} of {_what(route)}, in {waited}"
     last = late[-1][0]
     scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=len(late), last=last)
+
+
+def _what(route: tuple[str | None, str | None]) -> str:
+    """A request by its exchange and routing key."""
+    return f"{exchange_text(route[0])} with routing key {route[1]}"
 
 
 @after("reply queues")
