@@ -55,11 +55,12 @@ def contest(
         print(f"{name}: failed with {[run.status for run in (*mine, *others)]}")
         return False
     wall, other = median([r.wall for r in mine]), median([r.wall for r in others])
+    spent = median([r.cpu for r in others]) / median([r.cpu for r in mine])
     memory = max(run.megabytes for run in mine)
     good = other / wall >= bar and memory < megabytes
     print(
         f"{name:20} {wall:7.2f} s  {octets / 1e6 / wall:4.0f} MB/s  "
-        f"tshark {other:8.2f} s  ratio {other / wall:6.1f} "
+        f"tshark {other:8.2f} s  ratio {other / wall:6.1f}, of CPU seconds {spent:6.1f} "
         f"(bar {bar:.0f})  {memory:4.0f} MB (bar {megabytes})  {'ok' if good else 'MISSED'}",
         flush=True,
     )
