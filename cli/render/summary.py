@@ -74,7 +74,8 @@ def _traffic(result: dict[str, Any]) -> str:
     parts = [plural(result["connection_count"], "AMQP connection")]
     if quality["midstream_connections"]:
         began = quality["midstream_connections"]
-        parts[0] += f" ({count(began)} of them began before the capture)"
+        some = began < result["connection_count"]
+        parts[0] += f" ({f'{count(began)} of them ' if some else ''}began before the capture)"
     heartbeats = result["frames"].get("heartbeat", 0)
     parts.append(
         plural(frames, "frame") + (f", {count(heartbeats)} heartbeats" if heartbeats else "")
@@ -120,7 +121,7 @@ def _connections(result: dict[str, Any]) -> Grid:
     rows = result["connections"]
     servers = len({one["server"] for one in rows}) > 1
     heading = "id|*client|" + ("*server|" if servers else "")
-    table = Grid(heading + "*vhost|*name|?>channels|?>frames|>sent|>received|closed")
+    table = Grid(heading + "*vhost|**name|?>channels|?>frames|>sent|>received|closed")
     for one in rows:
         where = [one["client"] or UNKNOWN, *([one["server"] or UNKNOWN] if servers else [])]
         name = one["connection_name"] or _product(one, "client")
