@@ -21,7 +21,7 @@ class SparkRunner:
     @property
     def cores(self) -> int:
         """Tasks that Spark does at a time."""
-        return self._context.defaultParallelism
+        return int(self._context.defaultParallelism)
 
     def __call__(
         self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]

@@ -28,7 +28,7 @@ from .errors import error_rows, error_table
 from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
 from .output import HEAD_OCTETS, NO_DATE, NOTES, Note, Order, _by_day, carry_out
-from .places import Folder, StorageOptions
+from .places import Folder, StorageOptions, is_part
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
 from .secrets import carried, digest, task_octets_for, with_secrets_of
 from .store import (
@@ -310,10 +310,10 @@ class Batch:
         """Delete what an earlier state of the archive has left."""
         kept |= {note.place for note in self.notes}
         kept |= {survey_name(one) for one in self.plan.files}
-        for top in [*TABLES, "errors", "_work"]:
-            for name in self.folder.names(top):
-                if name not in kept:
-                    self.folder.delete(name)
+        ours = {*TABLES, "errors", "_work"}
+        for name in self.folder.names():
+            if (name.partition("/")[0] in ours and name not in kept) or is_part(name):
+                self.folder.delete(name)
 
 
 class _Progress:

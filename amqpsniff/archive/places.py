@@ -71,6 +71,12 @@ def opener_for(names: list[str], options: StorageOptions | None = None) -> Opene
     return Opener(options) if any(map(is_remote, names)) else None
 
 
+def is_part(name: str) -> bool:
+    """Whether a file of a folder is one that was never written to its end."""
+    last = name.rpartition("/")[2]
+    return last.startswith(".") and last.endswith(".part")
+
+
 class Folder:
     """A folder to write to; names in it are relative, with `/` between their parts."""
 
