@@ -68,7 +68,7 @@ cdef class Channel(Closable):
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag
     cdef public list noted, committing, closing
-    cdef public object last_queue, declaring
+    cdef public object last_queue, declaring, joined
 
 cdef class Lane:
     cdef public int number, incarnations

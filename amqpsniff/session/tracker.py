@@ -242,10 +242,7 @@ class Tracker(Attacher):
         return entry
 
     def _publish(self, session, channel, entry, frames, row):
-        """A publish: numbered on a confirming channel, and kept where it may be returned.
-
-        Gives whether the entry is needed.
-        """
+        """A publish, numbered on a confirming channel; gives whether the entry is needed."""
         channel.published += 1
         if channel.first_publish_number == 0:
             channel.first_publish_number = entry.packet_number
@@ -256,6 +253,8 @@ class Tracker(Attacher):
                 self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
             if session.blocked_since is not None:
                 self.tell("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
+        if channel.joined is not None:
+            channel.joined.publish(entry.ts_ns)
         entry.number = -1
         if channel.numbering:
             entry.number = channel.next_number

@@ -37,6 +37,8 @@ class Picture:
         connections, exchanges, keys, queues, findings: Rows of the views.
         severities: Findings by severity.
         notes: What happened to the capture, the latest last.
+        connection: All that is known of the connection that is looked at; null when nothing is.
+        channels: Its open channels.
     """
 
     capture: str
@@ -81,7 +83,7 @@ class Pictures:
             self._ticked = now
             figures.tick()
         statistics = watch.source.statistics()
-        findings = [_finding(one) for one in watch.found]
+        findings = [_finding(one, figures.name_of(one.connection_id)) for one in watch.found]
         return Picture(
             capture=watch.source.capture,
             seconds=now - self._began,
@@ -97,7 +99,7 @@ class Pictures:
             keys=figures.keys,
             queues=figures.queues,
             findings=findings,
-            severities=Counter(row["severity"] for row in findings),
+            severities=watch.severities(),
             notes=self._notes,
             channels=[] if connection is None else figures.channels_of(connection),
             connection=None if connection is None else figures.connection(connection),
@@ -122,8 +124,9 @@ def _connection(row: Row) -> Row:
     }
 
 
-def _finding(one: Any) -> Row:
+def _finding(one: Any, name: str | None) -> Row:
     return {
+        "who": name or one.client or one.capture,
         "ts_ns": one.ts_ns,
         "severity": one.kind.severity,
         "rank": SEVERITIES.index(one.kind.severity),
@@ -131,8 +134,10 @@ def _finding(one: Any) -> Row:
         "title": one.kind.title,
         "detail": one.detail,
         "connection_id": one.connection_id,
+        "capture": one.capture,
         "client": one.client,
         "channel": one.channel,
         "count": one.count,
         "packet_number": one.packet_number,
+        "cause_code": one.cause_code,
     }
