@@ -80,6 +80,7 @@ class Tracker(Attacher):
         self.wants_channels = "channels" in tables
         self.pairing = Pairing(self.limits, self.settler)
         self.sessions = 0
+        self.lost_before = set()
         self.lanes = 0
         self.channels = []
         self.connections = []
@@ -178,6 +179,9 @@ class Tracker(Attacher):
     def _begin(self, peer, capture):
         peer.session = Session(peer, capture, self.sessions)
         self.sessions += 1
+        if peer in self.lost_before:
+            self.lost_before.discard(peer)
+            cython.cast(Session, peer.session).lossy = True
         return peer.session
 
     def _lane(self, session, number):
@@ -350,7 +354,9 @@ class Tracker(Attacher):
 
     def _lose(self, peer, direction):
         """Frames of one direction may be missing here."""
-        if peer.session is not None and peer.client_direction >= 0:
+        if peer.session is None:
+            self.lost_before.add(peer)
+        elif peer.client_direction >= 0:
             slow_methods.lose(peer.session, direction ^ peer.client_direction)
         return 0
 
