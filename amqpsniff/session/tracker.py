@@ -19,9 +19,7 @@ from amqpsniff.session.records import channel_row, connection_row
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.attaching import (  # type: ignore[import-not-found]
-        Attacher,
-    )
+    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
     from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -328,8 +326,7 @@ class Tracker(Attacher):
         event: Event = None
         if name == "channel.open":
             event = Event(name, side, frames, row)
-            capture = self._capture(frames, row)
-            slow_methods.open_channel(self, session, lane, capture, event)
+            slow_methods.open_channel(self, session, lane, self._capture(frames, row), event)
             channel = lane.channel
         else:
             if channel is None:
@@ -365,9 +362,7 @@ class Tracker(Attacher):
 
         `capture` is the one of a connection without a single method.
         """
-        session: Session = peer.session
-        if session is None:
-            session = self._begin(peer, capture)
+        session: Session = peer.session or self._begin(peer, capture)
         if self.judges:
             tcp = peer.conversation
             self.tell_of("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})
