@@ -30,7 +30,8 @@ else:
 # 10 start, 11 captured, 12 length   the payload, as captured, and its length on the wire
 # 13 seen             octets of packets captured so far, with this one
 # 14 identification   of the IP packet; -1 in IPv6, which has none
-FIELDS = cython.declare(cython.longlong, 15)
+SEGMENT_FIELDS = 15
+FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 NO_WINDOW = cython.declare(cython.int, 256)
 

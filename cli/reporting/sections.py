@@ -43,6 +43,10 @@ def _duration(value: Any) -> str:
     return "" if value is None else duration(value)
 
 
+def _instant(value: Any) -> str:
+    return "" if value is None else f"{value:,.6f}"
+
+
 def _word(name: str, title: str = "") -> Column:
     return Column(name, title or name, form=_text)
 
@@ -186,7 +190,7 @@ class Report:
         columns = [
             Column("connection_id", "id", form=lambda value: value[:8], link=True),
             _word("client"), _word("server"), _word("name"), _word("user"), _word("vhost"),
-            Column("began", "began s", form=lambda value: f"{value:,.6f}", number=True),
+            Column("began", "began s", form=_instant, number=True),
             _span("lasted"), _number("channels"), _number("published"), _number("delivered"),
             _size("sent"), _size("received"), _number("sent_again", "sent again"),
             _word("end"), _word("why"),
@@ -196,7 +200,8 @@ class Report:
         return table(shown, columns, "Connections", more=more, links=self._shown)
 
     def _connection(self, row: Row) -> Row:
-        span = None if row["start_ns"] is None else (row["end_ns"] or 0) - row["start_ns"]
+        known = row["start_ns"] is not None and row["end_ns"] is not None
+        span = row["end_ns"] - row["start_ns"] if known else None
         return row | {
             "name": row["connection_name"] or row["client_product"],
             "began": self._since(row["start_ns"]),
