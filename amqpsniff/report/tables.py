@@ -87,6 +87,11 @@ def table(
     )
 
 
+def beside(*tables: str) -> str:
+    """Tables beside each other, where there is room."""
+    return f'<div class="beside">{"".join(tables)}</div>'
+
+
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
     """The text, its end replaced by an ellipsis when it is long."""
     return text if len(text) <= most else text[: most - 1] + "…"
