@@ -363,6 +363,13 @@ def test_alerts(tmp_path: Path) -> None:
         (row,) = findings(path)
         assert (row["code"], row["severity"]) == ("tls-alert", "error")
         assert row["detail"].startswith(f"the {side} sent {word}")
+    assert "; TLS 1.3 offered, server name" in row["detail"]
+    capture = amqpsniff.open(path)
+    capture.table("connections")
+    (one,) = capture.encrypted
+    assert (one["version"], one["cipher"], one["version_offered"]) == (None, None, "TLS 1.3")
+    assert "TLS_AES_256_GCM_SHA384" in one["ciphers_offered"]
+    assert not any(name.startswith("0x") for name in one["ciphers_offered"])
 
 
 def test_weaknesses(tmp_path: Path) -> None:
