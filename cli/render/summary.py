@@ -22,7 +22,7 @@ MOST_COMMENTS = 5
 """Comments of a capture that are shown: it may have one for every section."""
 
 
-def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
+def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Iterator[Any]:
     """Everything, most important last: that is what stays on the screen."""
     yield _facts(result)
     if result["methods"]:
@@ -30,7 +30,7 @@ def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
         yield _methods(result, width)
     for title, grid in (
         (_connections_title(result), _connections(result)),
-        (_tls_title(result), _tls(result)),
+        (_tls_title(result), _tls(result, narrow)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
         ("outcomes", _timed(result["outcomes"], "outcome", "messages")),
@@ -144,10 +144,10 @@ def _tls_title(result: dict[str, Any]) -> str:
     return "TLS" + _of(len(tls["rows"]), tls["conversations"])
 
 
-def _tls(result: dict[str, Any]) -> Grid:
+def _tls(result: dict[str, Any], narrow: bool) -> Grid:
     from .encrypted import grid
 
-    return grid(result["tls"]["rows"])
+    return grid(result["tls"]["rows"], narrow=narrow)
 
 
 def _closed(connection: dict[str, Any]) -> Text:
