@@ -51,6 +51,9 @@ def _widths(shown: list[list[tuple[str, str]]], width: int) -> list[int]:
     widths = [
         max([LEAST_CELLS, *(cells(left) + 1 + RATE_CELLS for left, _ in pairs)]) for pairs in shown
     ]
+    third = (width - GAP * (len(widths) - 1)) // len(widths)
+    if max(widths) <= third:  # names come and go; the panels stay where they are
+        return [third] * len(widths)
     while sum(widths) + GAP * (len(widths) - 1) > width:
         widths[widths.index(max(widths))] -= 1
     return widths

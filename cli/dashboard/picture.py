@@ -30,7 +30,8 @@ class Picture:
         seconds: Since the run began.
         packets: Packets taken.
         dropped: Packets that the kernel dropped; null where nobody counts.
-        written: What is said of the file that packets go to; empty for none.
+        written: Octets of the file that packets go to; null for none.
+        trouble: Why packets are not written any more; empty while they are.
         open, ended: Connections.
         totals: Rates and latencies over all connections.
         methods: Frames per second by method, the most frequent first.
@@ -45,7 +46,8 @@ class Picture:
     seconds: float
     packets: int
     dropped: int | None
-    written: str
+    written: int | None
+    trouble: str
     open: int
     ended: int
     totals: Row
@@ -83,13 +85,15 @@ class Pictures:
             self._ticked = now
             figures.tick()
         statistics = watch.source.statistics()
+        writer = watch.writer
         findings = [_finding(one, figures.name_of(one.connection_id)) for one in watch.found]
         return Picture(
             capture=watch.source.capture,
             seconds=now - self._began,
             packets=watch.source.packets,
             dropped=None if statistics is None else statistics.dropped_by_system or 0,
-            written=self._written(),
+            written=None if writer is None else writer.octets,
+            trouble="" if writer is None else writer.trouble or "",
             open=figures.open,
             ended=figures.ended,
             totals=figures.totals(),
@@ -104,16 +108,6 @@ class Pictures:
             channels=[] if connection is None else figures.channels_of(connection),
             connection=None if connection is None else figures.connection(connection),
         )
-
-    def _written(self) -> str:
-        from ..render.text import octets
-
-        writer = self._watch.writer
-        if writer is None:
-            return ""
-        if writer.trouble is not None:
-            return "not written any more"
-        return f"{octets(writer.octets)} written"
 
 
 def _connection(row: Row) -> Row:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from amqpsniff.errors import FilterError
 
-from ..render.text import count, cut, cut_middle, harmless, plural
+from ..render.text import count, cut, cut_middle, harmless, octets, plural
 from .choice import chosen
 from .lines import Part, known, line, sides, span
 from .panels import FINDING_LINES, counted, finding, latest, names
@@ -89,11 +89,14 @@ class Screen:
             cut_middle(harmless(picture.capture), CAPTURE_CELLS),
             span(int(picture.seconds)),
             ("held", "warning") if self._state.paused else "",
+            ("not written any more", "error") if picture.trouble else "",
             plural(picture.packets, "packet"),
             (f"{count(dropped)} dropped", "error" if dropped else "")
             if dropped is not None
             else "",
-            picture.written,
+            f"{octets(picture.written)} written"
+            if picture.written is not None and not picture.trouble
+            else "",
         )
         yield from sides(picture.totals, width)
         ended = f", {count(picture.ended)} ended" if picture.ended else ""

@@ -119,8 +119,9 @@ def test_connections_that_were_open_before(broker: Broker) -> None:
     """They are joined: rates at once, confirms at least, and what nobody said as unknown."""
     with busy(broker):
         time.sleep(0.5)
-        with shown("--port", str(broker.port)) as terminal:
+        with shown("--port", str(broker.port), "--where", "published_per_s > 0") as terminal:
             terminal.shows("2 connections")
+            terminal.shows("where published_per_s > 0")
             _until(terminal, lambda text: re.search(r"cnf +≥[0-9.]+ [µm]s  p99 +≥[0-9.]+ ", text))
             _until(terminal, lambda text: re.search(r"publish +[1-9][0-9,.]*/s", text))
             terminal.shows("? (consumers from before)")
