@@ -13,6 +13,9 @@ from rich.text import Text
 WIDEST = (48, 32, 24, 18, 12)
 """Characters of a cell that are shown at most: the most with which all columns have room."""
 
+TIME_WIDTH = 19
+"""Characters of a time to the second, which says nothing when it is cut."""
+
 GAP = 2
 """Spaces between columns."""
 
@@ -202,9 +205,16 @@ def _show(console: Console, report: dict[str, Any]) -> None:
 
 
 def _width(name: str, cells: list[str], widest: int) -> int:
-    """The width of a column: that of its longest word or cell, within bounds."""
+    """The width of a column: that of its longest word or cell, within bounds; times are whole."""
     words = max(map(len, name.split()), default=1)
-    return max(words, min(widest, max(map(len, cells), default=1)), 1)
+    longest = max(map(len, cells), default=1)
+    if longest <= TIME_WIDTH and all(map(_is_time, cells)):
+        return max(words, longest)
+    return max(words, min(widest, longest), 1)
+
+
+def _is_time(cell: str) -> bool:
+    return cell[4:5] == cell[7:8] == "-" and cell[13:14] == ":"
 
 
 def _cut(cell: str, width: int) -> str:
