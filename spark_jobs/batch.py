@@ -15,8 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.archive.batch import Batch, Step, Summary
+from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
+from amqpsniff.archive.progress import Step
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.spec import DIALECTS, READINGS

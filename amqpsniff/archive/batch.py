@@ -11,11 +11,10 @@ present plan has written is deleted once the manifest no longer names it.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from typing import Any, Protocol
 
@@ -27,9 +26,10 @@ from amqpsniff.tables.schema import TABLES
 from .errors import error_rows, error_table
 from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
-from .output import HEAD_OCTETS, NO_DATE, NOTES, Note, Order, _by_day, carry_out
+from .output import NO_DATE, Note, Order, _by_day, carry_out
 from .places import Folder, StorageOptions, is_part
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
+from .progress import NOTES, Progress, Step
 from .secrets import carried, digest, task_octets_for, with_secrets_of
 from .store import (
     FORM,
@@ -94,19 +94,6 @@ class Summary:
     done_before: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     findings: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass
-class Step:
-    """How far a run is: `stage` is `files`, `tasks` or `tables`; `octets` are those done of all."""
-
-    stage: str
-    done: int = 0
-    total: int = 0
-    octets: int = 0
-    total_octets: int = 0
-    rows: int = 0
-    findings: int = 0
 
 
 class Batch:
@@ -176,7 +163,7 @@ class Batch:
         before = self._notes(orders)
         for order in orders:
             order.key = before[order.base].key if order.base in before else order.key
-        progress = _Progress(self, orders, before, notice)
+        progress = Progress(self.folder, orders, before.values(), notice)
         progress.look()
         todo = [order for order in orders if order.base not in before]
         _help_the_longest(todo, cores)
@@ -314,41 +301,6 @@ class Batch:
         for name in self.folder.names():
             if (name.partition("/")[0] in ours and name not in kept) or is_part(name):
                 self.folder.delete(name)
-
-
-class _Progress:
-    """Tells how far the tasks are, from the notes that they leave."""
-
-    def __init__(
-        self,
-        batch: Batch,
-        orders: Sequence[Order],
-        before: dict[str, Note],
-        notice: Callable[[Step], None],
-    ) -> None:
-        self._batch = batch
-        self._waiting = {order.key: order.task.octets for order in orders}
-        self._notice = notice
-        self._step = Step("tasks", total=len(orders), total_octets=sum(self._waiting.values()))
-        for note in before.values():
-            self._count(note.key, sum(note.rows.values()), len(note.found))
-
-    def look(self) -> None:
-        """Count the tasks that are done by now, and say so."""
-        folder = self._batch.folder
-        for name in folder.names(NOTES):
-            key = name.rpartition("/")[2].removesuffix(".json")
-            octets = folder.read(name, HEAD_OCTETS) if key in self._waiting else None
-            with contextlib.suppress(ValueError, TypeError):  # of one that will be written anew
-                self._count(key, *Note.head(octets or b""))
-        self._notice(replace(self._step))
-
-    def _count(self, key: str, rows: int, findings: int) -> None:
-        step = self._step
-        step.done += 1
-        step.octets += self._waiting.pop(key, 0)
-        step.rows += rows
-        step.findings += findings
 
 
 def _help_the_longest(orders: Sequence[Order], cores: int) -> None:

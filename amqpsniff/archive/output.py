@@ -20,6 +20,7 @@ from amqpsniff.options import Options
 from .beside import Beside
 from .places import Folder, opener_for
 from .plan import Task
+from .progress import NOTES, Signs
 from .task import TaskRun
 
 DAY_NS = 86_400_000_000_000
@@ -30,11 +31,6 @@ NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 MOST_DAYS = 366
 """Days of one task that have files of their own, each of which is held open; the clock of a capture
 may say anything. Rows of further days stand with those that have no date."""
-
-NOTES = "_work/tasks"
-
-HEAD_OCTETS = 64
-"""Octets within which the first line of a note ends: two numbers."""
 
 TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "channels": "start_ns"}
 """The column of each table that says which day a row is of."""
@@ -124,19 +120,17 @@ class Note:
         facts["records"] = Records.of(facts["records"])
         return cls(**facts)
 
-    @staticmethod
-    def head(octets: bytes) -> tuple[int, int]:
-        """Rows and findings, from the first `HEAD_OCTETS` of a note."""
-        rows, findings = json.loads(octets.partition(b"\n")[0])
-        return rows, findings
-
 
 def carry_out(order: Order) -> Note:
     """Do a task and write what it gives; the note that was left there too."""
     folder = Folder(order.output, order.storage)
     tables = [table for table in order.tables if table != "findings"]
-    run = TaskRun(order.task, order.options, order.tables, encoded=True, opener=order.opener)
     rows = dict.fromkeys(tables, 0)
+    signs = Signs(folder, order.key, order.task.packets)
+    run = TaskRun(
+        order.task, order.options, order.tables, encoded=True, opener=order.opener,
+        watch=lambda packets: signs(packets, sum(rows.values())),
+    )  # fmt: skip
     with contextlib.ExitStack() as stack:
         days = _Days(folder, order.key, stack)
         with Beside(days.add) if order.beside else contextlib.nullcontext(days.add) as add:
@@ -151,6 +145,7 @@ def carry_out(order: Order) -> Note:
         folder.write(note.place, note.to_octets())
     else:
         folder.write(note.place.replace(NOTES, f"{NOTES}/lost"), note.to_octets())
+    signs.clear()
     return note
 
 

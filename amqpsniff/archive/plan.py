@@ -59,6 +59,7 @@ class Task:
         marks: Marks of its conversations, or, `inverted`, of those that are not; None for all.
         octets: Captured octets of its own packets.
         read_octets: Captured octets of all packets that it reads.
+        packets: Packets that it reads.
     """
 
     sources: list[Source]
@@ -66,6 +67,7 @@ class Task:
     inverted: bool = False
     octets: int = 0
     read_octets: int = 0
+    packets: int = 0
 
     def key(self, salt: str = "") -> str:
         """20 hex digits that are the same while files, share and `salt` (options) are."""
@@ -288,4 +290,5 @@ def _task(
         before = at
     sources.sort(key=lambda source: source.path)
     read = sum(files[at].octets for at in members)
-    return Task(sources, marks, inverted, octets, read)
+    packets = sum(files[at].packets for at in members)
+    return Task(sources, marks, inverted, octets, read, packets)

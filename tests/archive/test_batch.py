@@ -226,6 +226,19 @@ def test_a_bad_file_is_a_row_and_nothing_else(
         assert rows == good[table], table
 
 
+def test_a_name_that_is_no_text(archive: Path, tmp_path: Path) -> None:
+    name = os.fsencode(archive) + b"/zz\xff.pcap"
+    try:
+        with open(name, "wb") as file:  # noqa: PTH123 (a Path is a text)
+            file.write(b"no capture")
+    except OSError:
+        pytest.skip("this file system wants names that are UTF-8")
+    summary = batch(archive, tmp_path / "tables")
+    (row,) = written_rows(tmp_path / "tables", "errors")
+    assert row[0] == f"{archive}/zz\\xff.pcap"
+    assert summary.bad_files == 1
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read(archive: Path, tmp_path: Path) -> None:
     bad = archive / "zz.pcap"
