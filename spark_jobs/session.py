@@ -67,7 +67,7 @@ def context(
 
     Null for the master that spark-submit or the configuration names. Workers run this Python unless
     PYSPARK_PYTHON says otherwise, so that they find the same packages. An embedded Spark listens on
-    the loopback interface only; `brief` says that few rows will pass through its JVM. Raises NoJava.
+    the loopback interface only; `brief` says that few rows pass through its JVM. Raises NoJava.
     """
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
         require_java()
