@@ -65,7 +65,9 @@ import amqpsniff
 from amqpsniff.findings import log
 from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import schema_of
+from amqpsniff.session.rules import remembering
 log.MAX_FINDINGS = log.MAX_PLACES = 5_000_000  # as many as a batch keeps
+remembering.MOST_KEPT = 5_000_000  # what is said once for many is counted without a bound there
 folder, captures, tables = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 folder.mkdir()
 sinks = {table: (folder / f"{table}.parquet").open("wb") for table in tables}

@@ -62,7 +62,7 @@ def _run(given: argparse.Namespace, say: Say) -> int:
     say({"stage": "spark"})
     with ThreadPoolExecutor(1) as beside:
         looking = beside.submit(batch.look, START_SECONDS)
-        spark = context(given.master, "amqpsniff batch")
+        spark = context(given.master, "amqpsniff batch", given.writer == WRITERS[0])
         looking.result()
     spark.setLogLevel("ERROR")
     try:

@@ -194,7 +194,7 @@ def run_job(name: str, argv: Sequence[str] | None) -> int:
     try:
         config = Config(tuple(given.inputs), given.port, given.bucket, given.rows)
         _check(config)
-        spark = session(given.master, f"amqpsniff {name}")
+        spark = session(given.master, f"amqpsniff {name}", brief=True)
         spark.sparkContext.setLogLevel("ERROR")
         try:
             if given.output:

@@ -20,10 +20,14 @@ memory is not the JVM's."""
 
 EMBEDDED = "local[*]"
 
-EMBEDDED_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""How the Java of an embedded Spark runs: it lives for seconds on the cores that decode, so its
-compiler stops at the first tier (measured until the second job is done: 4.3 processor seconds
-instead of 7.9, 7.6 s of wall time instead of 9.9)."""
+EMBEDDED_JAVA = "-XX:+UseSerialGC"
+"""How the Java of an embedded Spark runs: its memory is small, and it is beside what decodes."""
+
+BRIEF_JAVA = f"{EMBEDDED_JAVA} -XX:TieredStopAtLevel=1"
+"""The same where the JVM lives for seconds and handles few rows: its compiler stops at the first
+tier (measured until the second job is done: 4.3 processor seconds instead of 7.9). Where all rows
+pass through it that costs more than it saves (writing two million frames, warm: 10 processor
+seconds of the JVM instead of 6)."""
 
 ATTEMPTS = 4
 """Times an embedded Spark tries a task, as clusters do: a worker may die, a file system fail."""
@@ -56,12 +60,14 @@ def require_java() -> None:
         raise NoJava(JAVA_MISSING)
 
 
-def context(master: str | None = EMBEDDED, name: str = "amqpsniff") -> SparkContext:
+def context(
+    master: str | None = EMBEDDED, name: str = "amqpsniff", brief: bool = False
+) -> SparkContext:
     """The active context, or a new one on `master`; all that functions on workers need.
 
     Null for the master that spark-submit or the configuration names. Workers run this Python unless
     PYSPARK_PYTHON says otherwise, so that they find the same packages. An embedded Spark listens on
-    the loopback interface only. Raises NoJava.
+    the loopback interface only; `brief` says that few rows pass through its JVM. Raises NoJava.
     """
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
         require_java()
@@ -72,7 +78,7 @@ def context(master: str | None = EMBEDDED, name: str = "amqpsniff") -> SparkCont
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             conf.set("spark.ui.enabled", "false")
-            conf.set("spark.driver.defaultJavaOptions", EMBEDDED_JAVA)
+            conf.set("spark.driver.defaultJavaOptions", BRIEF_JAVA if brief else EMBEDDED_JAVA)
     conf.set("spark.driver.memory", DRIVER_MEMORY)
     conf.set("spark.ui.showConsoleProgress", "false")
     conf.set("spark.python.daemon.module", "amqpsniff.spark_jobs.workers")
@@ -86,11 +92,13 @@ def context(master: str | None = EMBEDDED, name: str = "amqpsniff") -> SparkCont
         raise NoJava(f"{java} {JAVA_USELESS}") from error
 
 
-def session(master: str | None = EMBEDDED, name: str = "amqpsniff") -> SparkSession:
+def session(
+    master: str | None = EMBEDDED, name: str = "amqpsniff", brief: bool = False
+) -> SparkSession:
     """The active session, or a new one with `format("amqp")` registered; see `context`."""
     from . import register
 
-    context(master, name)
+    context(master, name, brief)
     spark = (
         SparkSession.builder.config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.execution.pyspark.udf.faulthandler.enabled", "true")

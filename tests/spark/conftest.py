@@ -15,7 +15,7 @@ def spark() -> Iterator[Any]:
         pytest.skip("no java")
     from amqpsniff.spark_jobs.session import session
 
-    made = session("local[2]", "tests")
+    made = session("local[2]", "tests", brief=True)
     made.conf.set("spark.sql.shuffle.partitions", "2")
     yield made
     made.stop()
