@@ -23,6 +23,12 @@ def test_a_capture(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
 
 
+def test_what_tls_carried_is_said_to_be_gone(tmp_path: Path) -> None:
+    said = run("sanitize", "tls12.pcapng", "-o", tmp_path / "safe.pcapng").err
+    assert said.startswith("amqpsniff: info: 2 TLS conversations: what was said inside is filler")
+    assert run("sanitize", "tls12.pcapng", "-o", tmp_path / "safe.pcapng", "-q").err == ""
+
+
 def test_options(tmp_path: Path) -> None:
     safe = tmp_path / "safe.pcapng"
     options = ("--names", "--addresses", "--drop-foreign", "--keep-bodies", "-q")
