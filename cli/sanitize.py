@@ -144,6 +144,8 @@ def sanitize(
         complain(f"{finding.kind.severity}: {finding.detail}")
     if done.names_forgotten:
         complain("warning: there are so many names that the later ones are filler")
+    if done.headers_unseen:
+        complain(f"warning: no message has a header {', '.join(done.headers_unseen)}")
     if done.totals.encrypted:
         sealed = plural(done.totals.encrypted, "TLS conversation")
         complain(f"info: {sealed}: what was said inside is filler, for TLS is not opened here")
