@@ -116,7 +116,7 @@ class Secrets:
 
     @property
     def odd(self) -> bool:
-        """Whether the key log is a file of something else: it has lines, and none was understood."""
+        """Whether the key log is a file of something else: lines, and none of them understood."""
         return self._log is not None and self._log.filled and not self._by_name
 
     def add(self, kind: int, octets: bytes) -> None:
