@@ -144,6 +144,11 @@ def sanitize(
         complain(f"{finding.kind.severity}: {finding.detail}")
     if done.names_forgotten:
         complain("warning: there are so many names that the later ones are filler")
+    if done.headers_unseen:
+        complain(f"warning: no message has a header {', '.join(done.headers_unseen)}")
+    if done.totals.encrypted:
+        sealed = plural(done.totals.encrypted, "TLS conversation")
+        complain(f"info: {sealed}: what was said inside is filler, for TLS is not opened here")
     where = "standard output" if str(output) == STANDARD_OUTPUT else str(output)
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
     sys.stderr.write(

@@ -46,6 +46,7 @@ class Sanitized:
         octets: Octets written.
         frames: Frames that were read, and may hold more than filler.
         names_forgotten: Whether there were so many names that some are filler.
+        headers_unseen: Names of headers in the options that no message has.
         found: What is wrong with the file.
     """
 
@@ -55,6 +56,7 @@ class Sanitized:
     octets: int = 0
     frames: int = 0
     names_forgotten: bool = False
+    headers_unseen: tuple[str, ...] = ()
     found: tuple[Finding, ...] = ()
 
 
@@ -114,7 +116,9 @@ class _First:
         self._take()
         for span in self._records.finish():
             self._streams.put(*span)
-        self.done.names_forgotten = self._cleaner.values.names.forgotten
+        values = self._cleaner.values
+        self.done.names_forgotten = values.names.forgotten
+        self.done.headers_unseen = tuple(sorted(map(bytes.decode, values.unseen)))
 
     def _take(self) -> None:
         for claim in self._pipeline.decoder.take_claims():

@@ -34,7 +34,10 @@ Choose = Callable[[bytes], str]
 
 
 class ValueCleaner:
-    """Cleans values as the options say."""
+    """Cleans values as the options say.
+
+    `unseen` are names of headers in the options that no message had so far.
+    """
 
     def __init__(self, options: SanitizeOptions) -> None:
         self.names = Pseudonyms()
@@ -43,6 +46,7 @@ class ValueCleaner:
         if options.headers is not None:
             self._chosen = frozenset(name.encode() for name in options.headers)
         self._kept = frozenset(name.encode() for name in options.keep_headers)
+        self.unseen = set(self._kept | (self._chosen or frozenset()))
         self.choosers: dict[str, Choose] = {
             policy.PEER: lambda name: _PEER.get(name, FILL),
             policy.ARGUMENTS: lambda name: _DECLARED.get(name, FILL),
@@ -51,6 +55,7 @@ class ValueCleaner:
 
     def header(self, name: bytes) -> str:
         """What becomes of the value of a header."""
+        self.unseen.discard(name)
         if name in self._kept:
             return KEEP
         if self._chosen is not None:
@@ -101,7 +106,7 @@ class ValueCleaner:
         elif depth >= MOST_DEPTH:
             octets[start:stop] = filler(stop - start)
         elif kind == "table":
-            self.table(octets, start, stop, _inside(action), depth + 1)
+            self.table(octets, start, stop, self._inside(action), depth + 1)
         else:
             self._array(octets, start, stop, action, depth + 1)
         return stop
@@ -110,15 +115,22 @@ class ValueCleaner:
         while 0 <= at < end:
             at = self._value(octets, at, end, action, depth)
 
+    def _inside(self, action: str) -> Choose:
+        """What becomes of values in a table that is itself a value."""
+        if action == NAME:
+            return lambda name: _NESTED.get(name, NAME)
+        if action == KEEP and self._chosen:
+            return self._chosen_within
+        return lambda _: action
+
+    def _chosen_within(self, name: bytes) -> str:
+        """What becomes of a value in a header that is kept: a name that was chosen is meant too."""
+        assert self._chosen is not None
+        self.unseen.discard(name)
+        return FILL if name in self._chosen else KEEP
+
 
 def _fill(octets: bytearray, at: int, end: int) -> int:
     """Put filler to the end of a container that cannot be walked further."""
     octets[at:end] = filler(end - at)
     return -1
-
-
-def _inside(action: str) -> Choose:
-    """What becomes of values in a table that is itself a value."""
-    if action == NAME:
-        return lambda name: _NESTED.get(name, NAME)
-    return lambda _: action

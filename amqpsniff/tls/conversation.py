@@ -348,6 +348,8 @@ class TlsConversation(Opener):
             if suite is not None and not suite.is_rsa:
                 return f"a private key does not open {suite.name}: a key log is needed"
             return "the private key is not the one of the server's certificate"
+        if self.secrets.odd:
+            return "the key log has no line that is a key"
         return "the key log does not have its keys"
 
     def finish(self) -> None:

@@ -114,6 +114,11 @@ class Secrets:
         """Whether there is a key log, in a file or a capture."""
         return bool(self._by_name or self._log)
 
+    @property
+    def odd(self) -> bool:
+        """Whether the key log is a file of something else: lines, and none of them understood."""
+        return self._log is not None and self._log.filled and not self._by_name
+
     def add(self, kind: int, octets: bytes) -> None:
         """Learn from a Decryption Secrets Block; other types than key logs are left alone."""
         if kind == KEY_LOG:
@@ -178,13 +183,17 @@ class Secrets:
 
 
 class _GrowingFile:
-    """The lines of a file that another program may be writing."""
+    """The lines of a file that another program may be writing.
+
+    `filled` says whether there were whole lines, other than empty ones and comments.
+    """
 
     def __init__(self, name: str | os.PathLike[str], *, later: bool) -> None:
         self._path = Path(name)
         self._seen: tuple[int, ...] | None = None
         self._offset = 0
         self._rest = b""
+        self.filled = False
         if not later:
             try:
                 with self._path.open("rb"):
@@ -215,6 +224,7 @@ class _GrowingFile:
 
     def _lines(self, block: bytes) -> list[bytes]:
         *lines, self._rest = (self._rest + block).split(b"\n")
+        self.filled = self.filled or any(line[:1] not in b"#\r" for line in lines)
         if len(self._rest) > MAX_LINE_OCTETS:
             self._rest = b""
         return lines

@@ -211,6 +211,23 @@ def test_key_log_that_is_replaced_or_odd(tmp_path: Path) -> None:
     assert not found.refresh()
 
 
+@pytest.mark.parametrize(
+    ("octets", "why"),
+    [
+        (b"", "the key log does not have its keys"),
+        (b"# written by a program\r\n\r\n", "the key log does not have its keys"),
+        (b"-----BEGIN PRIVATE KEY-----\n", "the key log has no line that is a key"),
+    ],
+)
+def test_a_file_that_is_no_key_log(octets: bytes, why: str, tmp_path: Path) -> None:
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, None))
+    keylog = tmp_path / "keys"
+    keylog.write_bytes(octets)
+    capture = amqpsniff.open(path, tls_keylog=keylog)
+    capture.table("connections")
+    assert [one["why"] for one in capture.encrypted] == [why]
+
+
 def test_older_forms_of_lines(tmp_path: Path) -> None:
     """The master secret by session id opens a session that was resumed."""
     path = tmp_path / "keys"
