@@ -226,7 +226,7 @@ def _bind(socket_: socket.socket, index: int) -> None:
 
 def _no_right(names: Sequence[str]) -> str:
     """What is missing to capture, and how to get along."""
-    interface = names[0]
+    interface = names[0] if len(names) == 1 else ANY
     python = os.path.realpath(sys.executable)
     return (
         f"capturing on {','.join(names)} needs the capability CAP_NET_RAW; run it with sudo, give "

@@ -12,13 +12,22 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from amqpsniff.live.peers import (
+    RATES,
+    WINDOW,
+    Peer,
+    channel_row,
+    channels,
+    known_sum,
+    latency,
+    octets_of,
+    unacked,
+    unconfirmed,
+)
 from amqpsniff.session import Census
 from amqpsniff.session.counts import Tally
 from amqpsniff.session.lately import Lately
 from amqpsniff.session.records import connection_row
-
-WINDOW = 5
-"""Ticks that a rate is taken over: a number that can be read while it changes."""
 
 TURN_SECONDS = 30.0
 """How often latencies are begun anew: those shown are of the last 30 to 60 s."""
@@ -31,69 +40,15 @@ MOST_NAMES = 500
 
 Row = dict[str, Any]
 
-CONNECTION_COLUMNS = (
-    "connection_id", "client", "server", "name", "user", "vhost", "product", "channels",
-    "published_per_s", "delivered_per_s", "sent_per_s", "received_per_s", "published", "delivered",
-    "unacked", "unconfirmed", "confirm_p50_ms", "confirm_p99_ms", "ack_p50_ms", "ack_p99_ms",
-    "blocked",
-)  # fmt: skip
-"""What is told of a connection: octets per second sent and received are those of the client."""
-
 EXCHANGE_COLUMNS = ("exchange", "published_per_s", "delivered_per_s", "octets_per_s",
                     "published", "delivered")  # fmt: skip
 KEY_COLUMNS = ("exchange", "routing_key", *EXCHANGE_COLUMNS[1:])
 QUEUE_COLUMNS = ("queue", "delivered_per_s", "octets_per_s", "delivered")
 
-_FIELDS = ("published", "delivered", "sent", "received")
+_MESSAGES = (("basic.publish",), ("basic.deliver", "basic.get-ok"))
 
-
-class _Peer:
-    """An open connection: its counts at the last ticks, each (time, published, delivered, octets
-    sent and received).
-    """
-
-    __slots__ = ("peer", "samples", "login")
-
-    def __init__(self, peer: Any) -> None:
-        self.peer = peer
-        began = (time.monotonic(), 0.0, 0.0, 0.0, 0.0)
-        self.samples: deque[tuple[float, ...]] = deque([began], maxlen=WINDOW + 1)
-        self.login: Row = {}
-
-    def tick(self, now: float) -> Row:
-        """The connection as a row."""
-        peer = self.peer
-        session = peer.session
-        channels = [] if session is None else _channels(session)
-        counts = (now, *_counted(peer, session, channels))
-        self.samples.append(counts)
-        first = self.samples[0]
-        connection_id, client, server = peer.name()
-        if not self.login and session is not None and session.facts:
-            self.login = _login(session, peer)
-        return {
-            "connection_id": connection_id,
-            "client": client,
-            "server": server,
-            **{name: self.login.get(name) for name in ("name", "user", "vhost", "product")},
-            "channels": len(channels),
-            **{f"{name}_per_s": _rate(first, counts, at) for at, name in enumerate(_FIELDS, 1)},
-            "published": int(counts[1]),
-            "delivered": int(counts[2]),
-            "unacked": sum(map(_unacked, channels)),
-            "unconfirmed": sum(one.unconfirmed for one in channels),
-            **_latency("confirm", None if session is None else session.confirms),
-            **_latency("ack", None if session is None else session.acks),
-            "blocked": session is not None and session.blocked_since is not None,
-        }
-
-    def turn(self) -> None:
-        """Begin to forget latencies."""
-        session = self.peer.session
-        if session is not None:
-            for delays in (session.confirms, session.acks):
-                if delays is not None:
-                    delays.turn()
+MOST_ENDED = 200
+"""Connections remembered after their end, to be looked at."""
 
 
 class Figures:
@@ -124,8 +79,11 @@ class Figures:
         self.queues: list[Row] = []
         self.methods: dict[str, float] = {}
         self.ended = 0
+        self._gone: dict[str, tuple[Any, Any]] = {}
+        self._names: dict[str, str] = {}
+        self._ended_octets = [0, 0]
         self._wanted = wanted
-        self._peers: dict[Any, _Peer] = {}
+        self._peers: dict[Any, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
         self._turned = time.monotonic()
         self._routes, self._queues = Tally(), Tally()
@@ -133,6 +91,8 @@ class Figures:
         self._late: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
         began: tuple[float, dict[str, int]] = (self._turned, {})
         self._methods = deque([began], maxlen=WINDOW + 1)
+        self._whole = deque([(self._turned, *4 * [0])], maxlen=WINDOW + 1)
+        self._rates: Row = dict.fromkeys(RATES, 0.0)
 
     def join(self, pipeline: Any) -> None:
         """Have a pipeline measure what figures are made of."""
@@ -160,14 +120,27 @@ class Figures:
             seen = 0
         for peer in peers[seen:]:
             if peer not in self._peers:
-                self._peers[peer] = _Peer(peer)
+                self._peers[peer] = Peer(peer)
         self._seen = peers, len(peers)
 
     def end(self, peer: Any, session: Any) -> None:
         """A connection is over; see `Census.end`."""
         self.census.end(peer, session)
-        self._peers.pop(peer, None)
+        known = self._peers.pop(peer, None)
         self.ended += 1
+        if self._wants(peer):
+            for at, octets in enumerate(octets_of(peer)):
+                self._ended_octets[at] += octets
+        if session is None:
+            return
+        self._gone[peer.name()[0]] = peer, session
+        if known is not None:
+            known.look()
+            self._name(known)
+        if len(self._gone) > MOST_ENDED:
+            gone = next(iter(self._gone))
+            del self._gone[gone]
+            self._names.pop(gone, None)
 
     def tick(self) -> None:
         """Take the figures of now."""
@@ -177,14 +150,25 @@ class Figures:
             for one in self._peers.values():
                 one.turn()
             self._lately.turn()
-        rows = [one.tick(now) for one in list(self._peers.values())[-MOST_SHOWN:]]
-        self.connections = [
-            row for row in rows
-            if self._wanted is None
-            or self._wanted(row["connection_id"], row["client"] or "", row["server"] or "")
-        ]  # fmt: skip
+        wanted = [one for peer, one in self._peers.items() if self._wants(peer)][-MOST_SHOWN:]
+        self.connections = [one.tick(now) for one in wanted]
+        for one in wanted:
+            self._name(one)
         self._tick_names(now)
         self._tick_methods(now)
+        self._tick_totals(now)
+
+    def _wants(self, peer: Any) -> bool:
+        """Whether a connection counts."""
+        return self._wanted is None or self._wanted(*(one or "" for one in peer.name()))
+
+    def _name(self, peer: Peer) -> None:
+        if peer.login.get("name"):
+            self._names[peer.peer.name()[0]] = peer.login["name"]
+
+    def name_of(self, connection_id: str | None) -> str | None:
+        """The name that a client gave its connection; null where it gave none or is long gone."""
+        return self._names.get(connection_id or "")
 
     def facts(self) -> dict[str, Any]:
         """Everything that was counted; see `Census.facts`."""
@@ -193,36 +177,38 @@ class Figures:
         return counted | {"routes": self._routes, "queues": self._queues}
 
     def totals(self) -> Row:
-        """Sums over the open connections, and latencies of all."""
-        names = ("published_per_s", "delivered_per_s", "sent_per_s", "received_per_s",
-                 "unacked", "unconfirmed")  # fmt: skip
+        """Rates of all, of connections that ended meanwhile too, what waits, and latencies."""
         return {
-            **{name: sum(row[name] or 0 for row in self.connections) for name in names},
-            **_latency("confirm", self._lately.confirms),
-            **_latency("ack", self._lately.acks),
+            **self._rates,
+            **{
+                name: known_sum(row[name] for row in self.connections)
+                for name in ("unacked", "unconfirmed")
+            },
+            **latency("confirm", self._lately.confirms),
+            **latency("ack", self._lately.acks),
+            "at_least": any(row["at_least"] for row in self.connections),
         }
 
     def outstanding(self) -> tuple[int, int]:
         """Deliveries not acknowledged and publishes not confirmed, over all open connections."""
         sessions = [one.peer.session for one in self._peers.values()]
-        channels = [
-            one for session in sessions if session is not None for one in _channels(session)
-        ]
-        return sum(map(_unacked, channels)), sum(one.unconfirmed for one in channels)
+        listed = [one for session in sessions if session is not None for one in channels(session)]
+        return known_sum(map(unacked, listed)) or 0, known_sum(map(unconfirmed, listed)) or 0
 
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""
         for one in self._peers.values():
             if one.peer.name()[0] == connection_id and one.peer.session is not None:
-                return [_channel_row(channel) for channel in _channels(one.peer.session)]
+                return [channel_row(channel) for channel in channels(one.peer.session)]
         return []
 
     def connection(self, connection_id: str) -> Row | None:
-        """All that is known of an open connection, as in the connections table."""
+        """All that is known of a connection, as in the connections table, also when it ended."""
         for one in self._peers.values():
             if one.peer.name()[0] == connection_id and one.peer.session is not None:
                 return connection_row(one.peer.session, one.peer.dialect_name)
-        return None
+        peer, session = self._gone.get(connection_id, (None, None))
+        return None if peer is None else connection_row(session, peer.dialect_name)
 
     def counts_of(self, name: str) -> list[tuple[Any, list[int]]]:
         """Names of `routes` or `queues` since the beginning, the most used first."""
@@ -257,7 +243,27 @@ class Figures:
             _add(whole, exchange, counts)
         self.keys = _rows(recent, self._routes.counts, spent, ("exchange", "routing_key"))
         self.exchanges = _rows(exchanges, whole, spent, ("exchange",))
-        self.queues = _rows(consumed, self._queues.counts, spent, ("queue",))
+        whole_queues = dict(self._queues.counts)
+        _add_unknown(consumed, recent)
+        _add_unknown(whole_queues, self._routes.counts)
+        self.queues = _rows(consumed, whole_queues, spent, ("queue",))
+
+    def _tick_totals(self, now: float) -> None:
+        """Rates of all traffic: messages by their methods, octets by connections."""
+        counts = self._methods[-1][1]
+        octets = list(self._ended_octets)
+        for peer in filter(self._wants, self._peers):
+            for at, number in enumerate(octets_of(peer)):
+                octets[at] += number
+        messages = [sum(counts.get(one, 0) for one in methods) for methods in _MESSAGES]
+        self._whole.append((now, *messages, *octets))
+        began, *before = self._whole[0]
+        spent = max(1.0, now - began)
+        after = self._whole[-1][1:]
+        self._rates = {
+            name: max(0.0, (last - first) / spent)
+            for name, first, last in zip(RATES, before, after, strict=True)
+        }
 
     def _tick_methods(self, now: float) -> None:
         self._methods.append((now, self.census.counts()))
@@ -295,6 +301,16 @@ def _rows(
     return rows
 
 
+def _add_unknown(queues: dict[Any, list[int]], routes: dict[Any, list[int]]) -> None:
+    """Add deliveries of consumers from before as those of the queue None: nobody said its name."""
+    known, whole = (
+        [sum(counts[at] for counts in table.values()) for at in (2, 3)]
+        for table in (queues, routes)
+    )
+    if whole[0] > known[0]:
+        queues[None] = [0, 0, whole[0] - known[0], whole[1] - known[1]]
+
+
 def _add(counts: dict[Any, list[int]], name: Any, more: Any) -> None:
     known = counts.get(name)
     if known is None:
@@ -302,63 +318,3 @@ def _add(counts: dict[Any, list[int]], name: Any, more: Any) -> None:
     else:
         for at, count in enumerate(more):
             known[at] += count
-
-
-def _channels(session: Any) -> list[Any]:
-    return [lane.channel for lane in list(session.lanes.values()) if lane.channel is not None]
-
-
-def _channel_row(channel: Any) -> Row:
-    return {
-        "channel": channel.number,
-        "mode": channel.mode,
-        "prefetch": channel.prefetch_count,
-        "consumers": channel.consumers,
-        "published": channel.published,
-        "unconfirmed": channel.unconfirmed,
-        "delivered": channel.delivered,
-        "unacked": _unacked(channel),
-        "requeued": channel.requeued,
-        "returned": channel.returned,
-    }
-
-
-def _unacked(channel: Any) -> int:
-    """Deliveries not acknowledged. Of consumers from before, only those that do acknowledge."""
-    unsettled: int = channel.unsettled
-    return len(channel.deliveries.entries) if channel.acks else unsettled
-
-
-def _counted(peer: Any, session: Any, channels: list[Any]) -> tuple[int, ...]:
-    """Messages published and delivered, octets of the client and of the server."""
-    published = delivered = 0
-    if session is not None:
-        published = session.published + sum(one.published for one in channels)
-        delivered = session.delivered + sum(one.delivered for one in channels)
-    octets = peer.conversation.octets
-    client = 1 if peer.client_direction == 1 else 0
-    return published, delivered, octets[client], octets[1 - client]
-
-
-def _login(session: Any, peer: Any) -> Row:
-    row = connection_row(session, peer.dialect_name)
-    products = [part for part in (row["client_product"], row["client_version"]) if part]
-    return {
-        "name": row["connection_name"],
-        "user": row["user"],
-        "vhost": row["vhost"],
-        "product": " ".join(products) or None,
-    }
-
-
-def _rate(first: tuple[float, ...], last: tuple[float, ...], at: int) -> float:
-    return max(0.0, (last[at] - first[at]) / max(1e-3, last[0] - first[0]))
-
-
-def _latency(name: str, delays: Any) -> Row:
-    """The quantiles of late; null when there was nothing to measure."""
-    p50, p99 = (None, None) if delays is None else delays.quantiles(0.5, 0.99)
-    return {
-        f"{name}_p50_ms": None if p50 is None else p50 / 1e6,
-        f"{name}_p99_ms": None if p99 is None else p99 / 1e6,
-    }

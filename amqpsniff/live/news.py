@@ -22,10 +22,14 @@ Key = tuple[object, ...]
 
 
 class News:
-    """Chooses the findings that are given now; `counts` has how often each code was found."""
+    """Chooses the findings that are given now.
+
+    `counts` has how often each code was found, `rows` how many rows of the findings table it has.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.rows: Counter[str] = Counter()
         self._counted: dict[Key, int] = {}
         self._given: dict[Key, tuple[int, Finding]] = {}
         self._later: dict[Key, Finding] = {}
@@ -34,10 +38,11 @@ class News:
         """Take what the log has new; gives what is to be said now."""
         now: list[Finding] = []
         for finding in findings:
-            key = _key(finding)
+            key = finding_key(finding)
             self._count(key, finding)
             given = self._given.get(key)
             if given is None:
+                self.rows[finding.code] += 1
                 self._give(key, finding, now_ns)
                 now.append(finding)
             else:
@@ -52,7 +57,7 @@ class News:
         """Of all findings of the run, those that were not given as they are in the end."""
         found = []
         for finding in findings:
-            given = self._given.get(_key(finding))
+            given = self._given.get(finding_key(finding))
             if given is None or given[1] != finding:
                 found.append(finding)
         return found
@@ -72,5 +77,6 @@ class News:
             self._given[key] = now_ns, finding
 
 
-def _key(finding: Finding) -> Key:
+def finding_key(finding: Finding) -> Key:
+    """What makes a finding the same one."""
     return finding.code, finding.connection_id or finding.capture, finding.channel

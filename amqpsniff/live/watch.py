@@ -17,7 +17,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.writer import CaptureWriter
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
-from amqpsniff.live.news import News
+from amqpsniff.live.news import News, finding_key
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.tables.batches import Maker
@@ -33,7 +33,7 @@ SETTLED_SECONDS = 0.25
 """How often it is looked which rows are settled: some 0.1 ms for every batch that changed."""
 
 MOST_LATEST = 200
-"""Latest findings kept to be shown."""
+"""Latest findings of each severity kept to be shown: many of one do not hide those of another."""
 
 Batches = Iterator[tuple[str, Any]]
 
@@ -157,8 +157,8 @@ class Watch:
         yield from self._records()
         with self.lock:
             news = self._news.add(self.pipeline.log.news(), now_ns)
-        self.found = (self.found + news)[-MOST_LATEST:]
         if news:
+            self.found = _latest(self.found, news)
             yield from self._findings(news)
 
     def finish(self) -> Batches:
@@ -184,6 +184,13 @@ class Watch:
             {(code, KINDS[code].severity): count for code, count in self._news.counts.items()}
         )
 
+    def severities(self) -> Counter[str]:
+        """Rows of the findings table so far, by severity."""
+        counted: Counter[str] = Counter()
+        for code, number in self._news.rows.items():
+            counted[KINDS[code].severity] += number
+        return counted
+
     def close(self) -> None:
         """Let go of the source and end the file."""
         if self.writer is not None:
@@ -208,3 +215,15 @@ class Watch:
         for maker in self._makers:
             if maker.table == "findings" and findings:
                 yield maker.table, maker.make(findings)
+
+
+def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
+    """The latest findings of each severity, each once, as it was found last."""
+    listed = list({finding_key(one): one for one in (*found, *news)}.values())
+    kept = Counter[str]()
+    latest: list[Finding] = []
+    for one in reversed(listed):
+        kept[one.kind.severity] += 1
+        if kept[one.kind.severity] <= MOST_LATEST:
+            latest.append(one)
+    return latest[::-1]

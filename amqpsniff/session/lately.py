@@ -1,8 +1,18 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Times of late: how long confirms and acknowledgements take now, of each connection and of all."""
+"""Times of late: how long confirms and acknowledgements take now, of each connection and of all.
+
+The publishes of a channel that was open before the capture began have numbers that nobody knows.
+But what is confirmed was published: with so many publishes seen until then, a confirm of tag n says
+how many there were before, at least. As long as the channel was never seen with nothing unconfirmed
+that is too few, a confirm is taken for that of a later publish, and its time is too short. So times
+of such channels are the least that they can be. They are shown to people; rows have null.
+"""
+
+from array import array
 
 import cython
 
+from amqpsniff.columns import NULL
 from amqpsniff.session import state
 
 if cython.compiled:
@@ -10,8 +20,18 @@ if cython.compiled:
 else:
     from amqpsniff.session.counts import Delays
 
+MOST_TIMES = 4_096
+"""Publishes of a joined channel whose times are remembered, in 32 kB of memory. Confirms of older
+ones are not measured."""
+
+HIGHEST_TAG = 1 << 62
+"""Tags above are nonsense; no channel lives so long."""
+
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
 _ACKED = cython.declare(cython.int, state.ACKED)
+_MOST = cython.declare(cython.longlong, MOST_TIMES)
+_HIGHEST = cython.declare(cython.longlong, HIGHEST_TAG)
+_NULL = cython.declare(cython.longlong, NULL)
 
 
 class Lately:
@@ -38,7 +58,60 @@ class Lately:
             delays.add(time_ns)
         return 0
 
+    def guess(self, channel, tag, multiple, ts_ns):
+        """The broker confirmed publishes of a channel that was open before."""
+        if channel.joined is None:
+            channel.joined = Joined()
+        joined: Joined = channel.joined
+        return joined.confirm(channel, tag, multiple, ts_ns, self)
+
     def turn(self):
         """Begin to forget; sessions are turned by themselves."""
         self.confirms.turn()
         self.acks.turn()
+
+
+class Joined:
+    """A confirming channel that was open before: the least that is known of it.
+
+    `before` publishes were made before its first confirm was seen, at least; `published` since
+    then; `answered` is the highest number that was confirmed.
+    """
+
+    def __init__(self):
+        self.before = self.published = self.answered = 0
+        self.times = array("q", bytes(8 * MOST_TIMES))
+
+    @property
+    def unconfirmed(self):
+        """How many publishes are not confirmed, at least."""
+        return max(0, self.before + self.published - self.answered)
+
+    def publish(self, ts_ns):
+        """A publish at a time."""
+        self.times[self.published % _MOST] = ts_ns
+        self.published += 1
+        return 0
+
+    def confirm(self, channel, tag, multiple, ts_ns, lately):
+        """A confirm of this number, or of all up to it (0: of all)."""
+        number: cython.longlong = tag
+        sent_ns: cython.longlong
+        if tag <= 0:
+            tag = self.before + self.published
+        if tag > _HIGHEST:
+            return 0
+        if self.answered == 0:
+            self.answered = tag
+        if tag - self.published > self.before:
+            self.before = tag - self.published
+        number = self.answered + 1 if multiple else tag
+        number = max(number, self.before + 1, self.before + self.published - _MOST + 1)
+        while number <= tag:
+            sent_ns = self.times[(number - self.before - 1) % _MOST]
+            if ts_ns != _NULL and sent_ns != _NULL:
+                lately.add(channel.session, _CONFIRMED, ts_ns - sent_ns)
+            number += 1
+        if tag > self.answered:
+            self.answered = tag
+        return 0

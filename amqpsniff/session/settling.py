@@ -203,6 +203,8 @@ class Settler:
         entry: Entry
         if channel.numbering and tag >= channel.next_number:
             channel.session.lossy = True  # its publish was captured later, or not at all
+        if self.lately is not None and not channel.known and not channel.numbered:
+            return self.lately.guess(channel, tag, multiple, ts_ns)
         if multiple:
             for entry in channel.publishes.take_until(tag if tag > 0 else -1):
                 self._confirm(channel, entry, outcome, number, ts_ns)

@@ -70,7 +70,7 @@ cdef class Channel(Closable):
     cdef public list noted, committing
     cdef public str state
     cdef public tuple closing
-    cdef public object last_queue, declaring
+    cdef public object last_queue, declaring, joined
 
 cdef class Lane:
     cdef public int number, incarnations

@@ -263,6 +263,7 @@ class Channel(Closable):
     packet of the publish). `repeats`: publishes that came before. `blamed_packet_number`:
     the oldest request that waited when the server closed the channel and blamed its method. Times
     are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
+    `joined`: what is known of one that was open before, where times of late are measured.
     """
 
     def __init__(self, session, capture, number, incarnation, known):
@@ -329,6 +330,7 @@ class Channel(Closable):
         self.committing = []
         self.last_queue = None
         self.declaring = None
+        self.joined = None
         self.deaf = False
         self.state = states.CHANNEL.start
         self.closing = (False, False)

@@ -17,9 +17,7 @@ from amqpsniff.session.records import channel_row, connection_row
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.attaching import (  # type: ignore[import-not-found]
-        Attacher,
-    )
+    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
     from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -243,10 +241,7 @@ class Tracker(Attacher):
         return entry
 
     def _publish(self, session, channel, entry, frames, row):
-        """A publish: numbered on a confirming channel, and kept where it may be returned.
-
-        Gives whether the entry is needed.
-        """
+        """A publish, numbered on a confirming channel; gives whether the entry is needed."""
         channel.published += 1
         if channel.first_publish_number == 0:
             channel.first_publish_number = entry.packet_number
@@ -257,6 +252,8 @@ class Tracker(Attacher):
                 self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
             if session.blocked_since is not None:
                 self.tell("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
+        if channel.joined is not None:
+            channel.joined.publish(entry.ts_ns)
         entry.number = -1
         if channel.numbering:
             entry.number = channel.next_number
@@ -324,8 +321,7 @@ class Tracker(Attacher):
         event: Event = None
         if name == "channel.open":
             event = Event(name, side, frames, row)
-            capture = self._capture(frames, row)
-            slow_methods.open_channel(self, session, lane, capture, event)
+            slow_methods.open_channel(self, session, lane, self._capture(frames, row), event)
             channel = lane.channel
         else:
             if channel is None:
@@ -361,9 +357,7 @@ class Tracker(Attacher):
 
         `capture` is the one of a connection without a single method.
         """
-        session: Session = peer.session
-        if session is None:
-            session = self._begin(peer, capture)
+        session: Session = peer.session or self._begin(peer, capture)
         if self.judges:
             tcp = peer.conversation
             self.tell_of("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})

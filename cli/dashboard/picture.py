@@ -30,20 +30,24 @@ class Picture:
         seconds: Since the run began.
         packets: Packets taken.
         dropped: Packets that the kernel dropped; null where nobody counts.
-        written: What is said of the file that packets go to; empty for none.
+        written: Octets of the file that packets go to; null for none.
+        trouble: Why packets are not written any more; empty while they are.
         open, ended: Connections.
         totals: Rates and latencies over all connections.
         methods: Frames per second by method, the most frequent first.
         connections, exchanges, keys, queues, findings: Rows of the views.
         severities: Findings by severity.
         notes: What happened to the capture, the latest last.
+        connection: All that is known of the connection that is looked at; null when nothing is.
+        channels: Its open channels.
     """
 
     capture: str
     seconds: float
     packets: int
     dropped: int | None
-    written: str
+    written: int | None
+    trouble: str
     open: int
     ended: int
     totals: Row
@@ -81,13 +85,15 @@ class Pictures:
             self._ticked = now
             figures.tick()
         statistics = watch.source.statistics()
-        findings = [_finding(one) for one in watch.found]
+        writer = watch.writer
+        findings = [_finding(one, figures.name_of(one.connection_id)) for one in watch.found]
         return Picture(
             capture=watch.source.capture,
             seconds=now - self._began,
             packets=watch.source.packets,
             dropped=None if statistics is None else statistics.dropped_by_system or 0,
-            written=self._written(),
+            written=None if writer is None else writer.octets,
+            trouble="" if writer is None else writer.trouble or "",
             open=figures.open,
             ended=figures.ended,
             totals=figures.totals(),
@@ -97,21 +103,11 @@ class Pictures:
             keys=figures.keys,
             queues=figures.queues,
             findings=findings,
-            severities=Counter(row["severity"] for row in findings),
+            severities=watch.severities(),
             notes=self._notes,
             channels=[] if connection is None else figures.channels_of(connection),
             connection=None if connection is None else figures.connection(connection),
         )
-
-    def _written(self) -> str:
-        from ..render.text import octets
-
-        writer = self._watch.writer
-        if writer is None:
-            return ""
-        if writer.trouble is not None:
-            return "not written any more"
-        return f"{octets(writer.octets)} written"
 
 
 def _connection(row: Row) -> Row:
@@ -122,8 +118,9 @@ def _connection(row: Row) -> Row:
     }
 
 
-def _finding(one: Any) -> Row:
+def _finding(one: Any, name: str | None) -> Row:
     return {
+        "who": name or one.client or one.capture,
         "ts_ns": one.ts_ns,
         "severity": one.kind.severity,
         "rank": SEVERITIES.index(one.kind.severity),
@@ -131,8 +128,10 @@ def _finding(one: Any) -> Row:
         "title": one.kind.title,
         "detail": one.detail,
         "connection_id": one.connection_id,
+        "capture": one.capture,
         "client": one.client,
         "channel": one.channel,
         "count": one.count,
         "packet_number": one.packet_number,
+        "cause_code": one.cause_code,
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from .views import VIEWS, View
+from .views import VIEWS, Row, View
 
 KEYS = (
     ("1 to 5, tab", "another view"),
@@ -21,6 +22,13 @@ KEYS = (
 )
 """Every key, for the help."""
 
+WORDS = (
+    ("in, out", "octets from the clients, and to them"),
+    ("cnf, ack", "publish to confirm, delivery to acknowledgement, in the last minute"),
+    ("?  ≥", "not known: said before the capture began; at least so much"),
+)
+"""What stands on the screen, for the help."""
+
 PAGE = 10
 MOST_TYPED = 500
 
@@ -35,7 +43,9 @@ class State:
         backwards: Views that are sorted the other way round.
         filter: What rows must fulfil; empty for nothing.
         typed: The filter while it is typed; None while it is not.
-        chosen: Number of the line chosen, by view.
+        chosen: What the line chosen is of, by view; none where the first is, whatever it is.
+        places: Number of that line as it was shown last, by view.
+        calm: By which numbers rows are sorted, by view and column.
         connection: The connection that is looked at; None for none.
         complaint: What is wrong with the filter; empty for nothing.
         paused, help, over, redraw: As they are called.
@@ -46,7 +56,9 @@ class State:
     backwards: set[str] = field(default_factory=set)
     filter: str = ""
     typed: str | None = None
-    chosen: dict[str, int] = field(default_factory=dict)
+    chosen: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    calm: dict[tuple[str, str], dict[tuple[Any, ...], float]] = field(default_factory=dict)
     connection: str | None = None
     complaint: str = ""
     paused: bool = False
@@ -54,7 +66,7 @@ class State:
     over: bool = False
     redraw: bool = False
 
-    def press(self, key: str, rows: list[dict[str, object]]) -> None:
+    def press(self, key: str, rows: list[Row]) -> None:
         """A key; `rows` are those of the view, as they are shown."""
         if self.typed is not None:
             self._type(key)
@@ -66,7 +78,7 @@ class State:
             step = 1 if key in ("tab", "right") else -1
             self._turn((self._place + step) % len(VIEWS))
         elif key in ("up", "down", "page-up", "page-down", "home", "end", "k", "j"):
-            self._move(key, len(rows))
+            self._move(key, rows)
         elif key == "enter":
             self._open(rows)
         elif key == "escape":
@@ -107,16 +119,33 @@ class State:
         self.view = VIEWS[place].name
         self.help = False
 
-    def _move(self, key: str, rows: int) -> None:
-        steps = {"up": -1, "k": -1, "down": 1, "j": 1, "page-up": -PAGE, "page-down": PAGE,
-                 "home": -rows, "end": rows}  # fmt: skip
-        at = self.chosen.get(self.view, 0) + steps[key]
-        self.chosen[self.view] = max(0, min(at, rows - 1))
+    def at(self, rows: list[Row]) -> int:
+        """The number of the line chosen: where what it is of is now."""
+        chosen = self.chosen.get(self.view)
+        if chosen is None or not rows:
+            return 0
+        for number, row in enumerate(rows):
+            if self.shown.identity(row) == chosen:
+                self.places[self.view] = number
+                return number
+        return min(self.places.get(self.view, 0), len(rows) - 1)
 
-    def _open(self, rows: list[dict[str, object]]) -> None:
+    def _move(self, key: str, rows: list[Row]) -> None:
+        if not rows:
+            return
+        last = len(rows) - 1
+        steps = {"up": -1, "k": -1, "down": 1, "j": 1, "page-up": -PAGE, "page-down": PAGE,
+                 "home": -last, "end": last}  # fmt: skip
+        at = max(0, min(self.at(rows) + steps[key], last))
+        self.places[self.view] = at
+        if at == 0:
+            self.chosen.pop(self.view, None)
+        else:
+            self.chosen[self.view] = self.shown.identity(rows[at])
+
+    def _open(self, rows: list[Row]) -> None:
         """Look at the connection of the line chosen."""
-        at = self.chosen.get(self.view, 0)
-        named = rows[at].get("connection_id") if at < len(rows) else None
+        named = rows[self.at(rows)].get("connection_id") if rows else None
         if named is not None:
             self.connection = str(named)
             self.view = "connection"

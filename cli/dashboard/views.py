@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
+from amqpsniff.findings import KINDS
+
 from ..render.grid import Grid
 from ..render.text import count, duration, harmless, octets, scaled
 
@@ -15,11 +17,16 @@ Row = dict[str, Any]
 UNKNOWN = "?"
 NONE = "-"
 CHOSEN = "›"
+LEAST = "≥"
+AT_LEAST = frozenset(("unconfirmed", "confirm_p50_ms", "confirm_p99_ms"))
+"""Columns of a joined connection that have what is so at least."""
+
+_CALLED = {"messages_per_s": "messages/s", "rank": "severity", "octets_per_s": "octets/s"}
 
 
 def rate(value: float | None) -> str:
-    """Events per second: `0`, `0.4`, `12.1`, `1,234`."""
-    if not value:
+    """Events per second: `0.4`, `12`, `1,234`; `-` for none."""
+    if not value or value < 0.05:
         return NONE
     if value < 9.95:
         return f"{value:.1f}"
@@ -34,6 +41,11 @@ def flow(value: float | None) -> str:
 def number(value: int | None) -> str:
     """A count; `-` for none."""
     return count(value) if value else NONE
+
+
+def known(value: int | None) -> str:
+    """A count; `-` for none, `?` where it is not known."""
+    return UNKNOWN if value is None else number(value)
 
 
 def wait(value: float | None) -> str:
@@ -51,6 +63,18 @@ def name(value: Any) -> str:
     return harmless(str(value)) if value else UNKNOWN if value is None else '""'
 
 
+def queue_name(value: Any) -> str:
+    """The name of a queue; in words where consumers from before take from it."""
+    return name(value) if value is not None else "? (consumers from before)"
+
+
+CODE_CELLS = max(map(len, KINDS))
+"""Codes have this place, however many are shown: what stands beside them is not to jump."""
+
+MARKS = {"error": "E", "warning": "W", "info": "i"}
+"""Severities in one letter, for terminals without colours."""
+
+
 @dataclass(frozen=True)
 class View:
     """One view.
@@ -60,23 +84,41 @@ class View:
         columns: Of each the key of the row, the heading with the marks of `Grid`, and how its
             value is written.
         sorts: Keys that rows may be sorted by, the usual one first.
+        key: What of a row tells it from all others.
     """
 
     name: str
     columns: tuple[tuple[str, str, Callable[[Any], str]], ...] = ()
     sorts: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+
+    def identity(self, row: Row) -> tuple[Any, ...]:
+        """What a row is of, however its numbers change."""
+        return tuple(row.get(name) for name in self.key)
+
+    def called(self, sort: str) -> str:
+        """A key that rows are sorted by, in words."""
+        headings = {key: heading.lstrip(">*?=~") for key, heading, _ in self.columns}
+        return {**headings, **_CALLED}.get(sort, sort)
 
     def grid(self, rows: list[Row], chosen: int | None) -> Grid:
         """Rows as a table, one of them marked."""
         grid = Grid(" |" + "|".join(heading for _, heading, _ in self.columns))
         for at, row in enumerate(rows):
-            cells: list[Any] = [write(row.get(key)) for key, _, write in self.columns]
+            cells: list[Any] = [_cell(row, key, write) for key, _, write in self.columns]
             if "severity" in row:
                 cells = [Text(cell, row["severity"]) for cell in cells]
             elif row.get("blocked"):
                 cells = [Text(cell, "warning") for cell in cells]
             grid.add(CHOSEN if at == chosen else " ", *cells)
         return grid
+
+
+def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
+    """A value as it is written; with a mark where it is known to be that much at least."""
+    written = write(row.get(key))
+    marked = key in AT_LEAST and row.get("at_least") and written not in (NONE, UNKNOWN)
+    return LEAST + written if marked else written
 
 
 def clock(ts_ns: int | None) -> str:
@@ -98,53 +140,57 @@ _BY_RATE = ("published_per_s", "delivered_per_s", "octets_per_s", "published", "
 CLIENTS = View(
     "clients",
     (
-        ("label", "*client", text),
+        ("label", "=client", text),
         ("published_per_s", ">pub/s", rate),
         ("delivered_per_s", ">dlv/s", rate),
         ("sent_per_s", ">??in", flow),
         ("received_per_s", ">??out", flow),
-        ("unacked", ">unack", number),
-        ("unconfirmed", ">unconf", number),
+        ("unacked", ">unack", known),
+        ("unconfirmed", ">unconf", known),
         ("confirm_p50_ms", ">?cnf p50", wait),
         ("confirm_p99_ms", ">cnf p99", wait),
         ("ack_p50_ms", ">?ack p50", wait),
         ("ack_p99_ms", ">ack p99", wait),
         ("channels", ">????ch", number),
-        ("vhost", "*????vhost", text),
-        ("user", "*?????user", text),
-        ("product", "*?????product", text),
-        ("client", "*???address", text),
+        ("vhost", "=????vhost", text),
+        ("user", "=?????user", text),
+        ("product", "=?????product", text),
+        ("client", "=???address", text),
     ),
     ("messages_per_s", "unacked", "unconfirmed", "ack_p99_ms", "confirm_p99_ms",
      "received_per_s", "sent_per_s", "label"),
+    ("connection_id",),
 )  # fmt: skip
-EXCHANGES = View("exchanges", (("exchange", "*exchange", name), *_NAMED), _BY_RATE)
+EXCHANGES = View("exchanges", (("exchange", "=exchange", name), *_NAMED), _BY_RATE, ("exchange",))
 KEYS = View(
     "keys",
-    (("exchange", "*exchange", name), ("routing_key", "*routing key", name), *_NAMED),
+    (("exchange", "=exchange", name), ("routing_key", "=routing key", name), *_NAMED),
     _BY_RATE,
+    ("exchange", "routing_key"),
 )
 QUEUES = View(
     "queues",
     (
-        ("queue", "*queue", name),
+        ("queue", "=queue", queue_name),
         ("delivered_per_s", ">dlv/s", rate),
         ("octets_per_s", ">octets", flow),
         ("delivered", ">delivered", number),
     ),
     ("delivered_per_s", "octets_per_s", "delivered", "queue"),
+    ("queue",),
 )
 FINDINGS = View(
     "findings",
     (
         ("ts_ns", "time", clock),
-        ("code", "*code", text),
-        ("client", "*client", text),
-        ("channel", ">?ch", text),
+        ("severity", "", lambda value: MARKS[value]),
+        ("code", "code", lambda value: f"{value:<{CODE_CELLS}}"),
+        ("who", "=???client", text),
         ("count", ">times", count),
         ("detail", "*detail", text),
     ),
     ("ts_ns", "rank", "count", "code"),
+    ("code", "connection_id", "capture", "channel"),
 )
 CONNECTION = View(
     "connection",
@@ -154,13 +200,14 @@ CONNECTION = View(
         ("prefetch", ">prefetch", lambda value: NONE if value is None else count(value)),
         ("consumers", ">consumers", number),
         ("published", ">published", number),
-        ("unconfirmed", ">unconfirmed", number),
+        ("unconfirmed", ">unconf", known),
         ("delivered", ">delivered", number),
-        ("unacked", ">unacked", number),
+        ("unacked", ">unack", known),
         ("requeued", ">?requeued", number),
         ("returned", ">?returned", number),
     ),
     ("channel", "unacked", "unconfirmed", "published", "delivered"),
+    ("channel",),
 )
 
 VIEWS = (CLIENTS, EXCHANGES, QUEUES, FINDINGS, CONNECTION)
@@ -170,11 +217,48 @@ ASCENDING = frozenset(("label", "queue", "code", "channel"))
 """Columns that are sorted from the least; of others the most comes first."""
 
 
-def ordered(rows: list[Row], key: str, *, backwards: bool) -> list[Row]:
-    """Rows sorted by a column; those that have nothing there come last."""
+CALM = 0.2
+"""Part of itself by which a number must change before its row may change places: rates of equal
+clients go up and down by less."""
+
+
+def ordered(
+    rows: list[Row],
+    key: str,
+    *,
+    backwards: bool,
+    view: View,
+    before: dict[tuple[Any, ...], float] | None = None,
+) -> list[Row]:
+    """Rows sorted by a column; those that have nothing there come last.
+
+    `before` remembers by which number each row was sorted, so that the order changes rarely; it is
+    written to. Rows with the same number are sorted by what they are of.
+    """
     if not key:
         return rows
     known = [row for row in rows if row.get(key) is not None]
     unknown = [row for row in rows if row.get(key) is None]
-    known.sort(key=lambda row: row[key], reverse=(key in ASCENDING) == backwards)
+    known.sort(key=lambda row: tuple(map(str, view.identity(row))))
+    places = {id(row): row[key] for row in known}
+    if before is not None and key != "ts_ns" and key not in ASCENDING:
+        places = _calmed(known, key, view, before)
+    known.sort(key=lambda row: places[id(row)], reverse=(key in ASCENDING) == backwards)
     return known + unknown
+
+
+def _calmed(
+    rows: list[Row], key: str, view: View, before: dict[tuple[Any, ...], float]
+) -> dict[int, float]:
+    """By which number each row is sorted, by `id`: the one of before while it is nearly right."""
+    kept: dict[tuple[Any, ...], float] = {}
+    places: dict[int, float] = {}
+    for row in rows:
+        identity, now = view.identity(row), row[key]
+        held = before.get(identity)
+        if held is None or abs(now - held) > CALM * max(now, held):
+            held = now
+        kept[identity] = places[id(row)] = held
+    before.clear()
+    before.update(kept)
+    return places

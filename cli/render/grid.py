@@ -8,12 +8,14 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from .text import cells, cut
+from .text import cells, cut, cut_middle
 from .theme import Paint
 
 GAP = 2
 LEAST_CELLS = 6
 """Columns that are left of a text that is cut."""
+SOON_CELLS = 10
+"""Columns that are left of a text that is cut before others are."""
 COMFORT_CELLS = 16
 """Columns that a text is given before others are left out for it."""
 
@@ -23,15 +25,16 @@ class Grid:
 
     Args:
         columns: Headings with `|` between them. Marks before a heading: `>` aligns right, `*` may
-            be cut, `?` may be left out on a narrow terminal (`??` sooner, and so on), `~` is
-            continued on further lines.
+            be cut (`**` before others), `?` may be left out on a narrow terminal (`??` sooner, and
+            so on), `~` is continued on further lines, `=` is cut in its middle rather than at its
+            end.
     """
 
     def __init__(self, columns: str) -> None:
         self._marks: list[str] = []
         self._headings: list[str] = []
         for column in columns.split("|"):
-            heading = column.lstrip(">*?~")
+            heading = column.lstrip(">*?~=")
             self._headings.append(heading)
             self._marks.append(column[: len(column) - len(heading)])
         self._rows: list[tuple[str | Text, ...]] = []
@@ -64,7 +67,7 @@ class Grid:
     def _comfort(self, widths: list[int], shown: list[int]) -> int:
         """Columns of a terminal that these columns want."""
         wanted = [
-            min(widths[at], COMFORT_CELLS) if set("*~") & set(self._marks[at]) else widths[at]
+            min(widths[at], COMFORT_CELLS) if set("*=~") & set(self._marks[at]) else widths[at]
             for at in shown
         ]
         return sum(wanted) + GAP * (len(shown) - 1)
@@ -83,8 +86,16 @@ class Grid:
                 overflow="fold" if folds else "ellipsis",
             )
         for row in self._rows:
-            table.add_row(*map(_text, (row[at] for at in shown)))
+            table.add_row(*(self._text(row[at], at, widths[at]) for at in shown))
         return table
+
+    def _text(self, cell: str | Text, at: int, width: int) -> Text:
+        """A cell for the table, cut where that is not left to it."""
+        if "=" in self._marks[at] and cells(_plain(cell)) > width:
+            return Text(
+                cut_middle(_plain(cell), width), "" if isinstance(cell, str) else cell.style
+            )
+        return Text(cell) if isinstance(cell, str) else cell
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
         """The same as lines, quickly, for many rows; nothing is continued on further lines."""
@@ -95,7 +106,8 @@ class Grid:
             line, blanks, left = "", 0, width
             for at, room, right in places:
                 cell = row[at]
-                text = cut(_plain(cell), min(room, left))
+                shorten = cut_middle if "=" in self._marks[at] else cut
+                text = shorten(_plain(cell), min(room, left))
                 left -= room + GAP
                 gap = room - cells(text)
                 if text:
@@ -122,18 +134,14 @@ class Grid:
         """Make the widest of what may be cut narrower until all of it fits."""
         taken = [LEAST_CELLS if "~" in self._marks[at] else widths[at] for at in shown]
         excess = sum(taken) + GAP * (len(shown) - 1) - width
-        able = [at for at in shown if "*" in self._marks[at]]
-        while excess > 0 and able:
-            widest = max(able, key=lambda at: widths[at])
-            if widths[widest] <= LEAST_CELLS:
-                return
-            widths[widest] -= 1
-            excess -= 1
+        able = [at for at in shown if set("*=") & set(self._marks[at])]
+        sooner = [at for at in able if "**" in self._marks[at]]
+        for columns, least in ((sooner, SOON_CELLS), (able, LEAST_CELLS)):
+            while excess > 0 and any(widths[at] > least for at in columns):
+                widest = max(columns, key=lambda at: widths[at])
+                widths[widest] -= 1
+                excess -= 1
 
 
 def _plain(cell: str | Text) -> str:
     return cell if isinstance(cell, str) else cell.plain
-
-
-def _text(cell: str | Text) -> Text:
-    return Text(cell) if isinstance(cell, str) else cell

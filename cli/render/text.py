@@ -65,6 +65,16 @@ def cut(text: str, width: int) -> str:
     return text[:end] + ELLIPSIS
 
 
+def cut_middle(text: str, width: int) -> str:
+    """The text, its middle replaced by an ellipsis: names of a kind often differ at their ends."""
+    if len(text) <= width and cells(text) <= width:
+        return text
+    if width < 3 or not text.isascii():
+        return cut(text, width)
+    tail = (width - 1) // 2
+    return text[: width - 1 - tail] + ELLIPSIS + text[len(text) - tail :]
+
+
 def count(number: int) -> str:
     """A number with its thousands apart."""
     return f"{number:,}"

@@ -44,17 +44,23 @@ def cable() -> str:
 
 
 @pytest.fixture(scope="session")
-def namespace(worker: str, cable: str) -> Iterator[str]:
-    """A network namespace at the other end of a cable; it is 10.231.7.2, this side 10.231.7.1."""
+def subnet() -> str:
+    """The network of this process's cable: others have theirs at the same time."""
+    return f"10.{150 + os.getpid() % 100}.{os.getpid() // 100 % 250}"
+
+
+@pytest.fixture(scope="session")
+def namespace(worker: str, cable: str, subnet: str) -> Iterator[str]:
+    """A network namespace at the other end of a cable; it is `subnet`.2, this side `subnet`.1."""
     if shutil.which("ip") is None or os.geteuid() != 0:
         pytest.skip("a network namespace needs iproute2 and root")
     name = f"amqpsniff-{worker}"
     commands = (
         f"netns add {name}",
         f"link add {cable} mtu 1500 type veth peer name far netns {name}",
-        f"addr add 10.231.7.1/24 dev {cable}",
+        f"addr add {subnet}.1/24 dev {cable}",
         f"link set {cable} up",
-        f"-n {name} addr add 10.231.7.2/24 dev far",
+        f"-n {name} addr add {subnet}.2/24 dev far",
         f"-n {name} link set far up",
         f"-n {name} link set lo up",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -61,7 +62,8 @@ def test_views_of_a_broker(broker: Broker) -> None:
                 "busy",
             ):
                 terminal.shows(words)
-            terminal.shows("µs p99") if "µs" in terminal.text else terminal.shows("ms p99")
+            _until(terminal, lambda text: re.search(r"cnf +[0-9.]+ [µm]s  p99 +[0-9.]+ ", text))
+            _until(terminal, lambda text: re.search(r"ack +[0-9.]+ [µm]s  p99 +[0-9.]+ ", text))
             assert all(len(line) <= 80 for line in terminal.text.split("\n"))
             assert terminal.text.split("\n")[-1].startswith("q quit")
             terminal.press("2")
@@ -70,7 +72,9 @@ def test_views_of_a_broker(broker: Broker) -> None:
             terminal.shows("dlv/s")
             terminal.press("1")
             terminal.press("s")
-            terminal.shows("by unacked")
+            terminal.shows("by unack")
+            terminal.press("r")
+            terminal.shows("by unack (turned)")
             terminal.press("/consumer\r")
             _until(terminal, lambda text: "busy-publisher" not in text.split("exchanges  ")[0])
             terminal.press("/\x15delivered_per_s > 0\r")
@@ -98,10 +102,33 @@ def test_views_of_a_broker(broker: Broker) -> None:
             assert max(map(len, terminal.text.split("\n"))) > 80
         terminal.press("4")
         terminal.shows("declaration-mismatch")
+        terminal.press("ss")
+        terminal.shows("by times")
+        terminal.press("sss")
+        _until(terminal, lambda text: "› " in text and " E  declaration" in text)
+        terminal.shows("amqpsniff explain declaration-mismatch")
+        terminal.press("\r")
+        terminal.shows("ended by client")
         terminal.press("q")
         assert terminal.end() == 0
         assert terminal.restored()
         assert "RabbitMQ" in terminal.written.decode()
+
+
+def test_connections_that_were_open_before(broker: Broker) -> None:
+    """They are joined: rates at once, confirms at least, and what nobody said as unknown."""
+    with busy(broker):
+        time.sleep(0.5)
+        with shown("--port", str(broker.port), "--where", "published_per_s > 0") as terminal:
+            terminal.shows("2 connections")
+            terminal.shows("where published_per_s > 0")
+            _until(terminal, lambda text: re.search(r"cnf +≥[0-9.]+ [µm]s  p99 +≥[0-9.]+ ", text))
+            _until(terminal, lambda text: re.search(r"publish +[1-9][0-9,.]*/s", text))
+            terminal.shows("? (consumers from before)")
+            terminal.press("\r")
+            terminal.shows("user ?")
+            terminal.press("q")
+            assert terminal.end() == 0
 
 
 @pytest.mark.parametrize("way", ["SIGTERM", "SIGINT", "SIGHUP", "duration", "tiny"])
@@ -184,7 +211,7 @@ def test_stopped_and_woken() -> None:
         assert terminal.restored()
 
 
-def _until(terminal: Terminal, holds: Callable[[str], bool]) -> None:
+def _until(terminal: Terminal, holds: Callable[[str], object]) -> None:
     end = time.monotonic() + 10
     while not holds(terminal.text):
         assert time.monotonic() < end, terminal.text

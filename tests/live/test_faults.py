@@ -19,9 +19,10 @@ import pytest
 from amqpsniff.capture.ring import RETIRE_MS
 from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
-from tests.live.broker import Broker
+from tests.live.broker import Broker, free_port
 from tests.live.clients import keep_busy, with_amqp, with_pika
 from tests.live.sniffing import Sniffer, rows_of, wait_for
+from tests.live.test_metrics import scraped
 from tests.live.test_rows import alike, offline
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
@@ -129,6 +130,32 @@ def test_disk_is_full(broker: Broker, tmp_path: Path) -> None:
     done = run("summary", kept, "--format", "json")
     assert done.code == 0
     assert "cut" not in done.err
+
+
+def test_kernel_drops(tmp_path: Path) -> None:
+    """What there was no room for while we did not read is counted, said, and a finding."""
+    kept, metrics = tmp_path / "kept.pcapng", free_port()
+    sniffer = Sniffer(
+        "-i", "lo", "-f", "udp port 9", "--buffer", "4MiB", "-t", "findings", "-w", kept,
+        "--metrics", f":{metrics}", folder=tmp_path,
+    )  # fmt: skip
+    sniffer.running.send_signal(signal.SIGSTOP)
+    sent = 500
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(sent):
+            sender.sendto(bytes(60_000), ("127.0.0.1", 9))
+    sniffer.running.send_signal(signal.SIGCONT)
+    wait_for(lambda: scraped(metrics)["amqpsniff_packets_dropped_total"] > 0)
+    dropped = scraped(metrics)["amqpsniff_packets_dropped_total"]
+    wait_for(lambda: scraped(metrics)["amqpsniff_packets_total"] == sent - dropped)
+    assert sniffer.stop() == 0, sniffer.err
+    (finding,) = sniffer.rows()
+    assert finding["code"] == "interface-dropped"
+    assert f"{dropped:.0f} by the operating system" in finding["detail"]
+    assert f"{dropped:.0f}" in sniffer.err
+    read = offline(kept, "findings")
+    assert [row["code"] for row in read] == ["interface-dropped"]
+    assert read[0]["detail"] == finding["detail"]
 
 
 @contextlib.contextmanager

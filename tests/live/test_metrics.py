@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ def test_metrics_of_a_broker(broker: Broker, tmp_path: Path) -> None:
     mismatch = "amqpsniff_findings_total declaration-mismatch error"
     wait_for(lambda: mismatch in scraped(port))
     found: dict[str, Any] = scraped(port)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", port))  # loopback, but not what was asked for
     assert sniffer.stop() == 0, sniffer.err
     assert found["amqpsniff_packets_total"] > 100
     assert found["amqpsniff_packets_dropped_total"] == 0

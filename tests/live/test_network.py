@@ -23,19 +23,20 @@ def far(namespace: str) -> Iterator[Broker]:
     running.close()
 
 
-@pytest.mark.parametrize("interfaces", ["cable", "any"])
+@pytest.mark.parametrize("interfaces", ["cable", "several", "any"])
 def test_clients_of_a_broker_elsewhere(
-    far: Broker, cable: str, tmp_path: Path, interfaces: str
+    far: Broker, cable: str, subnet: str, tmp_path: Path, interfaces: str
 ) -> None:
     """Three client libraries, over packets of the size that a network has."""
     port = str(far.port)
-    interface = cable if interfaces == "cable" else "any"
-    sniffer = Sniffer("-i", interface, "--port", port, "-w", "kept.pcapng", folder=tmp_path)
+    chosen = {"cable": ("-i", cable), "several": ("-i", "lo", "-i", cable), "any": ()}[interfaces]
+    where = ("-f", f"host {subnet}.2 and tcp port {port}") if interfaces == "cable" else ()
+    sniffer = Sniffer(*chosen, *where, "--port", port, "-w", "kept.pcapng", folder=tmp_path)
     for client in CLIENTS:
-        client("10.231.7.2", far.port)
+        client(f"{subnet}.2", far.port)
     assert sniffer.stop() == 0, sniffer.err
     live = sniffer.rows()
     assert alike(live) == alike(offline(tmp_path / "kept.pcapng", "messages", "--port", port))
-    assert {row["server"] for row in live} == {f"10.231.7.2:{port}"}
+    assert {row["server"] for row in live} == {f"{subnet}.2:{port}"}
     assert len(live) == 362
     assert "dropped" not in sniffer.err

@@ -1,0 +1,177 @@
+"""An open connection of now as a row, and its channels.
+
+Of a channel that was open before, what is not confirmed and how long confirms take is known at
+least; `at_least` says so. Deliveries that were not acknowledged when the capture began are not
+counted: nobody can tell how many there were. What cannot be told at all is null.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from amqpsniff.session.records import connection_row
+
+WINDOW = 5
+"""Ticks that a rate is taken over: a number that can be read while it changes."""
+
+Row = dict[str, Any]
+
+CONNECTION_COLUMNS = (
+    "connection_id", "client", "server", "name", "user", "vhost", "product", "channels",
+    "published_per_s", "delivered_per_s", "sent_per_s", "received_per_s", "published", "delivered",
+    "unacked", "unconfirmed", "confirm_p50_ms", "confirm_p99_ms", "ack_p50_ms", "ack_p99_ms",
+    "blocked", "at_least",
+)  # fmt: skip
+"""What is told of a connection: octets per second sent and received are those of the client."""
+
+_FIELDS = ("published", "delivered", "sent", "received")
+RATES = tuple(f"{name}_per_s" for name in _FIELDS)
+
+
+class Peer:
+    """An open connection: its counts at the last ticks, each (time, published, delivered, octets
+    sent and received).
+    """
+
+    __slots__ = ("peer", "samples", "login")
+
+    def __init__(self, peer: Any) -> None:
+        self.peer = peer
+        began = (time.monotonic(), 0.0, 0.0, 0.0, 0.0)
+        self.samples: deque[tuple[float, ...]] = deque([began], maxlen=WINDOW + 1)
+        self.login: Row = {}
+
+    def tick(self, now: float) -> Row:
+        """The connection as a row."""
+        peer = self.peer
+        session = peer.session
+        open_channels = [] if session is None else channels(session)
+        counts = (now, *_counted(peer, session, open_channels))
+        self.samples.append(counts)
+        first = self.samples[0]
+        connection_id, client, server = peer.name()
+        self.look()
+        return {
+            "connection_id": connection_id,
+            "client": client,
+            "server": server,
+            **{name: self.login.get(name) for name in ("name", "user", "vhost", "product")},
+            "channels": len(open_channels),
+            **{name: _rate(first, counts, at) for at, name in enumerate(RATES, 1)},
+            "published": int(counts[1]),
+            "delivered": int(counts[2]),
+            "unacked": known_sum(map(unacked, open_channels)),
+            "unconfirmed": known_sum(map(unconfirmed, open_channels)),
+            **latency("confirm", None if session is None else session.confirms),
+            **latency("ack", None if session is None else session.acks),
+            "blocked": session is not None and session.blocked_since is not None,
+            "at_least": any(map(guessed, open_channels)),
+        }
+
+    def look(self) -> None:
+        """See who it is, until all of it was said: the vhost comes last."""
+        session = self.peer.session
+        if session is not None and session.facts and self.login.get("vhost") is None:
+            self.login = _login(session, self.peer)
+
+    def turn(self) -> None:
+        """Begin to forget latencies."""
+        session = self.peer.session
+        if session is not None:
+            for delays in (session.confirms, session.acks):
+                if delays is not None:
+                    delays.turn()
+
+
+def channels(session: Any) -> list[Any]:
+    """The open channels of a session."""
+    return [lane.channel for lane in list(session.lanes.values()) if lane.channel is not None]
+
+
+def channel_row(channel: Any) -> Row:
+    """A channel of now."""
+    return {
+        "channel": channel.number,
+        "mode": "confirm" if guessed(channel) else channel.mode,
+        "prefetch": channel.prefetch_count,
+        "consumers": channel.consumers,
+        "published": channel.published,
+        "unconfirmed": unconfirmed(channel),
+        "at_least": guessed(channel),
+        "delivered": channel.delivered,
+        "unacked": unacked(channel),
+        "requeued": channel.requeued,
+        "returned": channel.returned,
+    }
+
+
+def guessed(channel: Any) -> bool:
+    """Whether confirms of a channel that was open before are counted from what was seen."""
+    return channel.joined is not None and not channel.numbered
+
+
+def unconfirmed(channel: Any) -> int | None:
+    """Publishes not confirmed; null where nothing says whether they are to be."""
+    if guessed(channel):
+        return int(channel.joined.unconfirmed)
+    if channel.known or channel.numbered or not channel.published:
+        return int(channel.unconfirmed)
+    return None
+
+
+def unacked(channel: Any) -> int | None:
+    """Deliveries not acknowledged; null where a consumer from before never acknowledged one."""
+    if channel.acks:
+        return len(channel.deliveries.entries)
+    unknown = channel.deliveries.entries and not channel.unsettled and not channel.known
+    return None if unknown else int(channel.unsettled)
+
+
+def known_sum(numbers: Iterable[int | None]) -> int | None:
+    """The sum of those that are known; null when none of several is."""
+    listed = list(numbers)
+    known = [number for number in listed if number is not None]
+    return sum(known) if known or not listed else None
+
+
+def _counted(peer: Any, session: Any, open_channels: list[Any]) -> tuple[int, ...]:
+    """Messages published and delivered, octets of the client and of the server."""
+    published = delivered = 0
+    if session is not None:
+        published = session.published + sum(one.published for one in open_channels)
+        delivered = session.delivered + sum(one.delivered for one in open_channels)
+    return published, delivered, *octets_of(peer)
+
+
+def octets_of(peer: Any) -> tuple[int, int]:
+    """Octets that a connection's client sent, and that it received."""
+    octets = peer.conversation.octets
+    client = 1 if peer.client_direction == 1 else 0
+    return octets[client], octets[1 - client]
+
+
+def _login(session: Any, peer: Any) -> Row:
+    row = connection_row(session, peer.dialect_name)
+    products = [part for part in (row["client_product"], row["client_version"]) if part]
+    return {
+        "name": row["connection_name"],
+        "user": row["user"],
+        "vhost": row["vhost"],
+        "product": " ".join(products) or None,
+    }
+
+
+def _rate(first: tuple[float, ...], last: tuple[float, ...], at: int) -> float:
+    return max(0.0, (last[at] - first[at]) / max(1e-3, last[0] - first[0]))
+
+
+def latency(name: str, delays: Any) -> Row:
+    """The quantiles of late; null when there was nothing to measure."""
+    p50, p99 = (None, None) if delays is None else delays.quantiles(0.5, 0.99)
+    return {
+        f"{name}_p50_ms": None if p50 is None else p50 / 1e6,
+        f"{name}_p99_ms": None if p99 is None else p99 / 1e6,
+    }

@@ -1,0 +1,139 @@
+"""The views of the dashboard: the order of their rows, the line chosen, names that are cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.capture import read
+from amqpsniff.cli.dashboard.state import State
+from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, ordered
+from amqpsniff.cli.render.grid import Grid
+from amqpsniff.cli.render.text import cut_middle
+from amqpsniff.cli.render.theme import Paint
+from amqpsniff.live.figures import Figures
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
+from tests.capture.build import pcap_header, pcap_record
+from tests.session.script import Script
+from tests.tcp.wire import IPV4_LINK, Talk
+
+Row = dict[str, Any]
+
+
+def rows(**rates: float) -> list[Row]:
+    """Connections with so many messages a second."""
+    return [{"connection_id": name, "messages_per_s": rate} for name, rate in rates.items()]
+
+
+def order(listed: list[Row], before: dict[Any, float], *, backwards: bool = False) -> str:
+    """Connections in the order in which they are shown."""
+    found = ordered(listed, "messages_per_s", backwards=backwards, view=CLIENTS, before=before)
+    return "".join(row["connection_id"] for row in found)
+
+
+def test_rows_keep_their_places() -> None:
+    """Rates that go up and down a little do not change the order; a change that counts does."""
+    before: dict[Any, float] = {}
+    assert order(rows(a=100, b=105, c=7), before) == "bac"
+    assert order(rows(a=110, b=104, c=7), before) == "bac"
+    assert order(rows(a=119, b=88, c=8), before) == "bac"
+    assert order(rows(a=130, b=88, c=8), before) == "abc"
+    assert order(rows(a=130, b=88, c=300), before) == "cab"
+    assert order(rows(b=88, c=300), before) == "cb"
+    assert set(before) == {("b",), ("c",)}
+    assert order(rows(a=0, b=0, c=0), {}) == order(rows(c=0, b=0, a=0), {}) == "abc"
+    assert order(rows(a=1, b=2), {}, backwards=True) == "ab"
+
+
+def test_the_line_chosen_goes_with_its_row() -> None:
+    """What was chosen stays so when the order changes, and its place when it is gone."""
+    state = State()
+    state.press("enter", rows(a=1, b=2))
+    assert state.connection == "a"  # nothing was chosen: the first line
+    state = State()
+    state.press("down", rows(a=1, b=2, c=3))
+    assert state.at(rows(a=1, c=3, b=2)) == 2
+    state.press("enter", rows(a=1, c=3, b=2))
+    assert (state.view, state.connection) == ("connection", "b")
+    state.press("escape", [])
+    assert state.at(rows(a=1, c=3, d=4)) == 2
+    assert state.at(rows(a=1)) == 0
+    assert state.at([]) == 0
+    state.press("home", rows(a=1, b=2, c=3))
+    assert state.at(rows(c=3, a=1, b=2)) == 0
+
+
+def test_queues_without_a_name_come_last() -> None:
+    listed = [{"queue": None, "delivered_per_s": 3.0}, {"queue": "q", "delivered_per_s": 2.0}]
+    assert ordered(listed, "queue", backwards=False, view=QUEUES)[0]["queue"] == "q"
+
+
+def test_names_are_cut_in_their_middle() -> None:
+    """Names of one kind differ at their ends."""
+    assert cut_middle("order.created.customer-17", 12) == "order.…er-17"
+    assert cut_middle("short", 5) == "short"
+    assert cut_middle("länger als erlaubt", 8) == "länger …"
+    assert cut_middle("ab", 1) == "…"
+    grid = Grid("=name|>n")
+    grid.add("order.created.customer-17", "1")
+    assert list(grid.lines(15, Paint(colour=False)))[1] == "order.…er-17  1"
+
+
+JOINED = """
+    midstream
+    C1: basic.publish exchange=e
+    C1: basic.publish exchange=e
+    @+7ms S1: basic.ack delivery_tag=51
+    @+5ms S1: basic.ack delivery_tag=52
+    C1: basic.publish exchange=e
+    @+9ms S1: basic.ack delivery_tag=53
+    C1: basic.publish exchange=e
+    C1: basic.publish exchange=e
+    C1: basic.publish exchange=e
+    @+20ms S1: basic.ack delivery_tag=55 multiple=1
+"""
+
+
+def figures_of(text: str, path: Path) -> Figures:
+    """The figures of a script, of which nothing ended."""
+    script = Script(text)
+    talk = Talk(step_ns=0)
+    octets = pcap_header(link=IPV4_LINK)
+    for packet in script.packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+        for each in talk.packets:
+            seconds, rest = divmod(packet.ts_ns, 10**9)
+            octets += pcap_record("<", seconds, rest // 1000, each.octets)
+        talk.packets.clear()
+    path.write_bytes(octets)
+    figures = Figures(10)
+    pipeline = Pipeline(Options(), (), census=figures)
+    figures.join(pipeline)
+    for batch in read([path]):
+        pipeline.feed(batch)
+    figures.tick()
+    return figures
+
+
+def test_confirms_of_a_joined_channel(tmp_path: Path) -> None:
+    """Counted from the first confirm that was seen; numbers that cannot be are left out."""
+    for last in ("", f"S1: basic.ack delivery_tag={(1 << 63) - 1} multiple=1"):
+        figures = figures_of(JOINED + last, tmp_path / "joined.pcap")
+        (row,) = figures.connections
+        assert row["at_least"]
+        assert (row["published"], row["unconfirmed"]) == (6, 1)
+        assert row["confirm_p50_ms"] == pytest.approx(20, rel=0.1)  # of 9, 22 and 21 ms
+        assert row["confirm_p99_ms"] == pytest.approx(22, rel=0.1)
+        (channel,) = figures.channels_of(row["connection_id"])
+        assert (channel["mode"], channel["unconfirmed"]) == ("confirm", 1)
+
+
+def test_publishes_of_a_joined_channel_without_confirms(tmp_path: Path) -> None:
+    """Whether they are to be confirmed is not known."""
+    figures = figures_of("midstream\nC1: basic.publish exchange=e", tmp_path / "joined.pcap")
+    (row,) = figures.connections
+    assert (row["unconfirmed"], row["at_least"], row["unacked"]) == (None, False, 0)
+    assert figures.totals()["unconfirmed"] is None
