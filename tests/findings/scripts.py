@@ -283,6 +283,20 @@ def _acks(multiple: int) -> str:
     return WORK + sent + prefetch(1200) + consumer() + each(1100, DELIVER) + acks + END
 
 
+def _one_by_one(count: int) -> str:
+    """Deliveries that come 30 ms after the acknowledgement before, or a window full of them."""
+    wait = "" if count > 1 else "@+30ms "
+    done = "C1: basic.ack delivery_tag={n}"
+    return (
+        WORK
+        + each(80, PUBLISH)
+        + prefetch(count)
+        + consumer()
+        + each(80, wait + DELIVER, done)
+        + END
+    )
+
+
 def _bodies(frame_max: int) -> str:
     sent = "b.C1: basic.publish routing_key=work | body=6000\n" * 20
     made = steps(1, frame_max) + opened() + queue() + consumer("work", "no_ack=1")
@@ -401,6 +415,11 @@ CONVERSATIONS: dict[str, tuple[str, str]] = {
         _property('headers=\'{"first": "long enough"}\''),
     ),
     "field-table-too-deep": (_nested(130), _nested(12)),
+    "publish-repeated": (
+        WORK + PUBLISH.replace("{n}", "1") + "\n" + PUBLISH.replace("{n}", "1") + "\n" + END,
+        WORK + each(2, PUBLISH) + END,
+    ),
+    "prefetch-too-small": (_one_by_one(1), _one_by_one(20)),
     "properties-malformed": (
         _property("content_type=text/plain"),
         _property("content_type=text/plain"),
