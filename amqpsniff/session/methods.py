@@ -17,6 +17,7 @@ import cython
 from amqpsniff.columns import NULL
 from amqpsniff.session import consumers
 from amqpsniff.session.state import CLIENT, SERVER, SIDES, Reason, read_reason
+from amqpsniff.session.states import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import METHODS
 
 if cython.compiled:
@@ -37,6 +38,10 @@ DISCARDED = frozenset(
 )
 
 
+_PROVED = "open"
+"""State of a channel on which something comes although its beginning was not seen."""
+
+
 # channels
 
 
@@ -46,7 +51,9 @@ def begin_channel(
     """A new incarnation of a channel; `event` is its channel.open, None when that was not seen."""
     lane.incarnations += 1
     channel = Channel(session, capture, lane.number, lane.incarnations, event is not None)
+    channel.state = _PROVED
     if event is not None:
+        channel.state = CHANNEL.step(CHANNEL.start, event.side, event.name)
         channel.opened_packet_number = event.number
         channel.start_ns = _time(event.ts_ns)
     channel.deaf = session.closing[SERVER]
@@ -93,14 +100,22 @@ def drop_requests(lane: Lane, side: int, *keep: str) -> None:
     lane.requests = kept
 
 
+def _move_channel(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
+    """The state of a channel after a method, and who has closed it."""
+    channel.state = CHANNEL.step(channel.state, event.side, event.name)
+    channel.closing = CHANNEL.closing[channel.state]
+
+
 def _close(
     tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     other = 1 - event.side
     waiting = lane.requests
+    _move_channel(tracker, lane, channel, event, request)
     drop_requests(lane, other, "channel.close")
     lane.dead[other] = True
-    channel.closing[event.side] = True
     if event.side == SERVER:
         channel.deaf = True
     if event.side == SERVER and tracker.judges and waiting:
@@ -115,7 +130,8 @@ def _close(
 def _close_ok(
     tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    if not channel.closing[1 - event.side]:
+    _move_channel(tracker, lane, channel, event, request)
+    if channel.state != CHANNEL.start:
         return
     drop_requests(lane, CLIENT, "channel.close")
     drop_requests(lane, SERVER, "channel.close")
@@ -139,26 +155,20 @@ def close_reason(event: Event) -> Reason:
 # modes
 
 
-def _select(mode: str) -> Callable[..., None]:
-    def handler(
-        tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-    ) -> None:
-        if channel.mode is None:
-            channel.mode = mode
-            channel.numbering = channel.numbered = mode == "confirm"
-            channel.in_transaction = mode == "tx"
-
-    return handler
+def _select(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
+    if channel.mode is None:
+        channel.mode = MODE.step(MODE.start, event.side, event.name)
+        channel.numbering = channel.numbered = channel.mode == "confirm"
+        channel.in_transaction = channel.mode == "tx"
 
 
-def _selected(mode: str) -> Callable[..., None]:
-    def handler(
-        tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-    ) -> None:
-        if channel.mode is None and request is None:
-            channel.mode = mode
-
-    return handler
+def _selected(
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
+    if channel.mode is None and request is None:
+        channel.mode = MODE.step(MODE.start, event.side, event.name)
 
 
 def _commit(
@@ -204,12 +214,13 @@ def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Requ
 
 
 ON_CHANNEL: dict[str, Callable[..., Any]] = {
+    "channel.open-ok": _move_channel,
     "channel.close": _close,
     "channel.close-ok": _close_ok,
-    "confirm.select": _select("confirm"),
-    "confirm.select-ok": _selected("confirm"),
-    "tx.select": _select("tx"),
-    "tx.select-ok": _selected("tx"),
+    "confirm.select": _select,
+    "confirm.select-ok": _selected,
+    "tx.select": _select,
+    "tx.select-ok": _selected,
     "tx.commit": _commit,
     "tx.commit-ok": _committed,
     "tx.rollback": _roll_back,
@@ -219,6 +230,16 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 
 
 # connections
+
+
+def move_connection(tracker: Any, session: Session, event: Event) -> None:
+    """The state of a connection after a method, and who has closed it."""
+    before = session.state
+    session.state = CONNECTION.step(before, event.side, event.name)
+    session.closing = CONNECTION.closing.get(session.state, session.closing)
+    if tracker.judges and not CONNECTION.allows(before, event.side, event.name):
+        facts = {"method": event.name, "side": event.side, "state": before}
+        tracker.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
 
 
 def learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
@@ -231,7 +252,6 @@ def _close_connection(
 ) -> None:
     other = 1 - event.side
     session.dead[other] = True
-    session.closing[event.side] = True
     for lane in session.lanes.values():
         drop_requests(lane, other, "channel.close", "connection.close")
         if event.side == SERVER and lane.channel is not None:
@@ -246,24 +266,23 @@ def _close_connection(
 def _close_connection_ok(
     tracker: Any, session: Session, event: Event, request: Request | None
 ) -> None:
-    if session.closing[1 - event.side] and not session.over:
+    if session.state == "over" and not session.over:
         _end_channels(tracker, session)
         session.over = True
 
 
-def _blocked(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
-    if session.blocked_since is None and session.blocked_ns is not None:
-        session.blocked_since = event.ts_ns
-
-
-def _unblocked(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
-    if session.blocked_since is None:
-        if not session.blocked_ns:
-            session.blocked_ns = None
-        return
-    if session.blocked_ns is not None:
-        session.blocked_ns += event.ts_ns - session.blocked_since
-    session.blocked_since = None
+def _block(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
+    """connection.blocked and unblocked: count the time between them."""
+    before = session.blocking
+    session.blocking = BLOCKING.step(before, event.side, event.name)
+    if before == BLOCKING.start and session.blocking == "freed":
+        session.blocked_ns = None  # it was blocked before the capture began
+    elif session.blocking != before and session.blocked_ns is not None:
+        if session.blocked_since is None:
+            session.blocked_since = event.ts_ns
+        else:
+            session.blocked_ns += event.ts_ns - session.blocked_since
+            session.blocked_since = None
 
 
 ON_CONNECTION: dict[str, Callable[..., Any]] = {
@@ -275,8 +294,8 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
     "connection.open-ok": learn,
     "connection.close": _close_connection,
     "connection.close-ok": _close_connection_ok,
-    "connection.blocked": _blocked,
-    "connection.unblocked": _unblocked,
+    "connection.blocked": _block,
+    "connection.unblocked": _block,
 }
 
 

@@ -67,7 +67,9 @@ cdef class Channel(Closable):
     cdef public tuple longest
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag
-    cdef public list noted, committing, closing
+    cdef public list noted, committing
+    cdef public str state
+    cdef public tuple closing
     cdef public object last_queue, declaring, joined
 
 cdef class Lane:
@@ -85,6 +87,8 @@ cdef class Session(Closable):
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
     cdef public Lane last
     cdef public bint over
-    cdef public list closing, dead
+    cdef public str state, blocking
+    cdef public tuple closing
+    cdef public list dead
     cdef public long long channels_opened, published, delivered, acknowledged
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns

@@ -11,6 +11,7 @@ import json
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.session import states
 from amqpsniff.spec import METHODS
 
 if cython.compiled:
@@ -82,6 +83,9 @@ class Entry:
         self.held = False
         self.open_row = False
         self.ended = False
+        if not cython.compiled:
+            self.channel = self.consumer = self.exchange = self.routing_key = None
+            self.mark = 0
 
 
 class Ledger:
@@ -328,7 +332,8 @@ class Channel(Closable):
         self.declaring = None
         self.joined = None
         self.deaf = False
-        self.closing = [False, False]
+        self.state = states.CHANNEL.start
+        self.closing = (False, False)
 
 
 class Lane:
@@ -358,7 +363,9 @@ class Session(Closable):
         self.lanes = {}
         self.last = None
         self.over = False
-        self.closing = [False, False]
+        self.state = states.CONNECTION.start if peer.began else "unknown"
+        self.blocking = states.BLOCKING.start
+        self.closing = (False, False)
         self.dead = [False, False]
         self.channels_opened = 0
         self.published = 0

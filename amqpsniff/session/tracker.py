@@ -1,11 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Reads the decoder's rows in their order and fills in what became of them.
 
-Methods that come with every message are followed here; the others are in `methods`. What
-a message's row gets when its content ends is in `attaching`.
-
-State from before the capture is unknown and stays so; a loss makes unknown what it may have hidden.
-Nothing here raises on any rows.
+Methods that come with every message are followed here; the others are in `methods`, their states in
+`states`. What a message's row gets when its content ends is in `attaching`. State from before the
+capture is unknown and stays so; a loss makes unknown what it may have hidden.
 """
 
 import cython
@@ -39,7 +37,6 @@ else:
 _NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
 
-# What a method is to the tracker.
 _OTHER = cython.declare(cython.int, kinds.OTHER)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _GET_OK = cython.declare(cython.int, kinds.GET_OK)
@@ -175,12 +172,12 @@ class Tracker(Attacher):
         return self.captures[frames.capture.values[row]]
 
     def _begin(self, peer, capture):
-        peer.session = Session(peer, capture, self.sessions)
+        session: Session = Session(peer, capture, self.sessions)
+        session.lossy = peer in self.lost_before
+        self.lost_before.discard(peer)
         self.sessions += 1
-        if peer in self.lost_before:
-            self.lost_before.discard(peer)
-            cython.cast(Session, peer.session).lossy = True
-        return peer.session
+        peer.session = session
+        return session
 
     def _lane(self, session, number):
         """The lane of a channel number; None when there are too many."""
@@ -303,13 +300,11 @@ class Tracker(Attacher):
         if lane.requests:
             request = self.pairing.reply(lane, frames, row, method, side)
         if lane.number == 0:
-            event: Event = None
+            event: Event = Event(self.names[method], side, frames, row)
+            slow_methods.move_connection(self, session, event)
             if self.connection_handlers[method] is not None:
-                event = Event(self.names[method], side, frames, row)
                 subject = self.connection_handlers[method](self, session, event, request)
             if self.judges:
-                if event is None:
-                    event = Event(self.names[method], side, frames, row)
                 self.tell_method(session, None, event, request)
         else:
             subject = self._on_channel(session, lane, frames, row, method, side, request)

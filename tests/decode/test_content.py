@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.decode.contents import MAX_OPEN_CONTENTS
+from amqpsniff import Engine
+from amqpsniff.decode.contents import MAX_BODY_OCTETS, MAX_OPEN_CONTENTS
 from tests import encoder
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk
 from tests.decode.script import OPENING, findings, method, publish, sent
@@ -272,3 +273,23 @@ def test_method_of_the_other_side_does_not_interrupt() -> None:
         ("server", b"ss"),
         ("client", b"c"),
     ]
+
+
+def test_more_of_bodies_than_is_kept() -> None:
+    """Bodies that never end hold so many octets together and no more; what is dropped is said."""
+    engine = Engine(bodies=True)
+    octets = 1 << 20
+    begin = encoder.PROTOCOL_HEADERS["0-9-1"] + publish(1)
+    size = MAX_BODY_OCTETS + octets
+    key = ("10.0.0.1:1000", "10.0.0.2:5672")
+    engine.feed_octets(key, "client", begin + header(1, 60, size), 1)
+    frame = body(1, bytes(octets))
+    for _ in range(size // octets):
+        engine.feed_octets(key, "client", frame, 1)
+    engine.finish()
+    assert [finding.code for finding in engine.findings() if "limit" in finding.code] == [
+        "body-limit"
+    ]
+    (message,) = engine.messages()
+    assert message.body is None
+    assert message.body_captured == size

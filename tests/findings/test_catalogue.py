@@ -35,7 +35,7 @@ COVERED_BY = {
     "PV08": "content-interrupted content-unexpected-frame",
     "PV09": "content-class-wrong content-weight",
     "PV10": "content-body-longer content-body-shorter",
-    "PV11": "method-unknown method-wrong-direction",
+    "PV11": "method-unknown method-wrong-direction handshake-out-of-order",
     "PV12": "arguments-truncated arguments-trailing text-not-utf8",
     "PV13": (
         "field-tag-unknown field-table-malformed field-tag-unusual field-name-duplicate "

@@ -6,7 +6,8 @@ from .ends import CHANNEL_ENDS
 
 _FRAMING = (
     "frame-end-wrong", "frame-type-unknown", "frame-type-unusual", "frame-too-large",
-    "heartbeat-malformed", "method-unknown", "method-wrong-direction", "arguments-truncated",
+    "heartbeat-malformed", "method-unknown", "method-wrong-direction",
+    "handshake-out-of-order", "arguments-truncated",
     "arguments-trailing", "field-tag-unknown", "field-tag-unusual", "field-table-malformed",
     "text-not-utf8", "content-unexpected-frame", "content-interrupted", "content-body-longer",
     "content-body-shorter", "content-class-wrong", "content-weight", "properties-malformed",

@@ -9,6 +9,11 @@ METHODS = (
          "Check for a client of another broker or of another version of the protocol; numbers "
          "from 61440 on are private extensions.",
          "A connection read in the wrong dialect: see --dialect."),
+    Kind("handshake-out-of-order", "error", "B",
+         "A method of the handshake came before its turn",
+         "start, start-ok, tune, tune-ok, open and open-ok have one order; one came in the place "
+         "of another, and the broker closed the connection, RabbitMQ with 503.",
+         "The client's library is at fault, or two of its threads open one connection."),
     Kind("method-wrong-direction", "error", "A",
          "A method was sent by the side that only receives it",
          "A client sent a method that only brokers send, or the reverse; RabbitMQ answers 503.",

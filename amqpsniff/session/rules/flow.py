@@ -75,7 +75,9 @@ def judge_unlimited(scene: Scene) -> None:
     if one is None or channel.prefetch_shared or not scene.both_sides:
         return
     count, number, ts_ns, queue, last = one
-    detail = f"{queue_text(queue)}; at most {channel.unsettled_max} deliveries were unacknowledged"
+    most = channel.unsettled_max
+    held = "1 delivery was" if most == 1 else f"{most} deliveries were"
+    detail = f"{queue_text(queue)}; at most {held} unacknowledged"
     if channel.delivered:
         octets = channel.unsettled_max * channel.deliver_octets / channel.delivered
         detail += f", about {size_text(octets)}"

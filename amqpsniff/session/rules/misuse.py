@@ -6,6 +6,7 @@ from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
 from amqpsniff.session.state import CLIENT, SERVER, SIDES
+from amqpsniff.session.states import MODE
 
 _NOT_IMPLEMENTED = 540
 
@@ -44,25 +45,17 @@ def opened_twice(scene: Scene) -> None:
         suspect(scene, "channel-opened-twice", f"open since packet {channel.opened_packet_number}")
 
 
-def select_transactions(scene: Scene) -> None:
-    """tx.select on a channel that confirms."""
-    if scene.channel.mode == "confirm" and not scene.channel.deaf:
-        scene.report("channel-mode-mixed", "tx.select on a channel in confirm mode")
-
-
-def select_confirms(scene: Scene) -> None:
-    """confirm.select on a channel with transactions."""
-    if scene.channel.mode == "tx" and not scene.channel.deaf:
-        scene.report("channel-mode-mixed", "confirm.select on a channel with transactions")
-
-
-def end_transaction(scene: Scene) -> None:
-    """A commit or rollback where no transaction can be."""
-    channel = scene.channel
-    if channel.mode == "tx" or channel.deaf:
+def mixed(scene: Scene) -> None:
+    """A select, commit or rollback that the mode of its channel does not allow."""
+    channel, name = scene.channel, scene.event.name
+    if channel.deaf or MODE.allows(channel.mode or MODE.start, CLIENT, name):
         return
-    if channel.mode or (scene.certain and channel.known):
-        scene.report("channel-mode-mixed", f"{scene.event.name} on a channel without tx.select")
+    if name == "tx.select":
+        scene.report("channel-mode-mixed", "tx.select on a channel in confirm mode")
+    elif name == "confirm.select":
+        scene.report("channel-mode-mixed", "confirm.select on a channel with transactions")
+    elif channel.mode or (scene.certain and channel.known):
+        scene.report("channel-mode-mixed", f"{name} on a channel without tx.select")
 
 
 def remember(scene: Scene) -> None:
@@ -93,10 +86,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "wrong-direction": (wrong_direction,),
     "channel-not-open": (not_open,),
     "channel-opened-twice": (opened_twice,),
-    "tx.select": (select_transactions,),
-    "confirm.select": (select_confirms,),
-    "tx.commit": (end_transaction,),
-    "tx.rollback": (end_transaction,),
+    **dict.fromkeys(("tx.select", "confirm.select", "tx.commit", "tx.rollback"), (mixed,)),
     "connection.close": (not_implemented,),
     **dict.fromkeys(_ASKED, (remember,)),
 }

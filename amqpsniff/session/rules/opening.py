@@ -22,8 +22,9 @@ from amqpsniff.session.rules.peers import (
 )
 from amqpsniff.session.rules.phrases import in_packet, lasting
 from amqpsniff.session.rules.remembering import report_once
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.state import read_json
+from amqpsniff.session.states import CONNECTION
 
 STEPS = (
     "connection.start",
@@ -96,6 +97,34 @@ def _durations(scene: Scene) -> list[int] | None:
     if None in times:
         return None
     return [b - a for a, b in pairwise(times)]
+
+
+# order
+
+
+def _out_of_order(scene: Scene) -> None:
+    """A method that is not the next one: the directions may only seem to be out of step."""
+    facts, steps = scene.facts, scene.memory.get("steps", {})
+    if facts["state"] in CONNECTION.closed or not scene.certain:
+        return
+    if "connection.start" not in steps or any(steps[name][1] > scene.number for name in steps):
+        scene.memory["disorder"] = None  # one direction was understood before the other
+        return
+    rows = (row for row in CONNECTION.rows if row.state == facts["state"])
+    next_one = " or ".join(row.method for row in rows if row.method != "connection.close")
+    who = ("client", "broker")[facts["side"]]
+    detail = f"the {who} sent {facts['method']} where {next_one} was to come"
+    scene.memory.setdefault("disorder", (detail, scene.number, scene.ts_ns))
+
+
+@after("disorder")
+def _refused(scene: Scene) -> None:
+    """A connection is over that the broker closed for it, and nothing was missing after all."""
+    disorder = scene.memory.pop("disorder")
+    refused = scene.session.closed_by == "server" or ended_by_server(scene)
+    if disorder and scene.certain and refused:
+        detail, number, ts_ns = disorder
+        scene.report("handshake-out-of-order", detail, number=number, ts_ns=ts_ns)
 
 
 # a broker that hangs up
@@ -242,6 +271,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.tune-ok": (_step, _tuned),
     "connection.open": (_step,),
     "connection.open-ok": (_step, _opened),
-    "connection-ends": (_ended,),
+    "out-of-order": (_out_of_order,),
+    "connection-ends": (_refused, _ended),
 }
 """The rules of this module by occasion."""

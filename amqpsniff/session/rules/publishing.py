@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import code_at, name_at, number_of, route
+from amqpsniff.session.rules.wording import code_at, name_at, number_of, packets_text, route
 
 _NO_ROUTE = 312
 _DIRECT_REPLY = "amq.rabbitmq.reply-to."
@@ -59,10 +59,9 @@ def unprotected(scene: Scene) -> None:
     if not scene.certain or not channel.known or channel.mode or not channel.published:
         return
     first, last = channel.first_publish_number, channel.last_publish_number
-    span = f"packets {first} to {last}" if last > first else f"packet {first}"
     scene.report(
         "publishes-unprotected",
-        f"{number_of(channel.published, 'message')} in {span}",
+        f"{number_of(channel.published, 'message')} in {packets_text(first, last)}",
         number=first,
         ts_ns=channel.first_publish_ns,
         count=channel.published,
@@ -84,10 +83,8 @@ def in_doubt(scene: Scene) -> None:
         first, last = entries[0], entries[-1]
         span = f", number {first.number}, packet {first.packet_number}"
         if last is not first:
-            span = (
-                f", numbers {first.number} to {last.number}, packets {first.packet_number} to "
-                f"{last.packet_number}"
-            )
+            span = f", numbers {first.number} to {last.number}, "
+            span += packets_text(first.packet_number, last.packet_number)
     scene.report(
         "publishes-in-doubt",
         f"{number_of(channel.unconfirmed, 'publish', 'publishes')}{span}, when closed by "

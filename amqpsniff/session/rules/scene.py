@@ -17,6 +17,8 @@ OCCASIONS = {
     "capture-ends": "there is no more; no session and no channel",
     "wrong-direction": "a method that its sender may not send; facts: method",
     "wrong-channel": "a method of class connection on a channel, or another on 0; facts: method",
+    "out-of-order": "a method of the connection that its state does not allow; facts: method, "
+    "side, state (before it)",
     "after-close": "a method of a side that has closed the connection; facts: method",
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of state.OUTCOMES)",

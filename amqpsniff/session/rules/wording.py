@@ -38,3 +38,8 @@ def route(exchange: str | None, routing_key: str | None) -> str:
     """Where a message was published to."""
     named = f"exchange '{exchange}'" if exchange else "the default exchange"
     return f"{named}, routing key '{routing_key or ''}'"
+
+
+def packets_text(first: int, last: int) -> str:
+    """One packet, or from one to another."""
+    return f"packets {first} to {last}" if last > first else f"packet {first}"

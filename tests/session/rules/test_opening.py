@@ -127,3 +127,26 @@ def test_connections_without_a_name_are_one_finding() -> None:
     row = one(several('c{n}.handshake client=\'{"product": "p"}\'', 5), "connection-unnamed")
     assert row["detail"] == "p: no connection_name"
     assert row["count"] == 5
+
+
+ASKED_FIRST = """
+hello
+S: connection.start
+C: connection.start-ok
+S: connection.tune
+C: connection.open
+"""
+
+
+def test_open_before_tune_ok() -> None:
+    refused = ASKED_FIRST + "S: connection.close reply_code=503 reply_text=COMMAND_INVALID"
+    row = one(refused, "handshake-out-of-order")
+    wanted = "the client sent connection.open where connection.tune-ok was to come"
+    assert (row["packet_number"], row["detail"]) == (5, wanted)
+    assert one(ASKED_FIRST + "FIN S", "handshake-out-of-order")["packet_number"] == 5
+
+
+def test_directions_that_seem_out_of_step() -> None:
+    """The packets of one direction were captured late, and the connection was opened."""
+    opened = ASKED_FIRST + "C: connection.tune-ok\nS: connection.open-ok\nFIN C"
+    assert told(opened, "handshake-out-of-order") == []

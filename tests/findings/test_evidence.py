@@ -1,0 +1,112 @@
+"""Where each code of the catalogue is shown: a real capture, or a test that makes the case."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import amqpsniff
+from amqpsniff.findings import KINDS
+from tests.conftest import SAMPLES, SHARED
+from tests.findings.scripts import CONVERSATIONS
+
+SEEN_IN: dict[str, str] = {
+    "own/TLSv1_3.pcap": ("tls-unreadable"),
+    "own/violations.pcap": (
+        "tuning-rejected limit-reached frame-end-wrong frame-type-unknown frame-type-unusual "
+        "frame-too-large heartbeat-malformed method-wrong-direction arguments-truncated "
+        "arguments-trailing field-tag-unknown field-tag-unusual text-not-utf8 "
+        "feature-not-implemented content-unexpected-frame content-interrupted "
+        "content-body-longer "
+        "content-body-shorter content-class-wrong content-weight property-flags-undefined "
+        "channel-zero-misused channel-not-open channel-mode-mixed publishes-discarded "
+        "connection-forced-closed acknowledgement-timeout message-too-large reconnect-loop "
+        "publish-rejected message-oversized deliveries-in-doubt heartbeat-missed "
+        "message-stalled broker-slow resource-bomb user-id-refused"
+    ),
+    "public/formats/andreevdan__AMQP_Proto__tcp-badsegments.pcap": ("tcp-overlap-conflict"),
+    "public/formats/hadrielk__pcapng-test-generator__pcapng-le-test102-all-blocks.pcapng": (
+        "interface-dropped"
+    ),
+    "public/negative/rohanyh101__Go-RabbitMQ-Streams__rabbitmq-streams-5552-pub.pcap": (
+        "capture-truncated"
+    ),
+    "samples/aiopika_rpc.pcap": (
+        "connection-shared credentials-in-clear connection-unencrypted software-outdated"
+    ),
+    "samples/amqplib08.pcap": (
+        "capabilities-missing connection-unnamed channel-closed-by-broker prefetch-unlimited "
+        "heartbeat-disabled"
+    ),
+    "samples/blocked.pcap": (
+        "publish-while-blocked publishes-unprotected connection-blocked operation-destructive"
+    ),
+    "samples/bunny.pcapng": ("message-unroutable heartbeat-too-short"),
+    "samples/delayed_ack.pcap": ("delayed-ack-stall account-default"),
+    "samples/late_consumer.pcap": ("queue-residence-long"),
+    "samples/lost.pcap": ("capture-inconclusive tcp-gap"),
+    "samples/midstream.pcap": ("midstream"),
+    "samples/php_churn.pcap": ("connection-churn php-short-connections"),
+    "samples/pika_mix.pcap": (
+        "authentication-failed vhost-refused acknowledgement-invalid declaration-mismatch "
+        "exclusive-queue-locked automatic-acknowledgement confirm-per-message"
+    ),
+    "samples/snapped.pcap": ("packets-cut arguments-cut connection-closed-by-broker"),
+    "samples/v08_v09.pcap": (
+        "not-amqp protocol-version-refused protocol-header-unknown protocol-not-decoded "
+        "method-unknown channel-opened-twice traffic-after-close disconnect-unclean"
+    ),
+    "samples/zerowindow.pcap": ("delivery-tag-gap broker-not-reading client-not-reading"),
+}
+"""Codes by the capture that shows them: of samples, or beside the repository."""
+
+MADE_IN: dict[str, str] = {
+    "capture-damaged": "capture/test_pcapng.py",
+    "capture-unreadable": "capture/test_merge.py",
+    "capture-through-tshark": "capture/test_through_tshark.py",
+    "tcp-buffer-limit": "tcp/test_holes.py",
+    "tcp-conversation-limit": "tcp/test_ends.py",
+    "tcp-impossible-sequence": "tcp/test_ends.py",
+    "body-limit": "decode/test_content.py",
+    "channel-limit": "decode/test_content.py",
+    "number-out-of-range": "decode/test_content.py",
+    "session-limit": "session/rules/test_bounds.py",
+    "rules-limit": "session/rules/test_bounds.py",
+    "tls-keys-wrong": "tls/test_keys.py",
+    "tls-record-damaged": "tls/test_keys.py",
+    "findings-limit": "findings/test_log.py",
+    "tls-alert": "tls/test_keys.py",
+    "tls-handshake-unanswered": "tls/test_keys.py",
+    "tls-outdated": "tls/test_keys.py",
+    "tls-certificate-expired": "tls/test_keys.py",
+}
+"""Codes of limits, damaged files and TLS by the test that makes a case of them."""
+
+SHOWN = {code: name for name, codes in SEEN_IN.items() for code in codes.split()}
+
+
+@cache
+def _codes(name: str) -> set[str]:
+    root, _, rest = name.partition("/")
+    path = SAMPLES / rest if root == "samples" else SHARED / "captures" / root / rest
+    if not path.is_file():
+        pytest.skip("the capture is not on this machine")
+    return {finding.code for finding in amqpsniff.open(str(path)).findings()}
+
+
+def test_every_code_is_shown_somewhere() -> None:
+    assert {*SHOWN, *MADE_IN, *CONVERSATIONS} == KINDS.keys()
+    assert not {*SHOWN, *MADE_IN} & CONVERSATIONS.keys()
+
+
+@pytest.mark.parametrize("code", SHOWN)
+def test_what_a_capture_shows(code: str) -> None:
+    assert code in _codes(SHOWN[code])
+
+
+@pytest.mark.parametrize("code", MADE_IN)
+def test_the_test_that_makes_it_names_it(code: str) -> None:
+    path = Path(__file__).parents[1] / MADE_IN[code]
+    assert f'"{code}"' in path.read_text(encoding="utf-8")
