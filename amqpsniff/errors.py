@@ -21,7 +21,12 @@ class CaptureError(AmqpsniffError):
 
 
 class NotACapture(CaptureError):
-    """The file begins with octets of no capture format that is known here."""
+    """The file begins with octets of no capture format that is known here.
+
+    `what` says what it seems to be instead, in words; empty where nothing is known.
+    """
+
+    what = ""
 
 
 class TsharkError(CaptureError):

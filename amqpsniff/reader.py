@@ -105,6 +105,7 @@ class Capture:
         outcomes, replies: What `count` found out, or the last pass with a census.
         encrypted: What is known of TLS conversations, of the last pass: a mapping each.
         comments: Comments of the captures' sections, once the last pass is over.
+        link_types: LINKTYPE_ values of their interfaces, once the last pass is over.
         early: Whether replies and outcomes of the rows just given may still come: what standard
             input has so far is given while it has no more.
         found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
@@ -122,6 +123,7 @@ class Capture:
         self.outcomes: dict[str, tuple[int, Any]] = {}
         self.replies: dict[str, Any] = {}
         self.encrypted: list[dict[str, Any]] = []
+        self.link_types: list[int] = []
         self.comments: list[str] = []
         self.early = False
         self.found: list[Found] = []
@@ -251,7 +253,7 @@ class Capture:
                 yield self.totals.packets
             pipeline.finish()
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-            self.comments = packets.comments
+            self.comments, self.link_types = packets.comments, packets.link_types
         self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
 
     def _pipeline(self, tables: Iterable[str], **more: Any) -> Pipeline:

@@ -1,170 +1,233 @@
-"""What Spark costs and brings: an archive decoded by one process, on one core of Spark and on two.
+"""What Spark costs and brings: archives decoded by one process, on one core of Spark and on two.
 
-Every run writes all tables as Parquet, arguments, properties and lifecycles with them; `rows only`
-leaves out the findings. Beside wall time stand the processor seconds of every process of the run
-and the most memory that one Python worker held. The time to start Spark is told apart.
+    python benchmarks/bench_spark.py --megabytes 300         # four minutes on two idle cores
+
+Runs write Parquet, arguments, properties and lifecycles with it; `rows` are frames, messages,
+connections and channels, `all` has the findings too. `wall` is the whole, `job` leaves out what
+comes before there is something to decode with: the start of Spark, or the imports of one process.
+`CPU` and `job CPU` are those of all processes, the JVM among them. A capture of one sample tells
+what a job costs that has nothing to do; `beyond` is a job's time above that. `core 0` has
+everything on one core: a Spark with one task at a time uses both for its JVM and its Python.
+
+At the end every bar stands beside its figure. The exit code is 0 whether they are met or not.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from captures import make
+from captures import SAMPLES, make
+from talk import make_talks
+from watching import Cost, measure
 
-TABLES = "frames,messages,connections,channels"
-TICKS = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
+ROWS = "frames,messages,connections,channels"
+TABLES = {"rows": ROWS, "all": f"{ROWS},findings"}
 
 ALONE = """
-import sys
-from amqpsniff.archive import Batch
+import json, sys
+import pyarrow.parquet
+from amqpsniff.archive import Batch, output
+from amqpsniff.tables import export
+print(json.dumps({"stage": "files"}), flush=True)
 Batch([sys.argv[1]], sys.argv[2], tables=sys.argv[3].split(","), task_octets=1 << 60).run()
+print(json.dumps({"summary": {}}), flush=True)
+"""
+
+SOURCE = """
+import json, sys, time
+from pyspark.sql import functions as f
+from amqpsniff.spark_jobs.session import session
+small, capture, output = sys.argv[1:]
+spark = session("local[2]")
+spark.sparkContext.setLogLevel("ERROR")
+WITH_BODY = (
+    "capture string, packet_number long, ts_ns long, client string, server string, channel int, "
+    "method string, exchange string, routing_key string, queue string, body_size long, "
+    "message_id string, body binary"
+)
+def read(path, table, columns):
+    source = spark.read.format("amqp").option("table", table).option("bodies", "body" in columns)
+    return source.schema(columns).load(path)
+def scan(path):
+    read(path, "messages", WITH_BODY).write.format("noop").mode("overwrite").save()
+def count(path):
+    read(path, "frames", "method string, size long").groupBy("method").agg(
+        f.count("*"), f.sum("size")).collect()
+def write(path):
+    methods = spark.read.format("amqp").option("table", "frames").load(path)
+    methods.where("method is not null").write.mode("overwrite").parquet(output)
+for name in ("scan", "count", "write"):
+    globals()[name](small)
+    begin = time.perf_counter()
+    globals()[name](capture)
+    print(json.dumps({"source": name, "seconds": time.perf_counter() - begin}), flush=True)
 """
 
 
-class Cost(NamedTuple):
-    """Seconds from start to end, of the job without the start of Spark, of processors; megabytes
-    of the largest Python process.
-    """
+class Bar(NamedTuple):
+    """What is to be reached: at least, or, with `most`, at most."""
 
-    wall: float
-    job: float
-    cpu: float
-    megabytes: float
+    what: str
+    figure: float
+    bar: float
+    unit: str
+    most: bool = False
 
-
-class Watch(threading.Thread):
-    """Adds up what the processes of a session use, for as long as they are there."""
-
-    def __init__(self, session: int) -> None:
-        super().__init__(daemon=True)
-        self._session = session
-        self._cpu: dict[int, float] = {}
-        self.megabytes = 0.0
-        self.over = threading.Event()
-
-    @property
-    def cpu(self) -> float:
-        """Processor seconds so far."""
-        return sum(self._cpu.values())
-
-    def run(self) -> None:
-        while not self.over.wait(0.05):
-            self.look()
-
-    def look(self) -> None:
-        """Read the state of every process."""
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
-            with contextlib.suppress(OSError, IndexError):
-                name, _, rest = (folder / "stat").read_text().rpartition(")")
-                fields = rest.split()
-                if int(fields[3]) != self._session:
-                    continue
-                used = (int(fields[11]) + int(fields[12])) / TICKS
-                self._cpu[int(folder.name)] = used
-                if "python" in name:
-                    resident = int(fields[21]) * PAGE / 1e6
-                    self.megabytes = max(self.megabytes, resident)
+    def __str__(self) -> str:
+        met = self.figure <= self.bar if self.most else self.figure >= self.bar
+        sign = "<=" if self.most else ">="
+        return (
+            f"{self.what:<66}{self.figure:8.2f}  {sign} {self.bar:g} {self.unit:<6}"
+            f"{'met' if met else 'NOT MET'}"
+        )
 
 
-def measure(command: list[str]) -> Cost:
-    """Run a command in a session of its own."""
-    begin = time.perf_counter()
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    watch = Watch(process.pid)
-    watch.start()
-    first = begin
-    assert process.stdout is not None
-    for line in process.stdout:
-        if first == begin and json.loads(line).get("stage") == "files":
-            first = time.perf_counter()
-        if '"summary"' in line:
-            end = time.perf_counter()
-            watch.look()
-            break
-    else:
-        end = time.perf_counter()
-    process.stdout.read()
-    status = process.wait()
-    watch.look()
-    watch.over.set()
-    watch.join()
-    if status:
-        raise SystemExit(f"{' '.join(command)} ended with {status}")
-    return Cost(time.perf_counter() - begin, end - first, watch.cpu, watch.megabytes)
+class Bench:
+    """Runs jobs and prints a line for each."""
+
+    def __init__(self, folder: Path, repeat: int) -> None:
+        self._output = folder / "out"
+        self._repeat = repeat
+        self.most_megabytes = 0.0
+
+    def job(
+        self, name: str, captures: Path, tables: str, cores: int = 0, core: int | None = None
+    ) -> Cost:
+        """The quickest of some runs: of one process, or with `cores` of Spark."""
+        command = [sys.executable, "-c", ALONE, str(captures), str(self._output), TABLES[tables]]
+        run = "one process"
+        if cores:
+            run = f"local[{cores}]"
+            command = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(captures)]
+            command += ["-o", str(self._output), "--tables", TABLES[tables]]
+            command += ["--master", run, "--progress", "json"]
+        runs = []
+        for _ in range(self._repeat):
+            shutil.rmtree(self._output, ignore_errors=True)
+            runs.append(measure(command, core))
+        cost = min(runs, key=lambda one: one.job)
+        run += "" if core is None else f", core {core}"
+        octets = _octets(captures) / 1e6
+        print(f"{name:<13}{tables:<6}{run:<18}{cost.wall:7.1f}{cost.job:7.2f}{cost.cpu:7.1f}"
+              f"{cost.job_cpu:9.2f}{octets / cost.job:7.0f}{cost.megabytes:8.0f}",
+              flush=True)  # fmt: skip
+        if cores:
+            self.most_megabytes = max(self.most_megabytes, *(one.megabytes for one in runs))
+        return cost
+
+    def archives(self, small: Path, archives: dict[str, Path]) -> list[Bar]:
+        """One process, one core and two: what a core of Spark does, and what another one brings."""
+        bars = []
+        for tables in TABLES:
+            idle = [self.job("(a sample)", small, tables, cores).job for cores in range(3)]
+            for name, captures in archives.items():
+                runs = [self.job(name, captures, tables, cores) for cores in range(3)]
+                job = [run.job for run in runs]
+                beyond = [run.job - base for run, base in zip(runs, idle, strict=True)]
+                what = f"{tables}, {name}: "
+                bars += [
+                    Bar(f"{what}local[1] to one process", job[0] / job[1] * 100, 70, "%"),
+                    Bar(f"{what}the same, beyond", beyond[0] / beyond[1] * 100, 70, "%"),
+                    Bar(
+                        f"{what}the same, processor seconds of the job",
+                        runs[0].job_cpu / runs[1].job_cpu * 100,
+                        70,
+                        "%",
+                    ),
+                    Bar(f"{what}local[1] to local[2]", job[1] / job[2], 1.6, "x"),
+                    Bar(f"{what}the same, beyond", beyond[1] / beyond[2], 1.6, "x"),
+                ]
+                if name == "one file":
+                    pinned = self.job(name, captures, tables, 1, 0)
+                    on = "local[1] on core 0 to local[2] on both"
+                    bars.append(Bar(f"{what}{on}", pinned.job / runs[2].job, 1.6, "x"))
+        return bars
+
+    def talks(self, folder: Path, octets: int) -> list[Bar]:
+        """A capture of which one connection has most, against one where all have the same."""
+        found = {}
+        for percent in (0, 70, 100):
+            path = make_talks(folder / f"{percent}.pcap", octets, percent)
+            found[percent] = self.job(f"{percent}% in one", path, "rows", 2).job
+            path.unlink()
+        even = "of the octets in one connection, to an even capture"
+        bars = [Bar(f"{at} % {even}", found[at] / found[0], 1.2, "x", True) for at in (70, 100)]
+        memory = Bar(
+            "memory of a worker, the most of all runs", self.most_megabytes, 512, "MB", True
+        )
+        return [*bars, memory]
+
+    def source(self, small: Path, captures: Path) -> list[Bar]:
+        """The figures of one scan."""
+        command = [sys.executable, "-c", SOURCE, str(small), str(captures), str(self._output)]
+        shutil.rmtree(self._output, ignore_errors=True)
+        facts = measure(command).facts
+        seconds = {str(one["source"]): float(str(one["seconds"])) for one in facts}
+        octets = _octets(captures) / 1e6
+        shutil.rmtree(self._output, ignore_errors=True)
+        direct = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(captures), "-o"]
+        direct += [str(self._output), "--tables", "frames", "--master", "local[2]"]
+        seconds["direct"] = measure([*direct, "--progress", "json"]).job
+        rate = {name: octets / value for name, value in seconds.items()}
+        return [
+            Bar("scan of messages, 13 columns with bodies (prototype: packets)", rate["scan"],
+                335, "MB/s"),
+            Bar("decoding to aggregates, of 500 MB", seconds["count"] * 500 / octets, 3.0, "s",
+                True),
+            Bar("rows of methods to Parquet through Spark", rate["write"], 150, "MB/s"),
+            Bar("the same with the direct writer", rate["direct"], 252, "MB/s"),
+        ]  # fmt: skip
 
 
-def runs(captures: Path, output: Path, tables: str) -> Iterator[tuple[str, Cost]]:
-    """The same work by one process and on Spark."""
-    python = sys.executable
-    shutil.rmtree(output, ignore_errors=True)
-    yield "one process", measure([python, "-c", ALONE, str(captures), str(output), tables])
-    for cores in (1, 2):
-        shutil.rmtree(output, ignore_errors=True)
-        job = [python, "-m", "amqpsniff.spark_jobs.batch", str(captures), "-o", str(output)]
-        job += ["--master", f"local[{cores}]", "--tables", tables, "--progress", "json"]
-        yield f"local[{cores}]", measure(job)
+def _octets(captures: Path) -> int:
+    files = captures.iterdir() if captures.is_dir() else [captures]
+    return sum(one.stat().st_size for one in files)
 
 
 def rotate(whole: Path, folder: Path, files: int) -> Path:
     """Cut a capture into files of equal numbers of packets."""
-    from amqpsniff.capture import CaptureSet
-
     folder.mkdir(exist_ok=True)
     octets = whole.read_bytes()
-    with CaptureSet([str(whole)]) as packets:
-        total = sum(map(len, packets))
-    at, number = 24, 0
+    ends = []
+    at = 24
+    while at < len(octets):
+        at += 16 + int.from_bytes(octets[at + 8 : at + 12], "little")
+        ends.append(at)
+    begin = 24
     for turn in range(files):
-        begin = at
-        until = total * (turn + 1) // files
-        while number < until:
-            at += 16 + int.from_bytes(octets[at + 8 : at + 12], "little")
-            number += 1
-        (folder / f"{turn:03d}.pcap").write_bytes(octets[:24] + octets[begin:at])
+        end = ends[len(ends) * (turn + 1) // files - 1]
+        (folder / f"{turn:03d}.pcap").write_bytes(octets[:24] + octets[begin:end])
+        begin = end
     return folder
 
 
 def main() -> None:
-    """Measure and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure, print a table, and the bars."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--megabytes", type=int, default=300)
     parser.add_argument("--files", type=int, default=40)
+    parser.add_argument("--repeat", type=int, default=1, help="runs, of which the quickest counts")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         octets = given.megabytes * 1_000_000
+        small = SAMPLES / "pika_mix.pcap"
         whole = make("mixed", octets, folder / "mixed.pcap")
         rotated = rotate(whole, folder / "rotated", given.files)
-        print(f"{octets / 1e6:.0f} MB; seconds; MB/s are of the job, without Spark's start\n")
-        print(f"{'archive':<12}{'tables':<12}{'run':<14}{'wall':>7}{'job':>7}{'CPU':>7}"
-              f"{'MB/s':>7}{'worker MB':>11}")  # fmt: skip
-        for name, captures in (("one file", whole), (f"{given.files} files", rotated)):
-            for what, tables in (("rows only", TABLES), ("all", TABLES + ",findings")):
-                for run, cost in runs(captures, folder / "out", tables):
-                    print(f"{name:<12}{what:<12}{run:<14}{cost.wall:7.1f}{cost.job:7.1f}"
-                          f"{cost.cpu:7.1f}{octets / 1e6 / cost.job:7.0f}{cost.megabytes:11.0f}",
-                          flush=True)  # fmt: skip
+        print(f"{octets / 1e6:.0f} MB; seconds; MB/s are those of the job\n")
+        print(f"{'archive':<13}{'':<6}{'run':<18}{'wall':>7}{'job':>7}{'CPU':>7}"
+              f"{'job CPU':>9}{'MB/s':>7}{'MB held':>8}", flush=True)  # fmt: skip
+        bench = Bench(folder, given.repeat)
+        bars = bench.archives(small, {"one file": whole, f"{given.files} files": rotated})
+        bars += bench.talks(folder, octets)
+        bars += bench.source(small, whole)
+    print()
+    print("\n".join(map(str, bars)))
 
 
 if __name__ == "__main__":

@@ -95,12 +95,13 @@ def main() -> int:
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
         capture = make(options.mix, options.megabytes * 1_000_000, Path(folder) / "big.pcap")
-        print(f"{options.mix}: {capture.stat().st_size / 1e6:.0f} MB, one core, medians")
+        size = capture.stat().st_size
+        print(f"{options.mix}: {size / 1e6:.0f} MB, one core, medians")
         for name, (bar, ours, theirs) in contests(capture, Path(folder)).items():
             if options.only and options.only not in name:
                 continue
             rounds = 1 if "ek" in theirs else options.rounds
-            missed += not contest(name, bar, ours, theirs, rounds, MEGABYTES_BAR)
+            missed += not contest(name, bar, ours, theirs, rounds, MEGABYTES_BAR, size)
     return 1 if missed else 0
 
 

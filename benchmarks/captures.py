@@ -6,27 +6,40 @@ connection of every round is one of its own and nothing else about the traffic c
 
 from __future__ import annotations
 
+import gzip
 import struct
 from pathlib import Path
 
 SAMPLES = Path(__file__).parent.parent / "samples"
+OURS = Path(__file__).parent / "traffic"
+"""Captures that are only of use here; see the README."""
 
 MIXES = {
     "mixed": ("pika_mix", "aiopika_rpc", "node", "blocked", "php_churn"),
     "messages": ("node",),
     "connections": ("php_churn",),
+    "bodies": ("bodies",),
+    "acks": ("acks",),
     "rpc": ("aiopika_rpc",),
     "tls": ("tls13",),
 }
-"""Name of a capture → the samples it repeats."""
+"""Name of a capture → the real captures it repeats."""
 
 FIRST_SECOND = 1_700_000_000
 _ETHERNET_IPV4 = b"\x08\x00"
 
 
+def octets_of(sample: str) -> bytes:
+    """A real capture, of the samples or of ours."""
+    path = SAMPLES / f"{sample}.pcap"
+    if path.exists():
+        return path.read_bytes()
+    return gzip.decompress((OURS / f"{sample}.pcap.gz").read_bytes())
+
+
 def records_of(sample: str) -> list[tuple[int, bytearray]]:
     """(microseconds since the sample's first packet, record with its header) of each packet."""
-    octets = (SAMPLES / f"{sample}.pcap").read_bytes()
+    octets = octets_of(sample)
     records = []
     at = 24
     begin = None
@@ -48,7 +61,7 @@ def make(name: str, octets: int, path: Path) -> Path:
     size = 24
     turn = 0
     with path.open("wb") as file:
-        file.write((SAMPLES / f"{MIXES[name][0]}.pcap").read_bytes()[:24])
+        file.write(octets_of(MIXES[name][0])[:24])
         while size < octets:
             for records in samples:
                 for offset, record in records:

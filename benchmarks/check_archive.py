@@ -33,6 +33,9 @@ TABLES = ("frames", "messages", "connections", "channels", "findings")
 
 MASTERS = ("local[2]", "local-cluster[2,1,2048]")
 
+OF_ONE_TASK = ("publish-repeated", "poison-message", "queue-residence-long")
+"""Findings that look at the connections of one task: here they may be others."""
+
 LANES = 24
 """Clients at a time."""
 
@@ -139,7 +142,7 @@ Digest = tuple[int, int]
 
 def digest(table: str, files: list[str]) -> Digest:
     """The rows of a table's Parquet files, brought down to two numbers."""
-    left_out = " WHERE code NOT IN ('publish-repeated', 'poison-message')"
+    left_out = f" WHERE code NOT IN {OF_ONE_TASK}"
     with duckdb.connect() as connection:
         found = connection.execute(
             "SELECT count(*), sum(hash(rows)::HUGEINT) "

@@ -40,18 +40,27 @@ def median(values: list[float]) -> float:
 
 
 def contest(
-    name: str, bar: float, ours: list[str], theirs: list[str], rounds: int, megabytes: int
+    name: str,
+    bar: float,
+    ours: list[str],
+    theirs: list[str],
+    rounds: int,
+    megabytes: int,
+    octets: int,
 ) -> bool:
-    """Measure ours against tshark, print the ratio, and say whether both bars are cleared."""
+    """Measure ours against tshark on a capture of so many `octets`, print the ratio and our speed,
+    and say whether the bars of ratio and memory are cleared."""
     mine, others = compare(ours, theirs, rounds)
     if any(run.status for run in (*mine, *others)):
         print(f"{name}: failed with {[run.status for run in (*mine, *others)]}")
         return False
     wall, other = median([r.wall for r in mine]), median([r.wall for r in others])
+    spent = median([r.cpu for r in others]) / median([r.cpu for r in mine])
     memory = max(run.megabytes for run in mine)
     good = other / wall >= bar and memory < megabytes
     print(
-        f"{name:20} {wall:7.2f} s  tshark {other:8.2f} s  ratio {other / wall:6.1f} "
+        f"{name:20} {wall:7.2f} s  {octets / 1e6 / wall:4.0f} MB/s  "
+        f"tshark {other:8.2f} s  ratio {other / wall:6.1f}, of CPU seconds {spent:6.1f} "
         f"(bar {bar:.0f})  {memory:4.0f} MB (bar {megabytes})  {'ok' if good else 'MISSED'}",
         flush=True,
     )

@@ -37,12 +37,22 @@ def unread(totals: Totals) -> str:
     return f"{plural(totals.sealed, 'TLS conversation')} cannot be read; {HOW}"
 
 
-def table(encrypted: list[dict[str, Any]], totals: Totals, output: Output) -> Iterator[str]:
+def table(
+    encrypted: list[dict[str, Any]],
+    totals: Totals,
+    output: Output,
+    limit: int | None = None,
+    *,
+    verbose: bool = False,
+) -> Iterator[str]:
     """The conversations that could not be read, as lines under a table of connections."""
-    from .render.encrypted import grid
+    from .render.encrypted import blocks, grid
 
-    sealed = [one for one in encrypted if not one["opened"]]
+    sealed = [one for one in encrypted if not one["opened"]][:limit]
     if sealed:
         yield ""
         yield output.paint("heading", unread(totals))
-        yield from grid(sealed).lines(output.room, output.paint)
+        if verbose:
+            yield from blocks(sealed, output.paint)
+        else:
+            yield from grid(sealed, narrow=output.narrow).lines(output.room, output.paint)

@@ -136,6 +136,8 @@ class Reading:
         if len(self.capture.names) > 3:
             where += f" and {len(self.capture.names) - 3} more"
         text = f"no AMQP in {where}: {totals.packets} packets, {segments} of them looked at as TCP"
+        if totals.packets and not segments and self.options.reader == "auto":
+            text += f"; {self._other_reader()}"
         if totals.sealed:
             from .encrypted import unread
 
@@ -143,6 +145,20 @@ class Reading:
         if self.options.port:
             text += "; leave out --port to look at every port"
         return text
+
+    def _other_reader(self) -> str:
+        """What may find TCP where none was found here."""
+        from amqpsniff.capture.through import LINK_TYPES, found_tshark
+        from amqpsniff.errors import TsharkError
+
+        foreign = [str(kind) for kind in self.capture.link_types if kind not in LINK_TYPES]
+        if not foreign:
+            return "in a tunnel that is not read here, --reader tshark may find it"
+        try:
+            found_tshark()
+        except TsharkError as error:
+            return f"link type {', '.join(foreign)} is not read here; reading it by tshark: {error}"
+        return f"link type {', '.join(foreign)} is read with --reader tshark"
 
 
 def usual_keylog(*, exists: bool = True) -> str | None:

@@ -46,11 +46,13 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
             started, narrow = reading.started(), output.narrow
             laid_out = grid(table, piece, started, several=several, narrow=narrow)
             output.lines(laid_out.lines(output.room, output.paint))
-    if table == "connections" and rows == type(rows)():
+    if table == "connections" and rows == type(rows)(limit=rows.limit):
         from . import encrypted
 
         capture = reading.capture
-        output.lines(encrypted.table(capture.encrypted, capture.totals, output))
+        output.lines(
+            encrypted.table(capture.encrypted, capture.totals, output, rows.limit, verbose=verbose)
+        )
     reading.miss(selection)
     return reading.exit_code
 

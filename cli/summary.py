@@ -79,7 +79,7 @@ def summary(
         from .render.summary import sections
 
         output = Output()
-        output.show(*sections(result, output.room))
+        output.show(*sections(result, output.room, narrow=output.narrow))
     return reading.exit_code
 
 

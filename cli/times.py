@@ -81,6 +81,12 @@ def absolute(time_ns: int) -> str:
     return f"{exact(time_ns)[:-4]}Z"
 
 
+def of_day(time_ns: int, *, days: bool) -> str:
+    """An instant in UTC as the time of day to the millisecond; with `days`, as date and second."""
+    text = absolute(time_ns)
+    return text[:19].replace("T", " ") if days else text[11:23]
+
+
 def exact(time_ns: int) -> str:
     """An instant as RFC 3339 in UTC, with nanoseconds."""
     whole, rest = divmod(time_ns, SECOND_NS)

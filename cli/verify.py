@@ -160,7 +160,8 @@ class _Listing:
 
         text = verdict(self._counts, self._known, self._version)
         if self._form != "text":
-            complain(text)
+            for line in text.splitlines():
+                complain(line)
             return
         self._output.lines([text])
         met = explanations(self._known)

@@ -11,12 +11,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.archive.batch import Batch, Step, Summary
-from amqpsniff.archive.listing import list_captures
+from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
+from amqpsniff.archive.progress import Step
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.spec import DIALECTS, READINGS
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 USAGE, FAILED = 2, 3
 """Exit codes, as on the command line."""
+
+START_SECONDS = 1.5
+"""Time that Spark takes to start at least, in which files are looked at."""
 
 WRITERS = ("direct", "spark")
 
@@ -54,9 +58,12 @@ def _run(given: argparse.Namespace, say: Say) -> int:
     for name in names:
         if name not in REPORTS:
             raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
-    list_captures(batch.inputs, batch.storage)  # a wrong name is told before Spark is started
+    batch.find()  # a wrong name is told before Spark is started
     say({"stage": "spark"})
-    spark = context(given.master, "amqpsniff batch")
+    with ThreadPoolExecutor(1) as beside:
+        looking = beside.submit(batch.look, START_SECONDS)
+        spark = context(given.master, "amqpsniff batch")
+        looking.result()
     spark.setLogLevel("ERROR")
     try:
         if given.writer == "spark":
@@ -115,7 +122,8 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
     def notice(step: Step) -> None:
         say(asdict(step))
 
-    return batch.run(SparkRunner(spark), notice)
+    runner = SparkRunner(spark)
+    return batch.run(runner, notice, runner.cores)
 
 
 def _report(spark: SparkSession, given: argparse.Namespace, names: list[str], say: Say) -> None:

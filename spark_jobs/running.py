@@ -18,6 +18,11 @@ class SparkRunner:
     def __init__(self, context: SparkContext) -> None:
         self._context = context
 
+    @property
+    def cores(self) -> int:
+        """Tasks that Spark does at a time."""
+        return int(self._context.defaultParallelism)
+
     def __call__(
         self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
     ) -> list[Any]:

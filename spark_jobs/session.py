@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from amqpsniff.errors import AmqpsniffError
@@ -29,15 +30,21 @@ ATTEMPTS = 4
 
 _LOCAL = re.compile(r"^local\[(\*|\d+)\]$")
 
-JAVA_MISSING = (
-    "Spark needs Java 17 or later, and none was found; install it "
-    '("apt install default-jre-headless", "dnf install java-21-openjdk-headless", '
+INSTALL_JAVA = (
+    'install it ("apt install default-jre-headless", "dnf install java-21-openjdk-headless", '
     '"brew install openjdk") or set JAVA_HOME'
+)
+
+JAVA_MISSING = f"Spark needs Java 17 or later, and none was found; {INSTALL_JAVA}"
+
+JAVA_USELESS = (
+    "did not start Spark, which needs Java 17 or later, the whole of it and not a choice of "
+    f"modules; {INSTALL_JAVA}"
 )
 
 
 class NoJava(AmqpsniffError):
-    """There is no Java to start Spark with."""
+    """There is no Java to start Spark with, or one that cannot."""
 
 
 def require_java() -> None:
@@ -69,7 +76,14 @@ def context(master: str | None = EMBEDDED, name: str = "amqpsniff") -> SparkCont
     conf.set("spark.driver.memory", DRIVER_MEMORY)
     conf.set("spark.ui.showConsoleProgress", "false")
     conf.set("spark.python.daemon.module", "amqpsniff.spark_jobs.workers")
-    return SparkContext.getOrCreate(conf)
+    try:
+        return SparkContext.getOrCreate(conf)
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        home = os.environ.get("JAVA_HOME")
+        java = Path(home) / "bin" / "java" if home else shutil.which("java")
+        raise NoJava(f"{java} {JAVA_USELESS}") from error
 
 
 def session(master: str | None = EMBEDDED, name: str = "amqpsniff") -> SparkSession:

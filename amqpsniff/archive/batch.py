@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from typing import Any, Protocol
 
@@ -26,11 +26,20 @@ from amqpsniff.tables.schema import TABLES
 from .errors import error_rows, error_table
 from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
-from .output import NO_DATE, NOTES, Note, Order, _by_day, carry_out
-from .places import Folder, StorageOptions
+from .output import NO_DATE, Note, Order, _by_day, carry_out
+from .places import Folder, StorageOptions, is_part
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
+from .progress import NOTES, Progress, Step
 from .secrets import carried, digest, task_octets_for, with_secrets_of
-from .store import FORM, known_surveys, survey_all, survey_here, survey_name, survey_orders
+from .store import (
+    FORM,
+    HERE_SECONDS,
+    known_surveys,
+    survey_all,
+    survey_here,
+    survey_name,
+    survey_orders,
+)
 from .survey import Surveyed
 
 
@@ -53,6 +62,10 @@ def run_here(
         results.append(function(item))
         watch()
     return results
+
+
+LONGER = 1.2
+"""How much longer than its core's part of the work a task is that is helped by a thread."""
 
 
 @dataclass
@@ -81,19 +94,6 @@ class Summary:
     done_before: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     findings: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass
-class Step:
-    """How far a run is: `stage` is `files`, `tasks` or `tables`; `octets` are those done of all."""
-
-    stage: str
-    done: int = 0
-    total: int = 0
-    octets: int = 0
-    total_octets: int = 0
-    rows: int = 0
-    findings: int = 0
 
 
 class Batch:
@@ -133,21 +133,40 @@ class Batch:
         self._planning = {"task_octets": task_octets, "max_reads": max_reads}
         self.plan = Plan()
         self.notes: list[Note] = []
+        self._listed: Sequence[Listed] | None = None
+        self._looked: tuple[list[Surveyed], list[Listed]] | None = None
+
+    def find(self) -> None:
+        """Find out which captures there are; raises CaptureError for a name that is not there."""
+        self._listed = list_captures(self.inputs, self.storage)
+
+    def look(self, seconds: float = HERE_SECONDS) -> None:
+        """Survey captures that are at hand, for so long: what can be done before there are others
+        to do it.
+        """
+        if self._listed is None:
+            self.find()
+        files, missing = known_surveys(self.folder, self._listed or ())
+        here, missing = survey_here(missing, self.folder, seconds)
+        self._looked = [*files, *here], missing
 
     def run(
-        self, runner: Runner = run_here, notice: Callable[[Step], None] = lambda step: None
+        self,
+        runner: Runner = run_here,
+        notice: Callable[[Step], None] = lambda step: None,
+        cores: int = 1,
     ) -> Summary:
-        """Bring the folder up to date."""
-        listed = list_captures(self.inputs, self.storage)
-        files = self._surveys(listed, runner, notice)
+        """Bring the folder up to date; `cores` is how many items the runner works on at a time."""
+        files = self._surveys(runner, notice)
         self.plan = make_plan(files, **self._planning)
         orders = self._orders()
         before = self._notes(orders)
         for order in orders:
             order.key = before[order.base].key if order.base in before else order.key
-        progress = _Progress(self, orders, before, notice)
+        progress = Progress(self.folder, orders, before.values(), notice)
         progress.look()
         todo = [order for order in orders if order.base not in before]
+        _help_the_longest(todo, cores)
         done = runner(carry_out, todo, progress.look)
         self.notes = [*before.values(), *done]
         progress.look()
@@ -173,19 +192,19 @@ class Batch:
             del options[name]
         return json.dumps([FORM, __version__, options, sorted(self.tables)])
 
-    def _surveys(
-        self, listed: Sequence[Listed], runner: Runner, notice: Callable[[Step], None]
-    ) -> list[Surveyed]:
-        files, missing = known_surveys(self.folder, listed)
-        notice(Step("files", len(files), len(listed)))
-        here, missing = survey_here(missing, self.folder)
-        files += here
+    def _surveys(self, runner: Runner, notice: Callable[[Step], None]) -> list[Surveyed]:
+        if self._looked is None:
+            notice(Step("files"))
+            self.look()
+        files, missing = self._looked or ([], [])
+        self._listed = self._looked = None
+        total = len(files) + len(missing)
+        notice(Step("files", len(files), total))
         if missing:
-            notice(Step("files", len(files), len(listed)))
             orders = survey_orders(missing, self.folder)
             for found in runner(survey_all, orders, lambda: None):
                 files += found
-        notice(Step("files", len(files), len(listed)))
+            notice(Step("files", len(files), total))
         return files
 
     def _notes(self, orders: Sequence[Order]) -> dict[str, Note]:
@@ -278,45 +297,17 @@ class Batch:
         """Delete what an earlier state of the archive has left."""
         kept |= {note.place for note in self.notes}
         kept |= {survey_name(one) for one in self.plan.files}
-        for top in [*TABLES, "errors", "_work"]:
-            for name in self.folder.names(top):
-                if name not in kept:
-                    self.folder.delete(name)
+        ours = {*TABLES, "errors", "_work"}
+        for name in self.folder.names():
+            if (name.partition("/")[0] in ours and name not in kept) or is_part(name):
+                self.folder.delete(name)
 
 
-class _Progress:
-    """Tells how far the tasks are, from the notes that they leave."""
-
-    def __init__(
-        self,
-        batch: Batch,
-        orders: Sequence[Order],
-        before: dict[str, Note],
-        notice: Callable[[Step], None],
-    ) -> None:
-        self._batch = batch
-        self._waiting = {order.key: order.task.octets for order in orders}
-        self._notice = notice
-        self._step = Step("tasks", total=len(orders), total_octets=sum(self._waiting.values()))
-        for note in before.values():
-            self._count(note)
-
-    def look(self) -> None:
-        """Count the tasks that are done by now, and say so."""
-        folder = self._batch.folder
-        for name in folder.names(NOTES):
-            key = name.rpartition("/")[2].removesuffix(".json")
-            octets = folder.read(name) if key in self._waiting else None
-            if octets:
-                self._count(Note.from_octets(octets))
-        self._notice(replace(self._step))
-
-    def _count(self, note: Note) -> None:
-        step = self._step
-        step.done += 1
-        step.octets += self._waiting.pop(note.key, 0)
-        step.rows += sum(note.rows.values())
-        step.findings += len(note.found)
+def _help_the_longest(orders: Sequence[Order], cores: int) -> None:
+    """Have rows written beside by tasks that go on when all others are done."""
+    octets = sum(order.task.octets for order in orders)
+    for order in orders:
+        order.beside = order.task.octets * cores > LONGER * octets
 
 
 def _told(one: Surveyed) -> dict[str, Any]:

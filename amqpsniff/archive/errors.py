@@ -40,8 +40,7 @@ def error_rows(files: Iterable[Surveyed], lost: Iterable[Finding] = ()) -> list[
     for file in files:
         rows += [_row(one, file.size) for one in file.findings if one.code in KINDS]
     seen = {(row["path"], row["kind"]) for row in rows}
-    for one in lost:
-        row = _row(one, None)
+    for row in [_row(one, None) for one in lost]:
         if (row["path"], row["kind"]) not in seen:
             seen.add((row["path"], row["kind"]))
             rows.append(row)
@@ -57,6 +56,13 @@ def error_table(rows: list[dict[str, Any]]) -> Any:
     return pa.Table.from_arrays(columns, schema=made)
 
 
+def _text(name: str | None) -> str | None:
+    """A text with escapes for what is not UTF-8 in it: names of files may be any octets."""
+    if name is None:
+        return None
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def _row(finding: Finding, size: int | None) -> dict[str, Any]:
     at = _OFFSET.search(finding.detail)
     offset = int(at[1]) if at else (0 if finding.code == "capture-unreadable" else None)
@@ -64,9 +70,9 @@ def _row(finding: Finding, size: int | None) -> dict[str, Any]:
     if size is not None and offset is not None and "unpacked" not in finding.detail:
         skipped = max(0, size - offset)
     return {
-        "path": finding.capture,
+        "path": _text(finding.capture),
         "offset": offset,
         "kind": finding.code,
-        "detail": finding.detail,
+        "detail": _text(finding.detail),
         "skipped_octets": skipped,
     }

@@ -1,7 +1,8 @@
 """What one task leaves: Parquet files by capture date, and a note that says so.
 
 The note is written last, so a task that was killed has left nothing that counts. Files are named by
-the task's key: a task that runs twice writes the same files.
+the task's key: a task that runs twice writes the same files. A note's first line tells how much it
+is, for those who watch the run and need not know the rest.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from amqpsniff.capture.file import Opener
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 
+from .beside import Beside
 from .places import Folder, opener_for
 from .plan import Task
+from .progress import NOTES, Signs
 from .task import TaskRun
 
 DAY_NS = 86_400_000_000_000
@@ -29,15 +32,17 @@ MOST_DAYS = 366
 """Days of one task that have files of their own, each of which is held open; the clock of a capture
 may say anything. Rows of further days stand with those that have no date."""
 
-NOTES = "_work/tasks"
-
 TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "channels": "start_ns"}
 """The column of each table that says which day a row is of."""
 
 
 @dataclass
 class Order:
-    """A task with all that is needed to do it in another process."""
+    """A task with all that is needed to do it in another process.
+
+    With `beside` a thread writes the rows while the task decodes on: for a task that is longer than
+    its core's part of the work, when other cores have nothing left to do.
+    """
 
     task: Task
     key: str
@@ -46,6 +51,7 @@ class Order:
     tables: tuple[str, ...]
     output: str
     storage: dict[str, Any] = field(default_factory=dict)
+    beside: bool = False
 
     @property
     def opener(self) -> Opener | None:
@@ -97,16 +103,18 @@ class Note:
         return f"{NOTES}/{self.key}.json"
 
     def to_octets(self) -> bytes:
-        """Itself as JSON."""
+        """Itself as two lines of JSON."""
         facts = {name: value for name, value in vars(self).items() if name != "records"}
         for name in ("found", "lost"):
             facts[name] = [asdict(one) for one in facts[name]]
-        return json.dumps(facts | {"records": self.records.plain()}).encode()
+        head = [sum(self.rows.values()), len(self.found)]
+        facts["records"] = self.records.plain()
+        return f"{json.dumps(head)}\n{json.dumps(facts)}".encode()
 
     @classmethod
     def from_octets(cls, octets: bytes) -> Note:
         """The opposite of `to_octets`; raises ValueError when they are none."""
-        facts = json.loads(octets)
+        facts = json.loads(octets.partition(b"\n")[2])
         for name in ("found", "lost"):
             facts[name] = [Finding(**one) for one in facts[name]]
         facts["records"] = Records.of(facts["records"])
@@ -117,13 +125,18 @@ def carry_out(order: Order) -> Note:
     """Do a task and write what it gives; the note that was left there too."""
     folder = Folder(order.output, order.storage)
     tables = [table for table in order.tables if table != "findings"]
-    run = TaskRun(order.task, order.options, order.tables, encoded=True, opener=order.opener)
     rows = dict.fromkeys(tables, 0)
+    signs = Signs(folder, order.key, order.task.packets)
+    run = TaskRun(
+        order.task, order.options, order.tables, encoded=True, opener=order.opener,
+        watch=lambda packets: signs(packets, sum(rows.values())),
+    )  # fmt: skip
     with contextlib.ExitStack() as stack:
         days = _Days(folder, order.key, stack)
-        for table, batch in run.batches():
-            days.add(table, batch)
-            rows[table] += batch.num_rows
+        with Beside(days.add) if order.beside else contextlib.nullcontext(days.add) as add:
+            for table, batch in run.batches():
+                add(table, batch)
+                rows[table] += batch.num_rows
         files = days.close()
     note = Note.of(order.key, run)
     note.base = order.base
@@ -132,6 +145,7 @@ def carry_out(order: Order) -> Note:
         folder.write(note.place, note.to_octets())
     else:
         folder.write(note.place.replace(NOTES, f"{NOTES}/lost"), note.to_octets())
+    signs.clear()
     return note
 
 

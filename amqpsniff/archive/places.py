@@ -71,6 +71,12 @@ def opener_for(names: list[str], options: StorageOptions | None = None) -> Opene
     return Opener(options) if any(map(is_remote, names)) else None
 
 
+def is_part(name: str) -> bool:
+    """Whether a file of a folder is one that was never written to its end."""
+    last = name.rpartition("/")[2]
+    return last.startswith(".") and last.endswith(".part")
+
+
 class Folder:
     """A folder to write to; names in it are relative, with `/` between their parts."""
 
@@ -80,11 +86,11 @@ class Folder:
         self._system, self._base = file_system(name, self.options)
         self._local = not is_remote(name)
 
-    def read(self, name: str) -> bytes | None:
-        """A file's octets; None when it is not there."""
+    def read(self, name: str, most: int | None = None) -> bytes | None:
+        """A file's octets, or the first `most` of them; None when it is not there."""
         try:
             with self._system.open_input_stream(self._path(name)) as file:
-                octets: bytes = file.read()
+                octets: bytes = file.read(most)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return octets

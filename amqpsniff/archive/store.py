@@ -25,7 +25,7 @@ HERE_SECONDS = 0.5
 """Time that whoever plans spends on surveys before it has others make them: asking Spark for them
 costs about a second, in which 3 GB are surveyed."""
 
-FORM = 2
+FORM = 3
 """Number of the layout; one that is written otherwise is made anew."""
 
 
@@ -63,12 +63,14 @@ def survey_all(order: SurveyOrder) -> list[Surveyed]:
     return found
 
 
-def survey_here(listed: Sequence[Listed], folder: Folder) -> tuple[list[Surveyed], list[Listed]]:
-    """Surveys of files on this machine for `HERE_SECONDS`, and the files that are left.
+def survey_here(
+    listed: Sequence[Listed], folder: Folder, seconds: float = HERE_SECONDS
+) -> tuple[list[Surveyed], list[Listed]]:
+    """Surveys of files on this machine that are made in this time, and the files that are left.
 
     A file that is large may take longer; it is surveyed here if it is the only one.
     """
-    until = time.monotonic() + HERE_SECONDS
+    until = time.monotonic() + seconds
     found: list[Surveyed] = []
     left: list[Listed] = []
     for one in listed:

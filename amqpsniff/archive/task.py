@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
@@ -24,6 +24,8 @@ ROWS = ("frames", "messages")
 class TaskRun:
     """Reads a task: `batches` gives rows, what is known of the whole is here afterwards.
 
+    `watch` is told now and then how many packets were read, those passed over included.
+
     Attributes:
         totals: Counts of what was read.
         found: Findings of the task's connections by themselves.
@@ -40,6 +42,7 @@ class TaskRun:
         columns: Mapping[str, Sequence[str]] | None = None,
         encoded: bool = False,
         opener: Opener | None = None,
+        watch: Callable[[int], None] = lambda packets: None,
     ) -> None:
         from amqpsniff.tables.batches import Maker
 
@@ -51,6 +54,7 @@ class TaskRun:
         self.records = Records()
         self.lost: list[Finding] = []
         self._opener = opener
+        self._watch = watch
         self._makers = [
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in tables
@@ -76,6 +80,7 @@ class TaskRun:
                 pipeline.reassembler.skip(skipped.pop(batch.capture, 0))
                 pipeline.learn(packets.take_secrets())
                 pipeline.feed(batch)
+                self._watch(pipeline.totals.packets)
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
                     yield from self._records(pipeline)
                 if pipeline.ready:

@@ -8,7 +8,6 @@ from typing import TypeAlias
 from amqpsniff.capture.file import STANDARD_INPUT, CaptureFile, Opener
 from amqpsniff.capture.formats import (
     DESCRIBED_OCTETS,
-    describe,
     is_wiresharks,
     may_be_wiresharks,
 )
@@ -21,7 +20,7 @@ from amqpsniff.capture.through import (
     ThroughTshark,
     found_tshark,
 )
-from amqpsniff.errors import NotACapture, TsharkError
+from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 
 __all__ = ["AUTO", "OWN", "READERS", "TSHARK", "AnyCapture", "for_tshark", "opened"]
 
@@ -48,7 +47,7 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
         trouble = _trouble()
         if trouble:
             raise NotACapture(f"{error}; reading it through tshark: {trouble}") from None
-        return ThroughTshark(name, describe(_head(name))[0], block_octets=block_octets)
+        return ThroughTshark(name, error.what, block_octets=block_octets)
     if reader == AUTO and file.regular and file.compression is None:
         return _with_known_links(file, block_octets)
     return file
@@ -57,11 +56,33 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
 def _with_known_links(file: CaptureFile, block_octets: int) -> AnyCapture:
     """The file, or tshark's reading of it when none of its link types is read here."""
     kinds = file.first_link_types()
-    if not kinds or LINK_TYPES & set(kinds) or _trouble():
+    if not kinds or _trouble():
         return file
+    if LINK_TYPES & set(kinds):
+        return _other_pcap(file, block_octets) or file
     file.close()
     why = f"its link type is {', '.join(map(str, kinds))}"
     return ThroughTshark(file.capture, why, block_octets=block_octets, segments=True)
+
+
+def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
+    """tshark's reading of a file that begins as pcap does and has other records.
+
+    Some kinds of tcpdump added fields to a record without changing the file's magic number: here
+    such a file seems to end in its second record.
+    """
+    if file.format != "pcap" or not file.ends_early():
+        return None
+    why = "its records are not laid out as in pcap, though it begins like one"
+    try:
+        other = ThroughTshark(file.capture, why, block_octets=block_octets)
+    except CaptureError:
+        return None
+    if other.packets > file.packets:
+        file.close()
+        return other
+    other.close()
+    return None
 
 
 def for_tshark(name: str, *, named: bool) -> bool:

@@ -96,7 +96,7 @@ class CaptureFile:
         self.capture = os.fspath(name)
         self.block_octets = block_octets
         self.compression: str | None = None
-        self._ahead: PacketBatch | None = None
+        self._ahead: list[PacketBatch] = []
         self._troubles: list[tuple[str, str]] = []
         self._source: Source = source if source is not None else _Source(self.capture, opener)
         try:
@@ -151,14 +151,26 @@ class CaptureFile:
 
     def first_link_types(self) -> list[int]:
         """LINKTYPE_ values of the interfaces described before the first packets, or with them."""
-        if self._ahead is None:
-            self._ahead = next(self, None)
+        self._look_ahead(1)
         return self.link_types
 
+    def ends_early(self) -> bool:
+        """Whether what is wrong with the file leaves no more than its first packet."""
+        if self.packets <= 1:
+            self._look_ahead(2)
+        return self.packets <= 1 and bool(self.findings)
+
+    def _look_ahead(self, batches: int) -> None:
+        while len(self._ahead) < batches and (batch := self._next()) is not None:
+            self._ahead.append(batch)
+
     def __next__(self) -> PacketBatch:
-        if self._ahead is not None:
-            ahead, self._ahead = self._ahead, None
-            return ahead
+        batch = self._ahead.pop(0) if self._ahead else self._next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def _next(self) -> PacketBatch | None:
         reader = self._reader
         while not reader.ended:
             block = next(self._blocks, None)
@@ -172,7 +184,7 @@ class CaptureFile:
                 self._source.back(reader.give_back())
             if batch is not None:
                 return batch
-        raise StopIteration
+        return None
 
     def __enter__(self) -> CaptureFile:
         return self
@@ -212,7 +224,9 @@ class CaptureFile:
             reader.unpacked = self.compression is not None
             return reader, blocks
         what, advice = describe(head[:DESCRIBED_OCTETS])
-        raise NotACapture(f"{shown(self.capture)}: not a capture: {where}{what}; {advice}")
+        error = NotACapture(f"{shown(self.capture)}: not a capture: {where}{what}; {advice}")
+        error.what = f"{where}{what}"
+        raise error
 
     def _raw(self) -> Iterator[bytes]:
         while True:

@@ -17,7 +17,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
 from amqpsniff.decode.oddities import oddity_codes
-from amqpsniff.decode.rows import FIRST_ROWS
+from amqpsniff.decode.rows import FIRST_ROWS, as_many
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
@@ -177,15 +177,11 @@ class FrameHandler:
         taken = (self.frames, self.messages, self.connections, self.captures)
         names = sorted(self.method_names, key=self.method_names.get)
         words = Vocabularies()
+        frames, messages = self.frames, self.messages
         self.frames = FrameRows(
-            words,
-            self.frames.capacity or FIRST_ROWS,
-            self.frames.wanted,
-            self.frames.arguments.size,
+            words, as_many(frames.rows), frames.wanted, as_many(frames.arguments.used)
         )
-        self.messages = MessageRows(
-            words, self.messages.capacity or FIRST_ROWS, self.messages.wanted
-        )
+        self.messages = MessageRows(words, as_many(messages.rows), messages.wanted)
         self.block.out = self.scratch.out = self.frames.arguments
         self.contents.frames = self.frames
         self.contents.writer.use(self.messages)

@@ -35,6 +35,11 @@ def _names(text):
     return tuple(text.split())
 
 
+def as_many(count):
+    """Room for as many again, and some more: batches of one capture are alike."""
+    return max(FIRST_ROWS, count + count // 8)
+
+
 def copy_text(column, row, reader, start, count):
     """Write octets of a reader to a row of a text column as UTF-8; nothing when `start` < 0."""
     if start < 0:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 MOST_STEPS = 1_024
-"""Steps in time, at least half of them used: four to a point of a chart on a wide screen."""
+"""Steps in time, at least half of them used: four or more to a point of a chart."""
 
 FIRST_WIDTH_NS = 20_000
 """Width of a step in the beginning; a capture of 20 ms is seen in full detail."""
@@ -81,11 +81,21 @@ class Steps:
         first, last = ends
         return first, last + 1
 
-    def groups(self, most: int) -> tuple[list[int], int]:
-        """Steps put together for a chart: where each group begins, and how many steps it has."""
+    def groups(self, most: int) -> list[range]:
+        """Steps put together for a chart, in groups that differ by one step at most."""
         first, last = self.used
-        size = max(1, -(-(last - first) // most))
-        return list(range(first, last, size)), size
+        number = min(most, last - first)
+        ends = [first + at * (last - first) // number for at in range(number + 1)] if number else []
+        return [range(*two) for two in pairwise(ends)]
+
+    def seconds(self, group: range) -> float:
+        """How long a group lasts, without what lies before the first time or after the last.
+
+        It is never less than a step: a rate is not to be large because a capture ended.
+        """
+        begin = max(self.at(group.start), self._first)
+        end = min(self.at(group.stop), self._last + 1)
+        return max(end - begin, self.width_ns) / 1e9
 
     def at(self, step: int) -> int:
         """The time at which a step begins."""
@@ -145,15 +155,15 @@ class Counts:
 
     def rates(self, most: int) -> list[float]:
         """Amounts per second, in at most so many groups of steps."""
-        begins, size = self._steps.groups(most)
-        seconds = size * self._steps.width_ns / 1e9
-        return [sum(self._sums[begin : begin + size]) / seconds for begin in begins]
+        steps = self._steps
+        return [
+            sum(self._sums[one.start : one.stop]) / steps.seconds(one) for one in steps.groups(most)
+        ]
 
     def levels(self, most: int) -> list[float]:
         """The highest sum so far at the end of a step of each group: how deep something was."""
-        begins, size = self._steps.groups(most)
         levels = list(accumulate(self._sums))
-        return [max(levels[begin : begin + size]) for begin in begins]
+        return [max(levels[one.start : one.stop]) for one in self._steps.groups(most)]
 
     @property
     def total(self) -> int:
@@ -209,8 +219,7 @@ class Delays:
 
     def quantiles(self, fractions: Sequence[float], most: int) -> list[list[float | None]]:
         """Of each group of steps the times in ns that these fractions do not exceed, or None."""
-        begins, size = self._steps.groups(most)
-        return [_quantiles(self._sum(range(begin, begin + size)), fractions) for begin in begins]
+        return [_quantiles(self._sum(group), fractions) for group in self._steps.groups(most)]
 
     def overall(self, fractions: Sequence[float]) -> list[float | None]:
         """The same of all times."""

@@ -5,6 +5,7 @@ Colours and fonts are left to the page, which has them light and dark.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,20 @@ LINE_HEIGHT = 220
 SPREAD_HEIGHT = 150
 """Heights in pixels; widths are those of the page."""
 
-DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+SEASON_MS, DAY_MS, HOUR_MS = 7_776_000_000, 86_400_000, 3_600_000
+
+FEW_LEVELS = 6
+"""Up to here every whole number stands at an axis of whole numbers: there are no halves."""
+
+CLOSE_POINTS = 60
+SMALL_POINT, LARGE_POINT = 9, 28
+"""Area in pixels of a point, where there are more of them than that, and where there are fewer."""
+
+LEAST_RATIO = 4.0
+"""An axis of how long something took spans at least this: one bar alone is not the whole width."""
+
+DECADE_TICKS = ((0, (1, 2, 3, 5, 7)), (1, (1, 2, 5)), (4, (1, 3)), (99, (1,)))
+"""Round numbers of a decade that are written beside a logarithmic axis of up to so many more."""
 
 _SHORT = "datum.value >= 1000 ? format(datum.value, '~s') : datum.label"
 """Labels of large numbers: 5k, 2M."""
@@ -104,11 +118,11 @@ def courses(
     *,
     utc: bool,
     log: bool = False,
-    steps: bool = False,
+    levels: bool = False,
 ) -> Spec:
     """A line for each series over the same times: milliseconds UTC, or seconds from a beginning.
 
-    A null is a break in a line. With `steps` a value holds until the next time.
+    A null is a break in a line. `levels` are whole numbers that hold until the next time.
     """
     data = [
         {"t": time, "v": value, "s": name}
@@ -125,6 +139,14 @@ def courses(
     tip = {"field": "t", "title": "at", "type": across["type"]}
     if utc:
         tip["timeUnit"] = "utcyearmonthdatehoursminutesseconds"
+    upright: Spec = {"labelExpr": _SHORT}
+    drawn = [value for values in series.values() for value in values if value]
+    most = max(drawn, default=0)
+    if levels and most <= FEW_LEVELS:
+        upright |= {"values": list(range(int(most) + 1)), "format": "d"}
+    if log:
+        upright["values"] = _decades(drawn)
+    size = SMALL_POINT if len(times) > CLOSE_POINTS else LARGE_POINT
     return {
         "title": title,
         "description": f"{title}: {', '.join(series)}",
@@ -133,8 +155,8 @@ def courses(
         "height": LINE_HEIGHT,
         "mark": {
             "type": "line",
-            "interpolate": "step-after" if steps else "linear",
-            "point": {"filled": True, "size": 9},
+            "interpolate": "step-after" if levels else "linear",
+            "point": {"filled": True, "size": size},
         },
         "encoding": {
             "x": across,
@@ -143,7 +165,7 @@ def courses(
                 "type": "quantitative",
                 "title": unit,
                 "scale": scale,
-                "axis": {"labelExpr": _SHORT},
+                "axis": upright,
             },
             "tooltip": [
                 {"field": "s", "title": "what"},
@@ -161,7 +183,8 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
     Rows have `low`, `high` and `share`, in percent.
     """
     ends = [one[end] for one in places for end in ("low", "high")]
-    across = {"type": "log", "nice": False, "domain": [min(ends), max(ends)]}
+    wider = LEAST_RATIO**0.5 if max(ends) < LEAST_RATIO * min(ends) else 1.0
+    across = {"type": "log", "nice": False, "domain": [min(ends) / wider, max(ends) * wider]}
     return {
         "title": title,
         "data": {"values": list(places)},
@@ -169,10 +192,10 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
         "height": SPREAD_HEIGHT,
         "layer": [
             {
-                "mark": {"type": "bar", "binSpacing": 0},
+                "mark": {"type": "bar", "binSpacing": 0, "opacity": 0.6},
                 "encoding": {
                     "x": {"field": "low", "type": "quantitative", "title": unit, "scale": across,
-                          "axis": {"format": "~g", "labelOverlap": True}},
+                          "axis": {"format": "~g", "values": _decades(ends)}},
                     "x2": {"field": "high"},
                     "y": {"field": "share", "type": "quantitative", "title": "% of them"},
                     "y2": {"datum": 0},
@@ -185,7 +208,7 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
             },
             {
                 "data": {"values": [{"at": at, "name": name} for name, at in marks.items()]},
-                "mark": {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
+                "mark": {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 2},
                 "encoding": {
                     "x": {"field": "at", "type": "quantitative"},
                     "tooltip": [
@@ -226,12 +249,13 @@ def lives(
             "x2": {"field": "end"},
             "y": {"field": "name", "type": "nominal", "sort": None, "title": None,
                   "scale": {"paddingInner": 0.4},
-                  "axis": {"labelLimit": 190, "ticks": False, "domain": False}},
+                  "axis": {"labelLimit": 250, "labelOverlap": False, "ticks": False,
+                           "domain": False}},
             **{
                 channel: {
                     "field": "kind", "type": "nominal", "title": None,
                     "scale": {"domain": domain, "range": [kinds[kind] for kind in domain]},
-                    "legend": {"orient": "top", "columns": 3},
+                    "legend": {"orient": "top", "columns": 3, "labelLimit": 220},
                 }
                 for channel in ("color", "stroke")
             },
@@ -263,16 +287,25 @@ def summed(rows: Rows, name: str, values: Iterable[str]) -> list[dict[str, Any]]
 def _color(field: str, many: bool, order: Sequence[str] | None = None) -> Spec:
     if not many:
         return {}
-    legend = {"orient": "bottom", "columns": 3, "labelLimit": 160}
+    legend = {"orient": "bottom", "columns": 4, "labelLimit": 160}
     color: Spec = {"field": field, "type": "nominal", "title": None, "legend": legend}
     if order is not None:
         color["scale"] = {"domain": list(order)}
     return {"color": color}
 
 
+def _decades(values: Sequence[float]) -> list[float]:
+    """Round numbers for a logarithmic axis: the fewer to a decade, the more decades there are."""
+    low, high = (math.floor(math.log10(one)) for one in (min(values), max(values)))
+    wanted = next(some for most, some in DECADE_TICKS if high - low <= most)
+    return [float(f"{tick}e{decade}") for decade in range(low, high + 2) for tick in wanted]
+
+
 def _clock(times: Sequence[float]) -> str:
     """How labels of an axis of milliseconds are written: with the day where there are several."""
     span = max(times) - min(times) if times else 0
+    if span > SEASON_MS:
+        return "%Y-%m-%d"
     return "%b %d %H:%M" if span > DAY_MS else "%H:%M" if span > HOUR_MS else "%H:%M:%S"
 
 

@@ -21,8 +21,11 @@ FITTED_CHARACTERS = 21
 """Characters that fit into a node and beside an edge; the whole text is in its title."""
 
 SWEEPS = 4
-PLACES = (0.5, 0.42, 0.58)
-"""Where labels of neighbouring edges stand on them, so that they do not cover each other."""
+BY_START, MIDDLE, BY_END = 0.27, 0.5, 0.73
+"""Where a label stands on its edge: at the end that has fewer edges, where they are far apart."""
+
+LABEL_WIDTH = 6.2
+"""Pixels of a character of a label, more or less."""
 
 
 class Node(NamedTuple):
@@ -77,11 +80,11 @@ class Drawing:
         backward = (self._across[one.end] <= self._across[one.start] for one in self._edges)
         width += LOOP_WIDTH if any(backward) else 0
         height = round(self._height + 2 * MARGIN)
-        edges = "".join(self._edge(place, edge) for place, edge in enumerate(self._edges))
+        edges = "".join(map(self._edge, self._edges))
         nodes = "".join(self._node(number, node) for number, node in enumerate(self._nodes))
         return (
             f'<svg class="topology" viewBox="0 0 {width} {height}" '
-            f'style="max-width:{width * 1.25:.0f}px" role="img" aria-label="{escape(self._label)}">'
+            f'style="--width:{width}px" role="img" aria-label="{escape(self._label)}">'
             '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
             'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">'
             f'<path d="M0 0 8 4 0 8z"/></marker></defs>{edges}{nodes}</svg>'
@@ -137,7 +140,11 @@ class Drawing:
             f"{texts}</g>"
         )
 
-    def _edge(self, place: int, edge: Line) -> str:
+    def _label_place(self, edge: Line) -> float:
+        before, behind = (len(self._neighbours[one]) for one in (edge.start, edge.end))
+        return MIDDLE if before == behind else BY_START if before < behind else BY_END
+
+    def _edge(self, edge: Line) -> str:
         right = self._left(edge.start) + NODE_WIDTH
         y0, y1 = self._centre(edge.start), self._centre(edge.end)
         if self._across[edge.end] > self._across[edge.start]:
@@ -150,16 +157,19 @@ class Drawing:
                 y0, y1 = y0 - 6, y1 + 6
             out = max(x0, x1) + LOOP_WIDTH
             curve = (x0, y0, out, y0, out, y1, x1, y1)
-        at = PLACES[place % len(PLACES)]
+        at = self._label_place(edge)
+        label = _cut(edge.label, EDGE_CHARACTERS)
         label_x, label_y = (_bezier(at, *curve[axis::2]) for axis in (0, 1))
+        if x1 - x0 == COLUMN_GAP:
+            half = min(len(label) * LABEL_WIDTH / 2 + 4, COLUMN_GAP / 2)
+            label_x = min(max(label_x, x0 + half), x1 - half)
         path = "M{:.0f} {:.1f}C{:.0f} {:.1f} {:.0f} {:.1f} {:.0f} {:.1f}".format(*curve)
         width = 1 + 3 * math.sqrt(max(0.0, min(edge.weight, 1.0)))
         dashed = " dashed" if edge.dashed else ""
-        label = escape(_cut(edge.label, EDGE_CHARACTERS))
         return (
             f'<g class="edge{dashed}"><title>{escape(edge.label)}</title>'
             f'<path d="{path}" stroke-width="{width:.1f}" marker-end="url(#arrow)"/>'
-            f'<text x="{label_x:.0f}" y="{label_y - 3:.1f}">{label}</text></g>'
+            f'<text x="{label_x:.0f}" y="{label_y - 3:.1f}">{escape(label)}</text></g>'
         )
 
 

@@ -63,7 +63,7 @@ function chartConfig() {
     bar: { color: range[0] },
     line: { color: range[0], strokeWidth: 1.6 },
     point: { color: range[0] },
-    axis: { labelColor: soft, titleColor: soft, gridColor: line, domainColor: soft,
+    axis: { labelFontSize: 11, titleFontSize: 11, labelSeparation: 6, labelColor: soft, titleColor: soft, gridColor: line, domainColor: soft,
       tickColor: soft, labelLimit: 220, titleFontWeight: "normal", labelOverlap: true },
     legend: { labelColor: text, titleColor: soft, labelFontSize: 12 },
     title: { anchor: "start", fontSize: 14, color: text, frame: "group" },
@@ -96,14 +96,16 @@ async function drawCharts() {
   root.dataset.drawn = isDark() ? "dark" : "light";
 }
 
-// On a phone: shorter names beside bars, legends in two columns.
+// On a phone: only the address beside bars, long legends in two columns.
 function fitNarrow(spec) {
   const encoding = spec.encoding ?? {};
   if (encoding.y?.type === "nominal") {
-    encoding.y.axis = { ...encoding.y.axis, labelLimit: 110 };
+    const address = "slice(datum.label, lastindexof(datum.label, ' ') + 1)";
+    encoding.y.axis = { ...encoding.y.axis, labelLimit: 150, labelExpr: address };
   }
   for (const channel of ["color", "stroke"]) {
-    if (encoding[channel]?.legend?.columns) encoding[channel].legend.columns = 2;
+    const { legend, scale } = encoding[channel] ?? {};
+    if (legend?.columns && scale?.domain?.some((name) => name.length > 8)) legend.columns = 2;
   }
 }
 

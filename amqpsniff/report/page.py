@@ -57,13 +57,13 @@ class Page:
         self._charts.append({"$schema": VEGA_LITE, **spec})
         return f'<div class="chart" data-chart="{len(self._charts) - 1}"></div>'
 
-    def charts(self, specs: Iterable[dict[str, Any]]) -> str:
-        """Places for charts, beside each other where there is room."""
+    def charts(self, specs: Iterable[dict[str, Any]], *, across: int = 2) -> str:
+        """Places for charts, beside each other where there is room, one to three `across`."""
         places = [self.chart(spec) for spec in specs]
         if not places:
             return ""
-        wide = " wide" if len(places) == 1 else ""
-        return f'<div class="charts{wide}">{"".join(places)}</div>'
+        number = min(across, len(places))
+        return f'<div class="charts across{number}">{"".join(places)}</div>'
 
     def data(self, name: str, value: Any) -> None:
         """Give the page's script a value, as JSON."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from html import escape
 from typing import Any
 
@@ -15,9 +16,11 @@ FILTERED_FROM = 8
 
 
 def plain(value: Any) -> str:
-    """A value as text for a cell."""
+    """A value as text for a cell; times are those of UTC."""
     if value is None:
         return ""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return str(value.astimezone(timezone.utc).replace(tzinfo=None))
     if isinstance(value, float):
         return f"{value:,.2f}"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -85,6 +88,11 @@ def table(
         f'<div class="table" role="region" tabindex="0" aria-label="{name}"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{told}</div>"
     )
+
+
+def beside(*tables: str) -> str:
+    """Tables beside each other, where there is room."""
+    return f'<div class="beside">{"".join(tables)}</div>'
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:

@@ -11,6 +11,7 @@ cdef class Tracker(Attacher):
     cdef public list channel_handlers, connection_handlers
     cdef public bint only_replies, wants_connections, wants_channels
     cdef public long long sessions, lanes
+    cdef public set lost_before
     cdef const unsigned char[::1] kinds, classes, senders, content
     cdef const unsigned char[::1] synchronous, partings, discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1

@@ -19,9 +19,7 @@ from amqpsniff.session.records import channel_row, connection_row
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.attaching import (  # type: ignore[import-not-found]
-        Attacher,
-    )
+    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
     from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -80,6 +78,7 @@ class Tracker(Attacher):
         self.wants_channels = "channels" in tables
         self.pairing = Pairing(self.limits, self.settler)
         self.sessions = 0
+        self.lost_before = set()
         self.lanes = 0
         self.channels = []
         self.connections = []
@@ -178,6 +177,9 @@ class Tracker(Attacher):
     def _begin(self, peer, capture):
         peer.session = Session(peer, capture, self.sessions)
         self.sessions += 1
+        if peer in self.lost_before:
+            self.lost_before.discard(peer)
+            cython.cast(Session, peer.session).lossy = True
         return peer.session
 
     def _lane(self, session, number):
@@ -324,8 +326,7 @@ class Tracker(Attacher):
         event: Event = None
         if name == "channel.open":
             event = Event(name, side, frames, row)
-            capture = self._capture(frames, row)
-            slow_methods.open_channel(self, session, lane, capture, event)
+            slow_methods.open_channel(self, session, lane, self._capture(frames, row), event)
             channel = lane.channel
         else:
             if channel is None:
@@ -350,7 +351,9 @@ class Tracker(Attacher):
 
     def _lose(self, peer, direction):
         """Frames of one direction may be missing here."""
-        if peer.session is not None and peer.client_direction >= 0:
+        if peer.session is None:
+            self.lost_before.add(peer)
+        elif peer.client_direction >= 0:
             slow_methods.lose(peer.session, direction ^ peer.client_direction)
         return 0
 
@@ -359,9 +362,7 @@ class Tracker(Attacher):
 
         `capture` is the one of a connection without a single method.
         """
-        session: Session = peer.session
-        if session is None:
-            session = self._begin(peer, capture)
+        session: Session = peer.session or self._begin(peer, capture)
         if self.judges:
             tcp = peer.conversation
             self.tell_of("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})

@@ -44,6 +44,10 @@ CLOSE = cython.declare(cython.int, 3)
 FIN = cython.declare(cython.int, 1)
 SYN = cython.declare(cython.int, 2)
 RST = cython.declare(cython.int, 4)
+
+MOST_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
+"""Octets that a RST may show to be missing: some devices reset with any number, a real one is
+within a window of the last octet that was captured."""
 ACK = cython.declare(cython.int, 16)
 NO_WINDOW = cython.declare(cython.int, 256)
 
@@ -204,6 +208,8 @@ class Follower:
                 other.start_at(rows[at + 7])  # the answer to the SYN was not captured
             other.acknowledge(rows[at + 7])
         if flags & RST:
+            if half.next_seq >= 0 and half.ahead(seq) <= MOST_BEFORE_RESET:
+                half.acknowledge(seq)  # its sender numbers it after the last octet that it sent
             if not (half.finished() and other.finished()):
                 conversation.ended = "rst"
                 if conversation.ended_by is None:

@@ -20,6 +20,7 @@ cdef class HalfStream:
     cdef long long delivered_number, delivered_ns
     cdef long long waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef int strange
+    cdef long long repeat_offset, repeat_length, repeat_identification, repeat_ns
     cdef bint shut, probed
     cdef long long shut_number, shut_ns
     cdef object shuts
@@ -39,6 +40,7 @@ cdef class HalfStream:
         self, bytes octets, long long start, long long offset, long long captured,
         long long seen, long long ts_ns
     ) except? -1
+    cdef bint _repeated(self, long long offset, long long length, long long ts_ns) except? -1
     cdef int _hold(
         self, bytes octets, long long start, long long captured, long long offset,
         long long end, long long number, long long ts_ns, long long seen

@@ -20,10 +20,10 @@ from .limits import NEVER, NO_TIME
 
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+    from cython.cimports.amqpsniff.tcp.history import History, near  # type: ignore
 else:
     from .events import EventWriter
-    from .history import History
+    from .history import History, near
 
 DATA = cython.declare(cython.int, 1)
 GAP = cython.declare(cython.int, 2)
@@ -58,7 +58,8 @@ class HalfStream:
     (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
     `acked` is the highest offset that the other side has acknowledged. `acked_late_ns`: time of a
     delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see `Conversation`.
-    `shut`, `shuts`: its sender can, or could, take no more; see `windows`.
+    `shut`, `shuts`: its sender can, or could, take no more; see `windows`. `repeat_…`: the last
+    segment that was sent again.
     """
 
     def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
@@ -89,6 +90,8 @@ class HalfStream:
         self.linger_turn = 0
         self.strange = 0
         self.strange_seq = 0
+        self.repeat_offset = self.repeat_length = self.repeat_identification = -1
+        self.repeat_ns = NO_TIME
         self.shut = self.probed = 0
         self.shut_number = self.shut_ns = 0
         self.shuts = None
@@ -201,8 +204,25 @@ class HalfStream:
         )
         if result == HISTORY_SAME_PACKET:
             return SAME_PACKET
+        if self._repeated(offset, captured, ts_ns):
+            return SAME_PACKET
         self.retransmissions += 1
         return RETRANSMITTED | (CONFLICT if result & HISTORY_CONFLICT else 0)
+
+    def _repeated(self, offset, length, ts_ns):
+        """Whether the last segment sent again was captured once more; it is remembered if not."""
+        if (
+            offset == self.repeat_offset
+            and length == self.repeat_length
+            and self.history.identification == self.repeat_identification
+            and near(self.repeat_ns, ts_ns, self.limits.duplicate_ns)
+        ):
+            return True
+        self.repeat_offset = offset
+        self.repeat_length = length
+        self.repeat_identification = self.history.identification
+        self.repeat_ns = ts_ns
+        return False
 
     def _hold(self, octets, start, captured, offset, end, number, ts_ns, seen):
         """Keep octets that lie beyond a hole."""
@@ -210,7 +230,14 @@ class HalfStream:
         if self.held is None:
             self.held = Held(self.pool)
         there = self.held.find(offset, end)
-        piece = Piece(offset, end, octets[start : start + captured], number, ts_ns)
+        piece = Piece(
+            offset,
+            end,
+            octets[start : start + captured],
+            number,
+            ts_ns,
+            self.history.identification,
+        )
         added, conflict = self.held.add(piece)
         if conflict:
             found |= CONFLICT
@@ -228,9 +255,9 @@ class HalfStream:
 
     def _copy_of(self, piece, ts_ns):
         """Whether a piece was captured so shortly before that it is the same packet."""
-        if NO_TIME in (piece.ts_ns, ts_ns):
+        if piece.identification != self.history.identification:
             return False
-        return abs(int(ts_ns) - int(piece.ts_ns)) <= self.limits.duplicate_ns
+        return near(piece.ts_ns, ts_ns, self.limits.duplicate_ns)
 
     def _deliver(self, octets, source, start, captured, length, number, ts_ns, seen):
         """Hand on the next `length` octets, of which `captured` are there."""
@@ -275,8 +302,10 @@ class HalfStream:
         return 0
 
     def _deliver_piece(self, piece, number, ts_ns, seen):
+        identification: cython.longlong = self.history.identification
         self.writer.extra.append(piece.octets)
-        return self._deliver(
+        self.history.identification = piece.identification
+        self._deliver(
             piece.octets,
             len(self.writer.extra) - 1,
             0,
@@ -286,6 +315,8 @@ class HalfStream:
             ts_ns,
             seen,
         )
+        self.history.identification = identification
+        return 0
 
     def hole_end(self):
         """Where the hole at `next_offset` ends, at octets held or at the FIN; -1 for no hole."""

@@ -29,7 +29,9 @@ else:
 #  9 source           -1: the payload is in the batch's octets, else an index into `extra`
 # 10 start, 11 captured, 12 length   the payload, as captured, and its length on the wire
 # 13 seen             octets of packets captured so far, with this one
-FIELDS = cython.declare(cython.longlong, 14)
+# 14 identification   of the IP packet; -1 in IPv6, which has none
+SEGMENT_FIELDS = 15
+FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 NO_WINDOW = cython.declare(cython.int, 256)
 
@@ -131,6 +133,7 @@ class HeaderParser:
         b_high: cython.longlong
         b_low: cython.longlong
         ports: cython.longlong
+        identification: cython.longlong
         payload: cython.longlong
         row: cython.longlong = 0
         seen: cython.longlong = self.seen
@@ -159,6 +162,7 @@ class HeaderParser:
                 a_high = b_high = 0
                 a_low = _u32(block, at + 12)
                 b_low = _u32(block, at + 16)
+                identification = block[at + 4] << 8 | block[at + 5]
                 at += 20
             else:
                 layers.end = stop
@@ -170,6 +174,7 @@ class HeaderParser:
                 family = layers.family
                 a_high, a_low = layers.a_high, layers.a_low
                 b_high, b_low = layers.b_high, layers.b_low
+                identification = layers.identification
                 if layers.source >= 0:
                     view = layers.octets
             payload = self._payload(view, at, stop, wire_stop)
@@ -191,6 +196,7 @@ class HeaderParser:
                 table[row + 11] = max(stop - payload, 0)
                 table[row + 12] = wire_stop - payload
                 table[row + 13] = seen
+                table[row + 14] = identification
                 row += FIELDS
             if layers.source >= 0:
                 layers.leave(payload >= 0)

@@ -1,7 +1,9 @@
+cdef bint near(long long a, long long b, long long distance) except? -1
+
 cdef class History:
     cdef long long segments, octets, duplicate_ns, blocks_made
     cdef long long[::1] table
-    cdef long long head, seen
+    cdef long long head, seen, identification
     cdef readonly long long block
     cdef readonly dict blocks
     cdef readonly object order

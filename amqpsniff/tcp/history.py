@@ -19,7 +19,7 @@ _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 # Rows of the ring: more than `Limits.history_octets` of captured packets of 512 octets.
 ROWS = cython.declare(cython.longlong, 16_384)
 
-# Columns of a row. SEEN and TS_NS are of the packet.
+# Columns of a row. SEEN, TS_NS and IDENTIFICATION are of the packet.
 PREVIOUS = 0
 BLOCK = 1
 POSITION = 2
@@ -27,6 +27,7 @@ OFFSET = 3
 LENGTH = 4
 SEEN = 5
 TS_NS = 6
+IDENTIFICATION = 7
 FIELDS = cython.declare(cython.longlong, 8)
 
 SAME_PACKET = cython.declare(cython.int, 1)
@@ -36,7 +37,8 @@ CONFLICT = cython.declare(cython.int, 2)
 class History:
     """Where the octets of the last segments are; one object for all half-streams.
 
-    `seen`, wherever it is asked for, is the number of octets of packets captured so far.
+    `seen`, wherever it is asked for, is the number of octets of packets captured so far;
+    `identification` that of the IP packet being read, -1 when it has none.
     """
 
     def __init__(self, limits):
@@ -50,6 +52,7 @@ class History:
         self.block = -1
         self.blocks_made = 0
         self.seen = 0
+        self.identification = -1
 
     def remember(self, octets, seen):
         """Keep a block alive; gives its number."""
@@ -83,6 +86,7 @@ class History:
         self.table[row + 4] = length
         self.table[row + 5] = seen
         self.table[row + 6] = ts_ns
+        self.table[row + 7] = self.identification
         self.head += 1
         return self.head - 1
 
@@ -90,7 +94,8 @@ class History:
         """Hold a segment against the chain that ends in row `last`.
 
         Gives `CONFLICT` if octets it has in common with one of them differ, plus `SAME_PACKET` if
-        it is another copy of one of them, captured within `Limits.duplicate_ns`.
+        it is another copy of one of them, captured within `Limits.duplicate_ns`: what is sent again
+        is another IP packet, whose identification differs.
         """
         result: cython.int = 0
         number: cython.longlong = last
@@ -108,7 +113,9 @@ class History:
             number = self.table[row]
             there = self.table[row + 3]
             if there == offset and self.table[row + 4] == length:
-                if _near(self.table[row + 6], ts_ns, self.duplicate_ns):
+                if self.identification == self.table[row + 7] and near(
+                    self.table[row + 6], ts_ns, self.duplicate_ns
+                ):
                     result |= SAME_PACKET
             first = max(offset, there)
             stop = min(offset + length, there + self.table[row + 4])
@@ -122,9 +129,7 @@ class History:
         return result
 
 
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
+def near(a, b, distance):
     """Whether two times, if known, lie within `distance`; halved, so that nothing overflows."""
     if a == _NO_TIME or b == _NO_TIME:
         return 0

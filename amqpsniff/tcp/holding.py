@@ -24,13 +24,17 @@ class HoldingPool:
 
 
 class Piece(NamedTuple):
-    """A range of a half-stream; `octets` is shorter than it when a snap length cut them."""
+    """A range of a half-stream; `octets` is shorter than it when a snap length cut them.
+
+    `identification` is that of its IP packet, -1 for none.
+    """
 
     start: int
     end: int
     octets: bytes
     number: int
     ts_ns: int
+    identification: int
 
 
 class Held:
@@ -95,7 +99,8 @@ class Held:
     def _insert(self, index: int, piece: Piece, start: int, end: int) -> None:
         octets = piece.octets[start - piece.start : end - piece.start]
         self.starts.insert(index, start)
-        self.pieces.insert(index, Piece(start, end, octets, piece.number, piece.ts_ns))
+        kept = Piece(start, end, octets, piece.number, piece.ts_ns, piece.identification)
+        self.pieces.insert(index, kept)
         self._account(len(octets) + HELD_SEGMENT_OCTETS)
 
     def _account(self, octets: int) -> None:

@@ -2,7 +2,7 @@ cdef class Layers:
     cdef object fragments
     cdef list extra
     cdef const unsigned char[::1] block, octets
-    cdef long long source, at, end, wire_end, ts_ns
+    cdef long long source, at, end, wire_end, ts_ns, identification
     cdef long long family, a_high, a_low, b_high, b_low
     cdef int begin_batch(self, const unsigned char[::1] octets, list extra) except? -1
     cdef int leave(self, bint used) except? -1

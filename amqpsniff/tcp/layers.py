@@ -74,6 +74,7 @@ class Layers:
         self.fragments = fragments
         self.extra = []
         self.source = -1
+        self.identification = -1
 
     def begin_batch(self, octets, extra):
         """Packets from here on are in `octets`; whole packets of fragments go to `extra`."""
@@ -135,6 +136,7 @@ class Layers:
         if header < 20 or self.wire_end < at + header:
             return MALFORMED
         self.family = 4
+        self.identification = _u16(self.octets, at + 4)
         self.a_high = self.b_high = 0
         self.a_low = _u32(self.octets, at + 12)
         self.b_low = _u32(self.octets, at + 16)
@@ -143,7 +145,7 @@ class Layers:
         if fragment & 0x3FFF:
             return self._fragment(
                 self.octets[at + 9],
-                _u16(self.octets, at + 4),
+                self.identification,
                 (fragment & 0x1FFF) * 8,
                 fragment & 0x2000 == 0,
             )
@@ -159,6 +161,7 @@ class Layers:
             self.wire_end = at + 40 + length
             self.end = min(self.end, self.wire_end)
         self.family = 6
+        self.identification = -1
         self.a_high = _signed64(self.octets, at + 8)
         self.a_low = _signed64(self.octets, at + 16)
         self.b_high = _signed64(self.octets, at + 24)

@@ -24,7 +24,7 @@ from amqpsniff.columns import NUMBER_BITS as _NUMBER_BITS
 
 from . import limits as bounds
 from .fragments import Fragments
-from .headers import HeaderParser
+from .headers import SEGMENT_FIELDS, HeaderParser
 from .limits import Limits
 from .stream import StreamBatch
 
@@ -50,12 +50,12 @@ MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 NUMBER_BITS = cython.declare(cython.int, _NUMBER_BITS)
 
-# Packets whose headers are read at once: their rows (112 octets each) stay in the second-level
+# Packets whose headers are read at once: their rows (120 octets each) stay in the second-level
 # cache.
 CHUNK = cython.declare(cython.longlong, 1024)
 
 # Columns of a segment's row (named in `amqpsniff.tcp.headers`).
-FIELDS = cython.declare(cython.longlong, 14)
+FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 # Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all,
 # of which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set
@@ -226,6 +226,7 @@ class Reassembler:
             number = numbers[rows[at]] | high
             ts_ns = times[rows[at]]
             self.history.seen = rows[at + 13]
+            self.history.identification = rows[at + 14]
             self.follower.serial += 1
             if ts_ns >= deadlines.next_ns:
                 self.follower.expire(ts_ns)

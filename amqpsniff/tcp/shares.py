@@ -13,7 +13,7 @@ from ipaddress import ip_address
 import cython
 
 from .fragments import Fragments
-from .headers import HeaderParser
+from .headers import SEGMENT_FIELDS, HeaderParser
 from .limits import NO_TIME, Limits
 
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
@@ -25,7 +25,7 @@ _SECOND = cython.declare(cython.ulonglong, 0xC2B2AE3D27D4EB4F)
 _THIRD = cython.declare(cython.ulonglong, 0x165667B19E3779F9)
 
 # Columns of a segment's row (named in `amqpsniff.tcp.headers`).
-FIELDS = cython.declare(cython.longlong, 14)
+FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 # Packets whose headers are read at once.
 CHUNK = cython.declare(cython.longlong, 1024)

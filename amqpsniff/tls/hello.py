@@ -18,6 +18,9 @@ SSL_3_0, TLS_1_2, TLS_1_3 = 0x0300, 0x0303, 0x0304
 TLS_1_3_SUITES = 0x13
 """First octet of the suites that only TLS 1.3 has."""
 
+SIGNALS = (0x00FF, 0x5600)
+"""Numbers among the suites that are none: renegotiation (RFC 5746), fallback (RFC 7507)."""
+
 RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3)."""
 
@@ -62,7 +65,7 @@ class ClientHello(NamedTuple):
 
     random: bytes
     session_id: bytes
-    suites: int
+    suites: tuple[int, ...]
     server_name: str
     protocols: tuple[str, ...]
     version: int
@@ -97,7 +100,7 @@ def read_client_hello(body: bytes) -> ClientHello | None:
     if not random:
         return None
     session_id = fields.vector(1)
-    suites = len(fields.vector(2)) // 2
+    suites = _suites(fields.vector(2))
     fields.vector(1)
     found = _extensions(fields)
     versions = Fields(found.get(SUPPORTED_VERSIONS, b"")[1:])
@@ -181,6 +184,13 @@ def _extensions(fields: Fields) -> dict[int, bytes]:
         if inner.whole:
             found[kind] = value
     return found
+
+
+def _suites(octets: bytes) -> tuple[int, ...]:
+    """Numbers of cipher suites, without signals and the fillers of RFC 8701."""
+    pairs = zip(octets[::2], octets[1::2], strict=False)
+    numbers = (high << 8 | low for high, low in pairs if high != low or low & 15 != 10)
+    return tuple(number for number in numbers if number not in SIGNALS)
 
 
 def _server_name(extension: bytes) -> str:

@@ -33,12 +33,19 @@ MAX_HELD_OCTETS = 1 << 26
 
 
 class Rows:
-    """Events that are written, as the columns of a batch; `extra` holds octets."""
+    """Events that are written, as the columns of a batch; `extra` holds octets.
 
-    def __init__(self, extra):
+    There is one for all batches: conversations know it, and must not keep the octets of a batch.
+    """
+
+    def __init__(self):
+        self.first = 0
+        self.begin([])
+
+    def begin(self, extra):
+        """Begin with another batch."""
         self.extra = extra
         self.columns = ([], [], [], [], [], [], [], [])
-        self.first = 0
 
     def add(self, kind, half, source, start, length, offset, number, ts_ns):
         """One event; the columns are those of `StreamBatch`."""
@@ -103,7 +110,7 @@ class TlsStage:
         self.header_octets = header_octets
         self.states = array("b")
         self.passages = {}
-        self.rows = Rows([])
+        self.rows = Rows()
         self.held = 0
         self.waiting = {}
         self.claims = [] if claims else None
@@ -171,7 +178,8 @@ class TlsStage:
 
     def _rewritten(self, batch, row):
         """The events of a batch, those before `row` as they are."""
-        rows = self.rows = Rows(list(batch.extra))
+        rows = self.rows
+        rows.begin(list(batch.extra))
         columns = (
             batch.kind,
             batch.half,
@@ -188,7 +196,9 @@ class TlsStage:
             self._look_again()
         for event in zip(*(values[row : batch.count] for values in columns), strict=True):
             self._event(batch, event)
-        return batch.with_events(rows.arrays(), rows.extra)
+        batch = batch.with_events(rows.arrays(), rows.extra)
+        rows.begin([])
+        return batch
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -261,7 +271,6 @@ class TlsStage:
         way = tls.directions[half & 1]
         first = half & ~1
         self.rows.first = first
-        tls.sink = self.rows
         if not passage.heard[half & 1]:
             passage.heard[half & 1] = True
             way.offset = way.end = offset
@@ -313,7 +322,6 @@ class TlsStage:
         self.secrets.refresh()
         for slot, passage in list(self.waiting.items()):
             self.rows.first = 2 * slot
-            passage.tls.sink = self.rows
             passage.tls.look_again()
             if not passage.tls.needs_keys:
                 del self.waiting[slot]
@@ -349,7 +357,6 @@ class TlsStage:
         """A conversation is over."""
         self.secrets.refresh()
         self.rows.first = first
-        passage.tls.sink = self.rows
         passage.tls.look_again()
         passage.tls.finish()
         self.held -= passage.held

@@ -12,13 +12,16 @@ from typing import Any, NamedTuple
 from .conversation import TlsConversation
 from .hello import TLS_1_2
 from .opening import KEYS_MISFIT, OPENED
-from .suites import VERSIONS
+from .suites import VERSIONS, suite_of
 
 AMQPS_PORT = 5671
 """The registered port of AMQP over TLS."""
 
 NAMES_SHOWN = 3
 """Names of a certificate that are shown."""
+
+MAX_OFFERED = 128
+"""Cipher suites of a ClientHello that are told: openssl's whole list has 90."""
 
 
 class Trouble(NamedTuple):
@@ -61,7 +64,9 @@ def facts(tls: TlsConversation, conversation: Any) -> dict[str, Any]:
         "start_ns": conversation.start_ns if conversation.start_ns > 0 else None,
         "end_ns": conversation.end_ns if conversation.end_ns > 0 else None,
         "version": named["tls_version"],
+        "version_offered": version_offered(tls) or None,
         "cipher": named["tls_cipher"],
+        "ciphers_offered": ciphers_offered(tls),
         "server_name": named["tls_server_name"],
         "protocols_offered": list(offered),
         "protocol": told.protocol or None,
@@ -101,9 +106,23 @@ def columns(tls: TlsConversation) -> dict[str, str | None]:
 def version(tls: TlsConversation) -> str:
     """The version agreed on; empty while the server has not chosen."""
     server = tls.handshake.server
-    if server is None:
-        return ""
-    return VERSIONS.get(server.version, f"version 0x{server.version:04x}")
+    return "" if server is None else _version(server.version)
+
+
+def version_offered(tls: TlsConversation) -> str:
+    """The highest version that the client offers; empty without its first message."""
+    client = tls.handshake.client
+    return "" if client is None else _version(client.version)
+
+
+def ciphers_offered(tls: TlsConversation) -> list[str]:
+    """Names of the cipher suites that the client offers, in its order of preference."""
+    client = tls.handshake.client
+    return [] if client is None else [suite_of(one).name for one in client.suites[:MAX_OFFERED]]
+
+
+def _version(number: int) -> str:
+    return VERSIONS.get(number, f"version 0x{number:04x}")
 
 
 def _certificate(certificate: Any) -> dict[str, Any]:
@@ -170,7 +189,9 @@ def _weaknesses(tls: TlsConversation, conversation: Any) -> Iterator[Trouble]:
 def _shown(tls: TlsConversation) -> str:
     """Version, cipher and names in one line."""
     told = tls.handshake
-    parts = [part for part in (version(tls), told.suite.name if told.suite else "") if part]
+    offered = version_offered(tls)
+    agreed = version(tls) or (f"{offered} offered" if offered else "")
+    parts = [part for part in (agreed, told.suite.name if told.suite else "") if part]
     if told.client is not None and told.client.server_name:
         parts.append(f"server name {told.client.server_name}")
     if told.certificate is not None and told.certificate.names:

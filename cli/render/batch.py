@@ -13,8 +13,16 @@ from rich.text import Text
 WIDEST = (48, 32, 24, 18, 12)
 """Characters of a cell that are shown at most: the most with which all columns have room."""
 
+TIME_WIDTH = 19
+"""Characters of a time to the second, which says nothing when it is cut."""
+
 GAP = 2
 """Spaces between columns."""
+
+UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6))
+
+LEAST_UNITS = 10
+"""A unit is taken when there are at least so many of it."""
 
 STAGES = {
     "spark": "Starting Spark",
@@ -32,10 +40,13 @@ class Shown:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._errors = Console(stderr=True)
+        self._live: Any = None
         self._bar: Any = None
+        self._more = Text()
         self._reports: list[dict[str, Any]] = []
         self._summary: dict[str, Any] | None = None
         self._page: str | None = None
+        self._stage = ""
         self._began = time.monotonic()
         self._wanted = not quiet and sys.stderr.isatty()
 
@@ -61,7 +72,7 @@ class Shown:
         self._stop()
         if self._summary is not None and not self._quiet:
             for line in _summed(self._summary, time.monotonic() - self._began):
-                self._errors.print(line, highlight=False, soft_wrap=True)
+                self._errors.print(line, highlight=False, soft_wrap=not self._errors.is_terminal)
         if self._page is not None and not self._quiet:
             self._errors.print(f"report: {self._page}", highlight=False, soft_wrap=True)
         console = Console()
@@ -71,55 +82,83 @@ class Shown:
     def _progress(self, fact: dict[str, Any]) -> None:
         if not self._wanted:
             return
-        if self._bar is None:
-            self._bar = _bar(self._errors)
-            self._bar.start()
-            self._bar.add_task("", total=None, more="")
+        if self._live is None:
+            self._start()
         stage = fact["stage"]
         done, total = fact.get("done", 0), fact.get("total") or None
-        more = f"{done:,} of {total:,} files" if stage == "files" and total else ""
         if stage == "tasks":
-            more = (
-                f"{fact['octets'] / 1e6:,.0f} of {fact['total_octets'] / 1e6:,.0f} MB, "
-                f"{fact['rows']:,} rows, {fact['findings']:,} findings"
-            )
             done, total = fact["octets"], fact["total_octets"] or None
-        if stage == "report":
-            more = fact["report"]
-        self._bar.update(
-            self._bar.task_ids[0], description=STAGES.get(stage, stage), completed=done,
-            total=total, more=more,
-        )  # fmt: skip
+        if stage != self._stage:  # the time that is left is that of a stage
+            for task in self._bar.task_ids:
+                self._bar.remove_task(task)
+            self._bar.add_task(STAGES.get(stage, stage), total=total, part="", left="")
+            self._stage = stage
+        part, left = (f"{done / total:4.0%}", "left") if total else ("", "")
+        task = self._bar.task_ids[0]
+        self._bar.update(task, completed=done, total=total, part=part, left=left)
+        self._more.plain = _more(fact)
+
+    def _start(self) -> None:
+        from rich.console import Group
+        from rich.live import Live
+
+        self._bar = _bar(self._errors)
+        shown = Group(self._bar, self._more)
+        self._live = Live(shown, console=self._errors, transient=True)
+        self._live.start()
 
     def _stop(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
 
 def _bar(console: Console) -> Any:
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[more]}"),
+        TextColumn("{task.fields[part]}"),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         console=console,
-        transient=True,
+    )
+
+
+def _more(fact: dict[str, Any]) -> str:
+    """What a step came to so far, for the line below the bar: 80 columns hold a terabyte's."""
+    if fact["stage"] == "files" and fact.get("total"):
+        return f"{fact['done']:,} of {fact['total']:,} files"
+    if fact["stage"] == "report":
+        return str(fact["report"])
+    if fact["stage"] != "tasks":
+        return ""
+    whole = fact["total_octets"]
+    unit, octets = next((one for one in UNITS if whole >= one[1] * LEAST_UNITS), UNITS[-1])
+    return (
+        f"{fact['files']:,} of {fact['total_files']:,} files, "
+        f"{fact['octets'] / octets:,.0f} of {whole / octets:,.0f} {unit}, "
+        f"{fact['rows']:,} rows, {fact['findings']:,} findings"
     )
 
 
 def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     """A summary in lines."""
-    octets = summary["octets"]
+    count, octets = summary["files"], summary["octets"]
     known = f", {octets / 1e6:,.1f} MB of packets" if octets else ""
     before = summary["done_before"]
     done = f" ({before:,} of {summary['tasks']:,} tasks were done before)" if before else ""
     rows = summary["rows"]
     lines = [
-        f"{summary['files']:,} files{known}, in {seconds:.0f} s{done}",
+        f"{count:,} {'file' if count == 1 else 'files'}{known}, in {seconds:.0f} s{done}",
         "rows: " + ", ".join(f"{name} {count:,}" for name, count in rows.items()),
     ]
     if summary["bad_files"]:
@@ -166,9 +205,16 @@ def _show(console: Console, report: dict[str, Any]) -> None:
 
 
 def _width(name: str, cells: list[str], widest: int) -> int:
-    """The width of a column: that of its longest word or cell, within bounds."""
+    """The width of a column: that of its longest word or cell, within bounds; times are whole."""
     words = max(map(len, name.split()), default=1)
-    return max(words, min(widest, max(map(len, cells), default=1)), 1)
+    longest = max(map(len, cells), default=1)
+    if longest <= TIME_WIDTH and all(map(_is_time, cells)):
+        return max(words, longest)
+    return max(words, min(widest, longest), 1)
+
+
+def _is_time(cell: str) -> bool:
+    return cell[4:5] == cell[7:8] == "-" and cell[13:14] == ":"
 
 
 def _cut(cell: str, width: int) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.text import Text
 
+from .. import times
 from .grid import Grid
-from .text import duration, harmless, octets
+from .text import count, duration, harmless, octets, plural
+from .theme import Paint
+from .tree import Raw, tree
 
 UNKNOWN = "?"
 NONE = "-"
@@ -15,18 +19,22 @@ NONE = "-"
 NAMES_SHOWN = 2
 
 
-def grid(rows: list[dict[str, Any]]) -> Grid:
-    """TLS conversations, one a line: who, which version and cipher, and why it does not open."""
+def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
+    """TLS conversations, one a line: who, which version and cipher, and why it does not open.
+
+    In parentheses stands what was offered and not answered.
+    """
     table = Grid(
         "id|client|server|version|??cipher|*?name|*????certificate|???alpn|>???lasted|>????sent|"
         ">????received|*read"
     )
     for one in rows:
+        client = harmless(one["client"] or UNKNOWN)
         table.add(
             one["connection_id"][:8],
-            harmless(one["client"] or UNKNOWN),
+            f":{client.rpartition(':')[2]}" if narrow else client,
             harmless(one["server"] or UNKNOWN),
-            one["version"] or UNKNOWN,
+            _version(one),
             (one["cipher"] or UNKNOWN).removeprefix("TLS_"),
             harmless(one["server_name"] or NONE),
             _certificate(one),
@@ -37,6 +45,59 @@ def grid(rows: list[dict[str, Any]]) -> Grid:
             _read(one),
         )
     return table
+
+
+def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
+    """All that is known of each conversation, one field a line."""
+    for one in rows:
+        ends = " → ".join(harmless(one[side] or UNKNOWN) for side in ("client", "server"))
+        yield f"{paint('connection', one['connection_id'])} {ends}"
+        yield from tree({name: value for name, value in _fields(one) if value}, paint, 1)
+
+
+def _fields(one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names and values; what is not known is empty."""
+    chosen = one["version"] is not None
+    yield "read", Raw(_read(one).plain)
+    yield "server_name", one["server_name"]
+    yield ("version", one["version"]) if chosen else ("version_offered", one["version_offered"])
+    yield ("cipher", one["cipher"]) if chosen else ("ciphers_offered", _in_a_line(one, "ciphers"))
+    yield "protocol", one["protocol"]
+    yield "protocols_offered", "" if one["protocol"] else _in_a_line(one, "protocols")
+    yield "resumed", one["resumed"]
+    yield "certificate", _known(one["certificate"])
+    yield "client_certificate", _known(one["client_certificate"])
+    yield "alerts", [_alert(alert) for alert in one["alerts"]]
+    for name in ("start", "end"):
+        time_ns = one[f"{name}_ns"]
+        yield name, None if time_ns is None else Raw(times.absolute(time_ns))
+    yield "lasted", Raw(_lasted(one))
+    yield "packets", Raw(f"{one['first_packet_number']} to {one['last_packet_number']}")
+    for side in ("client", "server"):
+        packets = plural(one[f"{side}_packets"], "packet")
+        yield f"{side}_sent", Raw(f"{count(one[f'{side}_octets'])} B in {packets}")
+    yield "ended", one["ended"]
+
+
+def _in_a_line(one: dict[str, Any], what: str) -> Raw:
+    return Raw(", ".join(map(harmless, one[f"{what}_offered"])))
+
+
+def _known(certificate: dict[str, Any] | None) -> dict[str, Any]:
+    found = {name: value for name, value in (certificate or {}).items() if value}
+    if "names" in found:
+        found["names"] = Raw(", ".join(map(harmless, found["names"])))
+    return found
+
+
+def _alert(alert: dict[str, Any]) -> Raw:
+    who, number = alert["sender"], alert["packet_number"]
+    return Raw(f"{alert['description']}, sent by the {who} in packet {number}")
+
+
+def _version(one: dict[str, Any]) -> str:
+    offered = one["version_offered"]
+    return one["version"] or (f"({offered})" if offered else UNKNOWN)
 
 
 def _certificate(one: dict[str, Any]) -> str:
@@ -63,5 +124,5 @@ def _read(one: dict[str, Any]) -> Text:
         return Text("yes")
     if one["alerts"]:
         first = one["alerts"][0]
-        return Text(f"no: {first['sender']} sent {first['description']}", "error")
-    return Text(f"no: {harmless(one['why'] or 'the server did not answer')}", "warning")
+        return Text(f"{first['sender']} sent {first['description']}", "error")
+    return Text(harmless(one["why"] or "the server did not answer"), "warning")

@@ -14,6 +14,8 @@ from .theme import Paint
 GAP = 2
 LEAST_CELLS = 6
 """Columns that are left of a text that is cut."""
+SOON_CELLS = 10
+"""Columns that are left of a text that is cut before others are."""
 COMFORT_CELLS = 16
 """Columns that a text is given before others are left out for it."""
 
@@ -23,8 +25,9 @@ class Grid:
 
     Args:
         columns: Headings with `|` between them. Marks before a heading: `>` aligns right, `*` may
-            be cut, `?` may be left out on a narrow terminal (`??` sooner, and so on), `~` is
-            continued on further lines, `=` is cut in its middle rather than at its end.
+            be cut (`**` before others), `?` may be left out on a narrow terminal (`??` sooner, and
+            so on), `~` is continued on further lines, `=` is cut in its middle rather than at its
+            end.
     """
 
     def __init__(self, columns: str) -> None:
@@ -132,12 +135,12 @@ class Grid:
         taken = [LEAST_CELLS if "~" in self._marks[at] else widths[at] for at in shown]
         excess = sum(taken) + GAP * (len(shown) - 1) - width
         able = [at for at in shown if set("*=") & set(self._marks[at])]
-        while excess > 0 and able:
-            widest = max(able, key=lambda at: widths[at])
-            if widths[widest] <= LEAST_CELLS:
-                return
-            widths[widest] -= 1
-            excess -= 1
+        sooner = [at for at in able if "**" in self._marks[at]]
+        for columns, least in ((sooner, SOON_CELLS), (able, LEAST_CELLS)):
+            while excess > 0 and any(widths[at] > least for at in columns):
+                widest = max(columns, key=lambda at: widths[at])
+                widths[widest] -= 1
+                excess -= 1
 
 
 def _plain(cell: str | Text) -> str:

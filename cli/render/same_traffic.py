@@ -127,7 +127,7 @@ def _connections(report: Row) -> Grid:
     rows = report["by_connection"]
     translated = any(row["translated"] for row in rows)
     seen = "?*seen at broker as|" if translated else ""
-    table = Grid("id|*client|" + seen + "?*name|way|??>frames|>p50|>p95|??>longest|?>lost")
+    table = Grid("id|*client|" + seen + "?**name|way|??>frames|>p50|>p95|??>longest|?>lost")
     form = "raw" if report["clock"]["offset_ns"] is None else "corrected"
     for row in rows:
         for way in WAYS:

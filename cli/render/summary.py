@@ -22,7 +22,7 @@ MOST_COMMENTS = 5
 """Comments of a capture that are shown: it may have one for every section."""
 
 
-def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
+def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Iterator[Any]:
     """Everything, most important last: that is what stays on the screen."""
     yield _facts(result)
     if result["methods"]:
@@ -30,7 +30,7 @@ def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
         yield _methods(result, width)
     for title, grid in (
         (_connections_title(result), _connections(result)),
-        (_tls_title(result), _tls(result)),
+        (_tls_title(result), _tls(result, narrow)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
         ("outcomes", _timed(result["outcomes"], "outcome", "messages")),
@@ -74,7 +74,8 @@ def _traffic(result: dict[str, Any]) -> str:
     parts = [plural(result["connection_count"], "AMQP connection")]
     if quality["midstream_connections"]:
         began = quality["midstream_connections"]
-        parts[0] += f" ({count(began)} of them began before the capture)"
+        some = began < result["connection_count"]
+        parts[0] += f" ({f'{count(began)} of them ' if some else ''}began before the capture)"
     heartbeats = result["frames"].get("heartbeat", 0)
     parts.append(
         plural(frames, "frame") + (f", {count(heartbeats)} heartbeats" if heartbeats else "")
@@ -120,7 +121,7 @@ def _connections(result: dict[str, Any]) -> Grid:
     rows = result["connections"]
     servers = len({one["server"] for one in rows}) > 1
     heading = "id|*client|" + ("*server|" if servers else "")
-    table = Grid(heading + "*vhost|*name|?>channels|?>frames|>sent|>received|closed")
+    table = Grid(heading + "*vhost|**name|?>channels|?>frames|>sent|>received|closed")
     for one in rows:
         where = [one["client"] or UNKNOWN, *([one["server"] or UNKNOWN] if servers else [])]
         name = one["connection_name"] or _product(one, "client")
@@ -143,10 +144,10 @@ def _tls_title(result: dict[str, Any]) -> str:
     return "TLS" + _of(len(tls["rows"]), tls["conversations"])
 
 
-def _tls(result: dict[str, Any]) -> Grid:
+def _tls(result: dict[str, Any], narrow: bool) -> Grid:
     from .encrypted import grid
 
-    return grid(result["tls"]["rows"])
+    return grid(result["tls"]["rows"], narrow=narrow)
 
 
 def _closed(connection: dict[str, Any]) -> Text:

@@ -86,11 +86,12 @@ def _steps(message: Message) -> Iterator[Step]:
         outcome = row["outcome"]
         if outcome in (None, *UNSAID, *WAITING):
             continue
+        known = row["ts_ns"] is not None and row["outcome_ns"] is not None
         place = SimpleNamespace(
             **{
                 **row,
                 "packet_number": row["outcome_packet_number"],
-                "ts_ns": None if row["ts_ns"] is None else row["ts_ns"] + row["outcome_ns"],
+                "ts_ns": row["ts_ns"] + row["outcome_ns"] if known else None,
                 "sender": NOBODY,
             }
         )

@@ -158,7 +158,7 @@ class _Teller:
         row = self.row
         return {
             "id": row["connection_id"],
-            "client": harmless(shortened(name_of(row), 80)),
+            "client": name_of(row, 60),
             "server": harmless(row["server"] or "?"),
             "about": f"{plural(self._number, 'event')}. amqpsniff follow CAPTURE --connection "
             f"{row['connection_id']} shows all of them, with the beginnings of bodies.",
@@ -235,11 +235,10 @@ class _Teller:
         return "" if row["packet_number"] is None else str(row["packet_number"])
 
 
-def name_of(row: Row) -> str:
-    """What a connection is called: by its name or product, and its address."""
-    name = row["connection_name"] or row["client_product"]
-    address = row["client"] or row["connection_id"][:8]
-    return f"{name} {address}" if name else str(address)
+def name_of(row: Row, most: int) -> str:
+    """What a connection is called: by its name or product, cut to `most`, and its address."""
+    name = shortened(harmless(row["connection_name"] or row["client_product"] or ""), most)
+    return f"{name} {row['client'] or row['connection_id'][:8]}".strip()
 
 
 def _place(finding: Row) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from amqpsniff.report.tables import Column, shortened, table
 from ..cases import Case
 from ..render.text import harmless, plural
 from ..times import seconds
-from .kept import Row
+from .kept import Moment, Row
 
 MOST_CASES = 60
 """Findings of one report."""
@@ -31,12 +31,16 @@ class Evidence:
 
     Args:
         start_ns: When the capture began; None when it has no times.
+        clock: Writes a time as the charts have it; None where that is seconds since the beginning.
         several: Whether a packet number needs its file's name.
         shown: Connections whose conversation the page can show.
     """
 
-    def __init__(self, start_ns: int | None, several: bool, shown: frozenset[str]) -> None:
+    def __init__(
+        self, start_ns: int | None, clock: Moment | None, several: bool, shown: frozenset[str]
+    ) -> None:
         self._start = start_ns
+        self._clock = clock
         self._several = several
         self._shown = shown
         self._left = MOST_CASES
@@ -86,6 +90,7 @@ class Evidence:
         columns = [
             Column("packets", "packets"),
             Column("detail", "detail", wide=True),
+            *([Column("clock", "UTC")] if self._clock else []),
             Column("seconds", "seconds", number=True, form=_seconds),
             Column("count", "times", number=True),
             Column("connection_id", "connection", form=self._name, link=True),
@@ -108,9 +113,11 @@ class Evidence:
         ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
         if row["connection_id"] is None:
             ends = row["capture"] or ""
-        since = None if row["ts_ns"] is None else row["ts_ns"] - (self._start or 0)
+        ts_ns = row["ts_ns"]
+        since = None if ts_ns is None else ts_ns - (self._start or 0)
         return {
             "packets": self._packets(row),
+            "clock": self._clock(ts_ns) if self._clock and ts_ns is not None else None,
             "seconds": since,
             "count": row["count"],
             "connection_id": row["connection_id"],

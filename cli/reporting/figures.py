@@ -18,11 +18,17 @@ from .kept import ENDS, Row, end_of
 if TYPE_CHECKING:
     from .gathering import Gathering
 
-MOST_POINTS = 240
-"""Points of a line: more than a phone has room for, as many as can be told apart elsewhere."""
+MOST_POINTS, FEWEST_POINTS = 120, 24
+"""Points of a line: what can be told apart on half a screen, and what still shows a course."""
+
+PER_POINT = 5
+"""Events to a point: with fewer each of them would be a peak, at a rate that there never was."""
 
 MOST_LIVES = 60
 """Connections drawn as bars: what fits on a screen or two."""
+
+MOST_NAME = 18
+"""Characters of a name beside a bar; the address that follows is what tells them apart."""
 
 UTC_FROM_NS = 300_000_000_000
 """Length from which on times are those of the clock, not seconds since the beginning."""
@@ -38,18 +44,20 @@ class Figures:
 
     Attributes:
         step_ns: How wide a point of the lines is, None when there are no times.
+        utc: Whether times are those of the clock; otherwise seconds since the beginning.
     """
 
     def __init__(self, gathering: Gathering) -> None:
         self._gathering = gathering
         steps = gathering.steps
-        begins, size = steps.groups(MOST_POINTS)
-        self._first_ns = steps.at(begins[0]) if begins else 0
-        self.step_ns = size * steps.width_ns if begins else None
-        span_ns = (self.step_ns or 0) * len(begins)
-        self._utc = span_ns >= UTC_FROM_NS
-        self._times = [self._time(steps.at(step)) for step in begins]
-        self._span = (self._time(self._first_ns), self._time(self._first_ns + span_ns))
+        self._points = max(FEWEST_POINTS, min(_events(gathering) // PER_POINT, MOST_POINTS))
+        groups = steps.groups(self._points)
+        self._first_ns = steps.at(groups[0].start) if groups else 0
+        last_ns = steps.at(groups[-1].stop) if groups else 0
+        self.step_ns = (last_ns - self._first_ns) // len(groups) if groups else None
+        self.utc = last_ns - self._first_ns >= UTC_FROM_NS
+        self._times = [self._time(steps.at(group.start)) for group in groups]
+        self._span = (self._time(self._first_ns), self._time(last_ns))
 
     def rates(self) -> list[Spec]:
         """Messages and octets per second."""
@@ -59,12 +67,12 @@ class Figures:
             "acked": "acknowledged",
         }  # fmt: skip
         messages = {
-            text: rates[name].rates(MOST_POINTS)
+            text: rates[name].rates(self._points)
             for name, text in named.items()
             if rates[name].total
         }
         sent = {
-            text: rates[name].rates(MOST_POINTS)
+            text: rates[name].rates(self._points)
             for name, text in (("client", "from clients"), ("server", "from the broker"))
             if rates[name].total
         }
@@ -78,18 +86,14 @@ class Figures:
     def levels(self) -> list[Spec]:
         """What was outstanding, and open connections."""
         levels = self._gathering.levels
-        depth = {name: levels[name].levels(MOST_POINTS) for name in ("unacked", "unconfirmed")}
+        depth = {name: levels[name].levels(self._points) for name in ("unacked", "unconfirmed")}
         depth = {name: values for name, values in depth.items() if any(values)}
         made = []
         if depth:
-            made.append(
-                self._courses(
-                    depth, "Deliveries unacked, publishes unconfirmed", "messages", steps=True
-                )
-            )
-        open_ = levels["connections"].levels(MOST_POINTS)
+            made.append(self._courses(depth, "Unacked and unconfirmed", "messages", levels=True))
+        open_ = levels["connections"].levels(self._points)
         if any(open_):
-            made.append(self._courses({"open": open_}, "Open connections", "", steps=True))
+            made.append(self._courses({"open": open_}, "Open connections", "", levels=True))
         return made
 
     def latencies(self) -> list[Spec]:
@@ -99,15 +103,15 @@ class Figures:
             delays = self._gathering.delays[name]
             if not delays.number:
                 continue
-            rows = delays.quantiles(tuple(QUANTILES.values()), MOST_POINTS // 2)
-            begins, _ = self._gathering.steps.groups(MOST_POINTS // 2)
-            times = [self._time(self._gathering.steps.at(step)) for step in begins]
+            rows = delays.quantiles(tuple(QUANTILES.values()), self._points)
             series = {
                 kind: [_milliseconds(row[place]) for row in rows]
                 for place, kind in enumerate(QUANTILES)
             }
             made.append(
-                charts.courses(series, f"{title}: time taken", times, "ms", utc=self._utc, log=True)
+                charts.courses(
+                    series, f"{title}: time taken", self._times, "ms", utc=self.utc, log=True
+                )
             )
         return made
 
@@ -135,7 +139,7 @@ class Figures:
         """Connections as bars, in the order in which they began."""
         shown = sorted(rows, key=lambda row: row["start_ns"] or 0)
         data = [self._life(row) for row in shown if row["start_ns"] is not None]
-        return charts.lives(data, "", ENDS, utc=self._utc, span=self._span)
+        return charts.lives(data, "", ENDS, utc=self.utc, span=self._span)
 
     def _life(self, row: Row) -> Row:
         about = [f"{octets((row['client_octets'] or 0) + (row['server_octets'] or 0))}"]
@@ -144,7 +148,7 @@ class Figures:
         if row["close_code"] is not None:
             about.append(shortened(harmless(f"{row['close_code']} {row['close_text'] or ''}"), 120))
         return {
-            "name": shortened(harmless(name_of(row)), 60),
+            "name": name_of(row, MOST_NAME),
             "kind": end_of(row),
             "begin": self._time(row["start_ns"]),
             "end": self._time(row["end_ns"] or row["start_ns"]),
@@ -152,17 +156,37 @@ class Figures:
         }
 
     def _courses(
-        self, series: dict[str, list[float]], title: str, unit: str, *, steps: bool = False
+        self, series: dict[str, list[float]], title: str, unit: str, *, levels: bool = False
     ) -> Spec:
         rounded = {name: [round(value, 3) for value in values] for name, values in series.items()}
-        return charts.courses(rounded, title, self._times, unit, utc=self._utc, steps=steps)
+        return charts.courses(rounded, title, self._times, unit, utc=self.utc, levels=levels)
 
     def _time(self, time_ns: int) -> float:
         """A time as the charts have it."""
-        if self._utc:
+        if self.utc:
             return time_ns / 1e6
         start = self._gathering.reading.started()
         return round((time_ns - (self._first_ns if start is None else start)) / 1e9, 6)
+
+
+def _events(gathering: Gathering) -> int:
+    """Messages and replies: what there is to be drawn over time."""
+    messages = sum(gathering.rates[name].total for name in ("published", "delivered"))
+    return messages + gathering.delays["reply"].number
+
+
+def over_time(rows: list[Row], most: int) -> list[Row]:
+    """Half of `most` rows the first ones, half the first of equal parts of the time."""
+    shown, rest = rows[: most // 2], rows[most // 2 :]
+    times = [row["start_ns"] for row in rows if row["start_ns"] is not None]
+    width = (max(times) - min(times)) // (most - len(shown)) + 1 if times else 1
+    parts: dict[int, Row] = {}
+    for row in rest:
+        if row["start_ns"] is not None:
+            parts.setdefault((row["start_ns"] - min(times)) // width, row)
+    shown += parts.values()
+    taken = {id(row) for row in shown}
+    return shown + [row for row in rest if id(row) not in taken][: most - len(shown)]
 
 
 def topology(result: Row) -> str:

@@ -184,7 +184,7 @@ class Gathering:
             if row["start_ns"] is None:
                 continue
             self.levels["connections"].put(row["start_ns"], 1)
-            if row["closed_by"] is not None:
+            if row["closed_by"] is not None and row["end_ns"] is not None:
                 self.levels["connections"].put(row["end_ns"], -1)
                 if len(self._ended) < MOST_OPEN:
                     self._ended[row["connection_id"]] = row["end_ns"]

@@ -8,6 +8,8 @@ from heapq import heappush, heappushpop
 from typing import Any
 
 Row = dict[str, Any]
+Moment = Callable[[int], str]
+"""Writes a time in nanoseconds since 1970."""
 
 MOST_CONNECTIONS = 4_000
 MOST_CHANNELS = 2_000
@@ -55,15 +57,19 @@ def end_of(row: Row) -> str:
 
 
 def connection_weight(row: Row) -> tuple[Any, ...]:
-    """What makes a connection worth keeping: how it ended, then how much there was."""
+    """What makes a connection worth keeping: how it ended, then how much there was.
+
+    Of equal ones the id decides, so that those are kept that lie anywhere in the time.
+    """
     octets = (row["client_octets"] or 0) + (row["server_octets"] or 0)
-    return end_of(row) in BAD_ENDS, octets
+    return end_of(row) in BAD_ENDS, octets, row["connection_id"]
 
 
 def channel_weight(row: Row) -> tuple[Any, ...]:
     """The same of a channel: errors first, then what waited, then messages."""
     waited = max(row["unsettled_max"] or 0, row["unconfirmed_max"] or 0)
-    return end_of(row) in BAD_ENDS, waited, row["published"] + row["delivered"]
+    messages = row["published"] + row["delivered"]
+    return end_of(row) in BAD_ENDS, waited, messages, row["connection_id"]
 
 
 class Kept:

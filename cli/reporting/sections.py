@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amqpsniff import __version__
 from amqpsniff.report.page import Page
-from amqpsniff.report.tables import Column, table
+from amqpsniff.report.tables import Column, beside, table
 
 from ..cases import cases, in_order
 from ..render.text import count, duration, harmless, octets
 from ..summary import report as summarized
-from ..times import absolute
+from ..times import DAY_NS, absolute, of_day
 from . import story
 from .conversations import MOST_CONVERSATIONS, Conversations, choose
 from .evidence import Evidence
-from .figures import MOST_LIVES, Figures, capture_name, topology
+from .figures import MOST_LIVES, Figures, capture_name, over_time, topology
 from .gathering import TOP, Gathering
-from .kept import Row, end_of
-
-if TYPE_CHECKING:
-    pass
+from .kept import Moment, Row, end_of
 
 MOST_CONNECTIONS, MOST_CHANNELS = 300, 300
 """Rows of the tables: what can still be looked through on a phone."""
@@ -41,6 +39,10 @@ def _octets(value: Any) -> str:
 
 def _duration(value: Any) -> str:
     return "" if value is None else duration(value)
+
+
+def _instant(value: Any) -> str:
+    return "" if value is None else f"{value:,.6f}"
 
 
 def _word(name: str, title: str = "") -> Column:
@@ -78,6 +80,9 @@ class Report:
         self._order = in_order(gathering.found)
         self._figures = Figures(gathering)
         self._start = reading.started()
+        self._clock: Moment | None = None
+        if self._figures.utc:
+            self._clock = partial(of_day, days=(self._summary["span_ns"] or 0) > DAY_NS)
         self._conversations: list[dict[str, Any]] = []
         name = capture_name(reading.capture.names)
         self._page = Page(title or f"AMQP in {name}", story.headline(self._summary))
@@ -122,38 +127,44 @@ class Report:
 
     def _findings(self) -> None:
         several = len(self._gathering.reading.capture.names) > 1
-        evidence = Evidence(self._start, several, self._shown)
+        evidence = Evidence(self._start, self._clock, several, self._shown)
         inside = evidence.html(self._cases) or '<p class="none">Nothing wrong was found.</p>'
         about = "The important first; what one thing brought about stands in it."
         self._page.section("findings", "Findings", inside, about=about if self._cases else "")
 
     def _over_time(self) -> None:
-        figures = self._figures
-        specs = [*figures.rates(), *figures.levels(), *figures.latencies()]
-        about = "No times are known."
-        if specs and figures.step_ns:
-            about = (
-                f"Each point stands for {duration(figures.step_ns)}; depths are the highest at the "
-                "end of a step within it. What was unsettled when its channel closed is not "
-                "counted after that."
-            )
-        self._page.section("time", "Over time", self._page.charts(specs), about=about)
+        figures, page = self._figures, self._page
+        specs = [*figures.rates(), *figures.levels()]
+        if not specs or not figures.step_ns:
+            return
+        about = (
+            f"Each point stands for {duration(figures.step_ns)}: rates are means over it, depths "
+            "the highest within it. What was unsettled when its channel closed is not counted "
+            "after that."
+        )
+        timed = page.charts(figures.latencies(), across=3)
+        page.section("time", "Over time", page.charts(specs), timed, about=about)
 
     def _latencies(self) -> None:
         timed = [_span(f"{name}_ns", name) for name in ("p50", "p95", "p99", "max")]
+        spreads = self._figures.spreads()
+        if not spreads and not self._summary["outcomes"]:
+            return
         self._page.section(
             "latencies",
             "Latencies",
-            self._page.charts(self._figures.spreads()),
-            table(
-                self._summary["outcomes"],
-                [_word("outcome"), _number("count", "messages"), *timed],
-                "What became of messages",
-            ),
-            table(
-                self._summary["replies"],
-                [_word("method"), _number("count", "requests"), *timed],
-                "Replies by the request's method",
+            self._page.charts(spreads, across=3),
+            beside(
+                table(
+                    self._summary["outcomes"],
+                    [_word("outcome"), _number("count", "messages"), *timed],
+                    "What became of messages",
+                ),
+                table(
+                    self._summary["replies"],
+                    [_word("method"), _number("count", "requests"), *timed],
+                    "Replies by the request's method",
+                ),
             ),
         )
 
@@ -161,12 +172,15 @@ class Report:
         rows = self._important()
         number = self._gathering.connections.number
         page, parts = self._page, []
-        if rows:
-            lives = rows[:MOST_LIVES]
-            parts.append(page.charts([self._figures.lives(lives)]))
-            if number > len(lives):
-                text = f"Bars of {len(lives)} of {count(number)}: some of each finding, then those "
-                parts.append(f'<p class="about">{text}that ended badly or carried most.</p>')
+        if not rows:
+            return
+        lives = over_time(rows, MOST_LIVES)
+        parts.append(page.charts([self._figures.lives(lives)]))
+        if number > len(lives):
+            text = (
+                f"Bars of {len(lives)} of {count(number)}: half of them for findings and bad ends, "
+            )
+            parts.append(f'<p class="about">{text}the others from all of the time.</p>')
         parts.append(self._connection_table(rows, number))
         parts.append(self._channel_table())
         page.section("connections", "Connections", *parts)
@@ -186,19 +200,22 @@ class Report:
         columns = [
             Column("connection_id", "id", form=lambda value: value[:8], link=True),
             _word("client"), _word("server"), _word("name"), _word("user"), _word("vhost"),
-            Column("began", "began s", form=lambda value: f"{value:,.6f}", number=True),
-            _span("lasted"), _number("channels"), _number("published"), _number("delivered"),
-            _size("sent"), _size("received"), _number("sent_again", "sent again"),
-            _word("end"), _word("why"),
+            *([_word("clock", "began UTC")] if self._clock else []),
+            Column("began", "began s", form=_instant, number=True),
+            _span("lasted"), _word("end"), _word("why"), _number("channels"), _number("published"),
+            _number("delivered"), _size("sent"), _size("received"),
+            _number("sent_again", "sent again"),
         ]  # fmt: skip
         shown = [self._connection(row) for row in rows[:MOST_CONNECTIONS]]
         more = _more(len(shown), number, "amqpsniff connections CAPTURE")
         return table(shown, columns, "Connections", more=more, links=self._shown)
 
     def _connection(self, row: Row) -> Row:
-        span = None if row["start_ns"] is None else (row["end_ns"] or 0) - row["start_ns"]
+        known = row["start_ns"] is not None and row["end_ns"] is not None
+        span = row["end_ns"] - row["start_ns"] if known else None
         return row | {
             "name": row["connection_name"] or row["client_product"],
+            "clock": self._clock(row["start_ns"]) if self._clock and row["start_ns"] else None,
             "began": self._since(row["start_ns"]),
             "lasted": span,
             "sent": row["client_octets"],
@@ -211,14 +228,14 @@ class Report:
     def _channel_table(self) -> str:
         columns = [
             Column("connection_id", "id", form=lambda value: value[:8], link=True),
-            _word("client"), _number("channel"), _word("mode"),
+            _word("client"), _number("channel"), _word("end"), _word("why"), _word("mode"),
             _number("prefetch_count", "prefetch"),
             _number("published"), _number("confirmed"), _number("returned"),
             _number("unconfirmed_max", "unconfirmed most"),
             _number("unconfirmed_end", "unconfirmed at end"),
             _number("delivered"), _number("acknowledged", "acked"),
             _number("unsettled_max", "unacked most"), _number("unsettled_end", "unacked at end"),
-            _number("consumers"), _word("end"), _word("why"),
+            _number("consumers"),
         ]  # fmt: skip
         rows = [
             row | {"end": end_of(row), "why": _why(row)}
@@ -233,21 +250,23 @@ class Report:
     def _topology(self) -> None:
         result = self._gathering.routing.report(MOST_EDGES)
         picture = topology(result)
+        if not picture and not self._summary["exchanges"]["rows"]:
+            return
         label = "Picture of the topology"
         drawn = (
             f'<div class="picture" role="region" tabindex="0" aria-label="{label}">{picture}</div>'
         )
-        flows = [_number("published"), _size("published_octets", "octets published"),
-                 _number("delivered"), _size("delivered_octets", "octets delivered")]  # fmt: skip
+        published = [_number("published"), _size("published_octets", "octets published")]
+        delivered = [_number("delivered"), _size("delivered_octets", "octets delivered")]
+        keys = [_word("exchange"), _word("routing_key", "routing key")]
         tables = [
-            _named(self._summary[key], [*columns, *flows], title)
+            _named(self._summary[key], columns, title)
             for key, columns, title in (
-                ("exchanges", [_word("exchange")], "Exchanges"),
-                ("queues", [_word("queue")], "Queues"),
-                ("routing_keys", [_word("exchange"), _word("routing_key", "routing key")],
-                 "Routing keys"),
+                ("exchanges", [_word("exchange"), *published, *delivered], "Exchanges"),
+                ("queues", [_word("queue"), *delivered], "Queues"),
+                ("routing_keys", [*keys, *published, *delivered], "Routing keys"),
             )
-        ]  # fmt: skip
+        ]
         most = max(
             result[f"{kind}_count"] for kind in ("publisher", "route", "consumer", "binding")
         )
@@ -260,25 +279,16 @@ class Report:
         about = (
             "From publishers over exchanges and queues to consumers; dashed: bound, but nothing "
             "was seen to go there."
-            if picture
-            else "Nothing was published, bound or consumed."
         )
-        self._page.section(
-            "topology", "Topology", drawn if picture else "", *tables, about=f"{about} {more}"
-        )
+        self._page.section("topology", "Topology", drawn, beside(*tables), about=f"{about} {more}")
 
     def _told(self) -> None:
         if not self._conversations:
             text = "There is none: standard input is read once, and these need a second reading."
-            if not self._gathering.connections.number:
-                text = "There is no connection."
-            self._page.section("conversations", "Conversations", about=text)
+            if self._gathering.connections.number:
+                self._page.section("conversations", "Conversations", about=text)
             return
-        options = "".join(
-            f'<option value="{escape(one["id"])}">{escape(one["client"])} '
-            f"({one['id'][:8]})</option>"
-            for one in self._conversations
-        )
+        options = "".join(map(_option, self._conversations))
         number = self._gathering.connections.number
         about = "What client and broker said to each other, event by event."
         if number > len(self._conversations):
@@ -299,6 +309,8 @@ class Report:
         )
 
     def _methods(self) -> None:
+        if not self._gathering.connections.number:
+            return
         used = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
         errors = table(
             self._summary["errors"],
@@ -316,7 +328,10 @@ class Report:
         )  # fmt: skip
         columns = [_word("method"), _number("count", "times")]
         self._page.section(
-            "methods", "Methods and errors", errors, clients, table(used, columns, "Methods")
+            "methods",
+            "Methods and errors",
+            errors,
+            beside(table(used, columns, "Methods"), clients),
         )
 
     def _about(self) -> None:

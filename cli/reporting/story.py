@@ -25,6 +25,9 @@ MOST_NAMED = 3
 
 NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 
+FEW = 100
+"""So many times have no hundredth part."""
+
 Tile = tuple[str, str, str]
 """(number, what it is, severity or nothing)."""
 
@@ -45,17 +48,22 @@ def tiles(summary: Row, gathering: Gathering) -> list[Tile]:
     totals = _totals(gathering)
     found = Counter(row["severity"] for row in gathering.found)
     return [
-        (count(summary["connection_count"]), "connections", ""),
-        (count(totals["published"]), "messages published", ""),
-        (count(totals["delivered"]), "messages delivered", ""),
+        _tile(summary["connection_count"], "connection"),
+        _tile(totals["published"], "message", " published"),
+        _tile(totals["delivered"], "message", " delivered"),
         (_p99(gathering, "confirm"), "confirms, 99 % within", ""),
-        (_p99(gathering, "ack"), "acknowledgements, 99 % within", ""),
+        (_p99(gathering, "ack"), "acks, 99 % within", ""),
         (_p99(gathering, "reply"), "replies, 99 % within", ""),
         *(
-            (count(found[severity]), f"{NOUNS[severity]}s", severity if found[severity] else "")
+            _tile(found[severity], NOUNS[severity], severity=severity if found[severity] else "")
             for severity in reversed(SEVERITIES)
         ),
     ]
+
+
+def _tile(number: int, noun: str, more: str = "", severity: str = "") -> Tile:
+    shown, _, what = plural(number, noun).partition(" ")
+    return shown, what + more, severity
 
 
 def sentences(summary: Row, gathering: Gathering, cases: list[Case]) -> list[str]:
@@ -89,11 +97,13 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
     if clients:
         names = [
             f"{harmless(one['client_product'])} {harmless(one['client_version'] or '')}".strip()
-            + f" ({count(one['connections'])})"
+            + (f" ({count(one['connections'])})" if number > 1 else "")
             for one in clients[:MOST_NAMED]
         ]
         more = len(clients) - len(names)
-        text += f", made with {', '.join(names)}" + (f" and {more} others" if more else "")
+        text += f", made with {', '.join(names)}" + (
+            f" and {plural(more, 'other')}" if more else ""
+        )
     most = max(gathering.levels["connections"].levels(MOST_POINTS), default=0)
     if number > 1:
         text += f"; at most about {count(int(most))} at a time"
@@ -110,7 +120,8 @@ def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
     if published is not None and totals["published"]:
         text = f"Clients published {plural(totals['published'], 'message')}"
         if totals["published"] == published["count"]:
-            text += f" with {octets(published['octets'])} of bodies"
+            whole = set(gathering.counted["statuses"]) <= {"complete"}
+            text += f" with {octets(published['octets'])} of bodies{'' if whole else ' announced'}"
             text += f", at most {count(published['peak_per_second'])} in one second"
         yield f"{text}."
     if totals["delivered"]:
@@ -131,17 +142,26 @@ def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
 
 
 def _waiting(gathering: Gathering) -> Iterator[str]:
-    nouns = (("confirm", "Confirms"), ("ack", "Acknowledgements"), ("reply", "Replies to requests"))
-    for name, noun in nouns:
+    nouns = (("confirm", "confirm", "Confirms"), ("ack", "acknowledgement", "Acknowledgements"),
+             ("reply", "reply to a request", "Replies to requests"))  # fmt: skip
+    for name, one, noun in nouns:
         delays = gathering.delays[name]
         if not delays.number:
             continue
         half, most = delays.overall((0.5, 0.99))
         assert half is not None and most is not None  # noqa: PT018 (there are some)
-        yield (
-            f"{noun} took {duration(half)} at the median; 99 of 100 came within {duration(most)}, "
-            f"the slowest took {duration(delays.largest)}."
-        )
+        if delays.number == 1:
+            yield f"The only {one} took {duration(delays.largest)}."
+        elif delays.number < FEW:
+            yield (
+                f"{noun} took {duration(half)} at the median of {delays.number}, "
+                f"{duration(delays.largest)} at most."
+            )
+        else:
+            yield (
+                f"{noun} took {duration(half)} at the median; 99 of 100 came within "
+                f"{duration(most)}, the slowest took {duration(delays.largest)}."
+            )
     depths = (("unacked", "delivery", "deliveries", "an acknowledgement"),
               ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
     for name, one, several, awaited in depths:

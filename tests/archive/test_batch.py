@@ -6,6 +6,8 @@ import gzip
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 from amqpsniff.archive import Batch, Summary
 from amqpsniff.archive.batch import run_here
+from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 
@@ -44,7 +47,7 @@ def kill_after(tasks: int) -> Callable[..., list[Any]]:
 
 
 def batch(folder: Path, output: Path, **more: Any) -> Summary:
-    return Batch([str(folder)], str(output), task_octets=30_000, **more).run()
+    return Batch([str(folder)], str(output), task_octets=15_000, **more).run()
 
 
 @pytest.fixture
@@ -114,12 +117,34 @@ def test_a_file_that_goes_away_takes_its_rows_along(archive: Path, tmp_path: Pat
 def test_a_run_that_was_killed_goes_on(archive: Path, tmp_path: Path, tasks: int) -> None:
     output, other = tmp_path / "tables", tmp_path / "other"
     with pytest.raises(Killed):
-        Batch([str(archive)], str(output), task_octets=30_000).run(kill_after(tasks))
+        Batch([str(archive)], str(output), task_octets=15_000).run(kill_after(tasks))
     summary = batch(archive, output)
     whole = batch(archive, other)
     assert summary.rows == whole.rows
     assert everything(output) == everything(other)
     assert files_there(output) == files_there(other)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes to kill")
+def test_a_run_that_is_killed_at_any_moment_goes_on(samples: Path, tmp_path: Path) -> None:
+    captures, output = tmp_path / "captures", tmp_path / "tables"
+    captures.mkdir()
+    packets = packets_of([samples / "pika_mix.pcap"])[:60]
+    for at in range(3):
+        write_pcap(captures / f"{at}.pcap", packets[at * 20 : at * 20 + 20])
+    command = [sys.executable, "-m", "tests.archive.killed", str(captures), str(output)]
+    subprocess.run(command, check=True)
+    made = [_content(output / str(number + 1)) for number in range(len(list(output.iterdir())))]
+    assert len(made) > 30
+    assert all(one == made[-1] for one in made)
+
+
+def _content(output: Path) -> dict[str, bytes]:
+    """The files that a manifest names, and itself; there are no others."""
+    names = {name for names in manifest(output)["tables"].values() for name in names}
+    assert files_there(output) == names
+    assert not list(output.rglob("*.part"))
+    return {name: (output / name).read_bytes() for name in [*names, MANIFEST]}
 
 
 def test_a_worker_that_dies_in_a_write_leaves_nothing_that_counts(
@@ -201,6 +226,19 @@ def test_a_bad_file_is_a_row_and_nothing_else(
         assert rows == good[table], table
 
 
+def test_a_name_that_is_no_text(archive: Path, tmp_path: Path) -> None:
+    name = os.fsencode(archive) + b"/zz\xff.pcap"
+    try:
+        with open(name, "wb") as file:  # noqa: PTH123 (a Path is a text)
+            file.write(b"no capture")
+    except OSError:
+        pytest.skip("this file system wants names that are UTF-8")
+    summary = batch(archive, tmp_path / "tables")
+    (row,) = written_rows(tmp_path / "tables", "errors")
+    assert row[0] == f"{archive}/zz\\xff.pcap"
+    assert summary.bad_files == 1
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read(archive: Path, tmp_path: Path) -> None:
     bad = archive / "zz.pcap"
@@ -221,7 +259,7 @@ def test_a_file_that_vanishes_on_the_way(archive: Path, tmp_path: Path) -> None:
             lost.unlink()
         return run_here(function, items, watch)
 
-    Batch([str(archive)], str(output), task_octets=30_000).run(vanishing)
+    Batch([str(archive)], str(output), task_octets=15_000).run(vanishing)
     errors = written_rows(output, "errors")
     assert {row[0] for row in errors} == {str(lost)}
     rest = by_one_engine(sorted(archive.iterdir()), ("frames", "messages"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import shutil
 import stat
 import subprocess
@@ -76,6 +77,40 @@ def test_secrets_inside_are_found(tmp_path: Path) -> None:
     source = SAMPLES / "tls12.pcapng"
     assert rows(source, reader=TSHARK) == rows(source)
     assert rows(source)
+
+
+@needs_tshark
+@pytest.mark.tshark
+@pytest.mark.parametrize("form", ["nokiapcap", "rh6_1pcap", "suse6_3pcap"])
+def test_kinds_of_pcap_with_other_records(form: str, tmp_path: Path) -> None:
+    path = converted(form, SAMPLE, tmp_path)
+    assert rows(path, reader=OWN) == []
+    assert rows(path) == rows(SAMPLE) != []
+
+
+@needs_tshark
+@pytest.mark.tshark
+@pytest.mark.parametrize("octets", [30, 60, 120, 2000])
+def test_a_pcap_that_is_cut_is_not_given_to_tshark(octets: int, tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes((SAMPLES / "pika_mix.pcap").read_bytes()[:octets])
+    capture = amqpsniff.open(path)
+    capture.table("frames")
+    assert [one.code for one in capture.found if one.code.startswith("capture-")] == [
+        "capture-truncated"
+    ]
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_compressed_formats(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(gzip.compress(converted("snoop", SAMPLE, tmp_path).read_bytes()))
+    assert rows(path) == rows(SAMPLE)
+    capture = amqpsniff.open(path)
+    capture.table("frames")
+    (said,) = (one for one in capture.found if one.code == "capture-through-tshark")
+    assert said.detail.startswith("inside its gzip compression it is a snoop capture; ")
 
 
 def wireless(octets: bytes) -> bytes:

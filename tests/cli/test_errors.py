@@ -12,6 +12,7 @@ import pytest
 from amqpsniff import __version__
 from amqpsniff.cli.commands import COMMANDS
 from tests.cli.running import PROGRAM, on_terminal, process, run
+from tests.conftest import SAMPLES
 
 CAPTURE = "bunny.pcapng"
 
@@ -253,3 +254,23 @@ def test_binary_formats_are_not_for_terminals() -> None:
     result = on_terminal("export", CAPTURE, "-t", "frames", "--format", "parquet", columns=80)
     assert result.code == 2
     assert "-o FILE" in one_line(result.out)
+
+
+def test_where_no_tcp_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may find some is said: tshark, and why it cannot be used."""
+    octets = bytearray((SAMPLES / "blocked.pcap").read_bytes())
+    octets[20] = 105
+    link = tmp_path / "wireless.pcap"
+    link.write_bytes(octets)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = run("summary", str(link)).err
+    assert (
+        "0 of them looked at as TCP; link type 105 is not read here; reading it by tshark:" in said
+    )
+    octets[20] = 1
+    octets[24 + 16 + 12 : 24 + 16 + 14] = b"\x88\xb5"
+    tunnel = tmp_path / "tunnel.pcap"
+    tunnel.write_bytes(octets[: 24 + 16 + int.from_bytes(octets[32:36], "little")])
+    said = run("summary", str(tunnel)).err
+    assert "--reader tshark may find it" in said
+    assert "--reader" not in run("summary", str(tunnel), "--reader", "own").err

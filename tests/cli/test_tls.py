@@ -44,7 +44,7 @@ def test_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
     result = run("summary", "tls13.pcap", "-q")
     assert "2 TLS conversations unreadable" in result.out
-    assert "no: no keys were given" in result.out
+    assert "no keys were given" in result.out
     result = run("connections", "tls12_rsa.pcap")
     assert "2 TLS conversations cannot be read; keys come from --tls-keylog" in result.out
     assert "broker.example" in result.out
@@ -52,6 +52,18 @@ def test_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "docs/tls.md" in result.err
     result = run("diagnose", "tls13.pcap", "--port", "5701")
     assert "perhaps AMQP: port 5701" in result.out
+
+
+def test_all_that_is_known_without_keys() -> None:
+    result = run("connections", "tls12_rsa.pcap", "-q", "-v", "--limit", "1")
+    fields = dict((*line.split(maxsplit=1), "")[:2] for line in result.out.splitlines()[3:])
+    assert fields["read"] == "no keys were given"
+    assert fields["server_name"] == '"broker.example"'
+    assert fields["cipher"] == '"TLS_RSA_WITH_AES_256_GCM_SHA384"'
+    assert fields["names"].startswith("broker.example, localhost")
+    assert fields["packets"] == "1 to 72"
+    assert "ciphers_offered" not in fields
+    assert result.out.count(" → ") == 1
 
 
 @pytest.mark.parametrize("columns", [80, 160])

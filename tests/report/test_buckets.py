@@ -25,13 +25,12 @@ def test_counts_stay_where_they_were_whatever_comes(length_ns: int) -> None:
     for at in range(0, len(times), 100):  # in no order, so the axis grows both ways
         counts.add(_array(times[at : at + 100]))
     assert counts.total == len(times)
-    begins, size = steps.groups(200)
-    assert len(begins) <= 200
-    rates = counts.rates(200)
-    seconds = size * steps.width_ns / 1e9
-    for begin, rate in zip(begins, rates, strict=True):
-        low, high = steps.at(begin), steps.at(begin + size)
-        assert round(rate * seconds) == sum(low <= time < high for time in times)
+    groups = steps.groups(200)
+    assert len(groups) <= 200
+    for group, rate in zip(groups, counts.rates(200), strict=True):
+        low, high = steps.at(group.start), steps.at(group.stop)
+        assert round(rate * steps.seconds(group)) == sum(low <= time < high for time in times)
+    assert max(map(len, groups)) - min(map(len, groups)) <= 1
     used = steps.used[1] - steps.used[0]
     assert used <= MOST_STEPS
     assert used >= MOST_STEPS // 4 or steps.width_ns == FIRST_WIDTH_NS
@@ -53,7 +52,16 @@ def test_amounts_are_added_up() -> None:
     sums = Counts(steps)
     sums.add(_array([BEGIN_NS, BEGIN_NS, BEGIN_NS + 10**12]), _array([5, 6, 7]))
     assert sums.total == 18
-    assert max(sums.rates(2)) * steps.width_ns * steps.groups(2)[1] / 1e9 == pytest.approx(11)
+    first, _ = steps.groups(2)
+    assert sums.rates(2)[0] * steps.seconds(first) == pytest.approx(11)
+
+
+def test_a_rate_does_not_fall_because_the_capture_ends() -> None:
+    steps = Steps()
+    counts = Counts(steps)
+    counts.add(_array([BEGIN_NS + 10**7 * at for at in range(6_001)]))
+    for most in (7, 24, 120):
+        assert counts.rates(most) == pytest.approx([100] * most, rel=0.05)
 
 
 def test_quantiles_are_exact_to_three_percent() -> None:

@@ -152,7 +152,7 @@ def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_kept_rows_are_bounded() -> None:
     rows = [
         {"close_code": 541 if at == 77 else None, "closed_by": "client", "client_octets": at,
-         "server_octets": 0}
+         "server_octets": 0, "connection_id": ""}
         for at in range(500)
     ]  # fmt: skip
     some = kept.Kept(10, kept.connection_weight)

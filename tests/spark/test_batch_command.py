@@ -155,6 +155,19 @@ def test_without_java(samples: Path, tmp_path: Path) -> None:
     assert made.stderr.count("\n") == 1
 
 
+def test_a_java_that_cannot_start_spark(samples: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho too old >&2\nexit 1\n")
+    java.chmod(0o755)
+    capture, output = str(samples / "pika_mix.pcap"), str(tmp_path / "out")
+    made = amqpsniff("batch", capture, "-o", output, JAVA_HOME=str(tmp_path), COLUMNS="400")
+    assert made.returncode == 2
+    assert f"{java} did not start Spark, which needs Java 17 or later" in made.stderr
+    assert made.stderr.count("\n") == 1
+
+
 def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
     from amqpsniff.spark_jobs.frames import write_frames
 

@@ -71,6 +71,18 @@ def test_reset_gives_up_holes() -> None:
     assert result.stream(0) == [b"question", 4, b"behind"]
 
 
+def test_reset_shows_what_was_sent_before_it() -> None:
+    talk = spoken()
+    talk.client(flags=RST, at=8 + 70)
+    assert run(talk.packets).stream(0) == [b"question", 70]
+
+
+def test_reset_with_any_number_shows_nothing() -> None:
+    talk = spoken()
+    talk.client(flags=RST, at=8 + (1 << 24) + 1)
+    assert run(talk.packets).stream(0) == [b"question"]
+
+
 def test_reset_after_one_fin_is_a_reset_but_the_fin_was_first() -> None:
     talk = spoken()
     talk.client(flags=FIN | ACK)

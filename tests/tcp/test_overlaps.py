@@ -107,6 +107,20 @@ def test_held_packet_captured_twice() -> None:
     assert (result.counters["duplicates"], result.counters["retransmissions"]) == (1, 0)
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_sent_again_at_once(held: bool) -> None:
+    talk = Talk().hands()
+    first = talk.client(b"later" if held else b"first", at=5 if held else 0)
+    octets = first.octets[:4] + b"\0\1" + first.octets[6:]
+    again = first._replace(octets=octets, ts_ns=first.ts_ns + 50)
+    rest = talk.client(b"first", at=0) if held else talk.client(b"later")
+    result = alike_in_any_batches([*talk.packets[:-1], again, again, rest])
+    assert result.stream(0) == [b"firstlater"]
+    assert (result.counters["duplicates"], result.counters["retransmissions"]) == (
+        (0, 2) if held else (1, 1)
+    )
+
+
 @pytest.mark.parametrize("probe", [b"", b"\0"])
 def test_keep_alive(probe: bytes) -> None:
     talk = sent()

@@ -14,6 +14,8 @@ import amqpsniff
 from amqpsniff.errors import UsageError
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.tcp import Reassembler
+from amqpsniff.tls import TlsStage
 from amqpsniff.tls import secrets as module
 from amqpsniff.tls.derive import next_secret, traffic_keys
 from amqpsniff.tls.secrets import KEY_LOG, Secrets
@@ -363,6 +365,13 @@ def test_alerts(tmp_path: Path) -> None:
         (row,) = findings(path)
         assert (row["code"], row["severity"]) == ("tls-alert", "error")
         assert row["detail"].startswith(f"the {side} sent {word}")
+    assert "; TLS 1.3 offered, server name" in row["detail"]
+    capture = amqpsniff.open(path)
+    capture.table("connections")
+    (one,) = capture.encrypted
+    assert (one["version"], one["cipher"], one["version_offered"]) == (None, None, "TLS 1.3")
+    assert "TLS_AES_256_GCM_SHA384" in one["ciphers_offered"]
+    assert not any(name.startswith("0x") for name in one["ciphers_offered"])
 
 
 def test_weaknesses(tmp_path: Path) -> None:
@@ -451,3 +460,15 @@ def test_damaged_record(tmp_path: Path) -> None:
     (row,) = findings(path, "tls-record-damaged", tls_keylog=keylog)
     assert row["packet_number"] == 51
     assert whole - frames(path, tls_keylog=keylog) <= 4
+
+
+def test_octets_of_a_batch_are_not_kept(tmp_path: Path) -> None:
+    """A conversation that goes on holds nothing of the batches before, however many there were."""
+    keylog = tmp_path / "keys"
+    packets = packets_of("1.3", None, keylog)
+    reassembler, stage = Reassembler(), TlsStage(Secrets(keylog), lambda _: 0)
+    opened = stage.feed(reassembler.feed(batch(packets[:-3])))
+    assert sum(len(octets) for octets in opened.extra) > 10_000
+    (conversation,) = (one for one in opened.conversations if one is not None)
+    assert conversation.tls.sink.extra == []
+    assert not any(conversation.tls.sink.columns)

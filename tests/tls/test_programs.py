@@ -49,7 +49,9 @@ def spoken(
             programs = (other, one)
             for at, (side, octets) in enumerate(said):
                 for whom, command in commands.get(at, ()):
+                    before_it = list(relay.passed)
                     say(programs[whom], command)
+                    reached(lambda: relay.passed != before_it, "a handshake")  # noqa: B023
                     quiet(relay)
                 until = relay.passed[side] + len(octets)
                 say(programs[side], octets)

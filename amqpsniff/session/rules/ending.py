@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.rules.heartbeats import interval
+from amqpsniff.session.rules.opening import STEPS
 from amqpsniff.session.rules.peers import (
     application,
     began_ns,
@@ -40,9 +41,22 @@ def _ended(scene: Scene) -> None:
     if session.peer.conversation.ended is None or not _is_clear(scene):
         return
     if session.closed_by is None:
-        _unclean(scene)
-    elif not session.over and ("connection.open-ok" in session.facts or not session.peer.began):
+        if "parted" not in scene.memory or session.peer.began:
+            _unclean(scene)
+    elif not session.over and _was_open(session):
         _unanswered(scene)
+
+
+def _was_open(session: Any) -> bool:
+    """Whether a connection was open, or at least nothing of its handshake was seen."""
+    if "connection.open-ok" in session.facts:
+        return True
+    return not session.peer.began and not any(step in session.facts for step in STEPS)
+
+
+def _parted(scene: Scene) -> None:
+    """close-ok: the close may have come before the capture."""
+    scene.memory["parted"] = True
 
 
 def _unclean(scene: Scene) -> None:
@@ -143,6 +157,7 @@ def judge_cut(
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "after-close": (_after_close,),
+    "connection.close-ok": (_parted,),
     "connection-ends": (_ended,),
 }
 """The rules of this module by occasion."""

@@ -12,8 +12,12 @@ def judge(scene: Scene) -> None:
     if published:
         forgotten["publishes with an id"] = published
     if forgotten:
-        detail = ", ".join(f"{count} {what}" for what, count in sorted(forgotten.items()))
-        scene.report("rules-limit", detail, count=len(forgotten))
+        scene.report("rules-limit", words(forgotten), count=len(forgotten))
+
+
+def words(forgotten: dict[str, int]) -> str:
+    """How much of what was forgotten."""
+    return ", ".join(f"{count} {what}" for what, count in sorted(forgotten.items()))
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"capture-ends": (judge,)}

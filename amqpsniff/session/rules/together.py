@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from amqpsniff.findings import FindingLog, Records
+from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.session.rules import (
     access,
     blocking,
@@ -15,6 +15,7 @@ from amqpsniff.session.rules import (
     consuming,
     ending,
     guessing,
+    limits,
     returning,
     sizes,
 )
@@ -34,6 +35,9 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     for _, name, payload in sorted(records.notes, key=lambda note: note[0]):
         _judge(name)(whole, *payload)
     returning.judge_leaks(whole)
+    if forgotten := whole.everything.get("forgotten"):
+        detail = limits.words(forgotten)
+        log.add(Finding("rules-limit", detail, ts_ns=last_ns, count=len(forgotten)))
     if records.exchanges:
         sizes.judge_amplified(whole, records.exchanges)
         celery.judge_noise(whole, records.exchanges)

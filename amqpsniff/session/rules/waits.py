@@ -33,6 +33,8 @@ def note_answer(scene: Scene) -> None:
     took = now - asked if now > asked else 0
     name = scene.tracker.names[request.method]
     memory = scene.session.memory
+    if not scene.session.peer.began:
+        memory.setdefault("answered", {})[scene.channel.number] = request.number
     answers = memory.get("answers")
     if answers is None:
         answers = memory["answers"] = {}
@@ -56,14 +58,21 @@ def note_answer(scene: Scene) -> None:
 
 
 def judge_missing(scene: Scene) -> None:
-    """connection-ends: requests that were never answered, though there was time."""
+    """connection-ends: requests that were never answered, though there was time.
+
+    A broker answers a channel's requests in their order. Where a capture begins, the answer to one
+    may be known before the request is.
+    """
     session = scene.session
     end_ns = session.close_ns or scene.ts_ns
     if session.lossy or end_ns is None or not scene.both_sides:
         return
+    answered = scene.memory.get("answered", {})
     for lane in session.lanes.values():
         for request in lane.requests if lane.number else ():
             waited = end_ns - request.ts_ns
+            if request.number < answered.get(lane.number, 0):
+                continue
             if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
                 name = scene.tracker.names[request.method]
                 detail = f"had no answer in {time_text(waited)}"

@@ -45,3 +45,24 @@ def test_one_direction_only(code: str) -> None:
     assert found(script, code)
     assert code not in codes(script, ("client",))
     assert code not in codes(script, ("server",))
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("hello\nGAP C 100\nC1: basic.publish | body=1", "channel-not-open"),
+        ("midstream\nC: connection.tune-ok\nS: connection.close\nFIN C", "traffic-after-close"),
+        ("midstream\nS: connection.close-ok\nRST C", "disconnect-unclean"),
+    ],
+)
+def test_what_came_before_may_excuse_it(script: str, code: str) -> None:
+    assert found(script, code) is None
+
+
+def test_a_request_whose_answer_was_captured_before_it() -> None:
+    """Where a capture begins, one direction may be understood before the other."""
+    asked = "midstream\nC1: queue.declare queue=q\n"
+    later = "C1: exchange.declare exchange=e\nS1: exchange.declare-ok\n"
+    end = "@+9000ms S: connection.unblocked"
+    assert found(asked + end, "reply-missing")
+    assert found(asked + later + end, "reply-missing") is None

@@ -1,0 +1,138 @@
+"""Captures of connections that publish, confirm, deliver and acknowledge without end.
+
+Nothing about them is real but the frames: one publisher and consumer on one channel each, so that
+it can be chosen how much of a capture a single connection has.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from captures import FIRST_SECOND
+
+BROKER = 0x0A000001
+PORT = 5672
+BODY_OCTETS = 512
+STEP_MICROS = 20
+"""Time between two packets."""
+
+OTHERS = 63
+"""Connections beside the one."""
+
+
+class Talk:
+    """One connection: `opening`, then `turn` after `turn`, as records of a capture."""
+
+    def __init__(self, number: int) -> None:
+        self.client = BROKER + 1 + number
+        self.port = 40_000 + number
+        self.sent = [1000, 2000]
+        self.tag = 0
+        self.body = bytes(ord("a") + at % 26 for at in range(BODY_OCTETS))
+
+    def opening(self) -> Iterator[bytes]:
+        """The packets from the handshake to the consumer."""
+        yield self.packet(0, b"", 0x02)
+        yield self.packet(1, b"", 0x12)
+        tune = struct.pack(">HIH", 2047, 131_072, 60)
+        plain = _short(b"PLAIN") + _long(b"\0app\0secret") + _short(b"en_US")
+        start = b"\0\x09" + _long(b"") + _long(b"PLAIN") + _long(b"en_US")
+        for sender, octets in (
+            (0, b"AMQP\0\0\x09\x01"),
+            (1, _method(0, 10, 10, start)),
+            (0, _method(0, 10, 11, _long(b"") + plain)),
+            (1, _method(0, 10, 30, tune)),
+            (0, _method(0, 10, 31, tune) + _method(0, 10, 40, _short(b"/") + b"\0\0")),
+            (1, _method(0, 10, 41, b"\0")),
+            (0, _method(1, 20, 10, b"\0")),
+            (1, _method(1, 20, 11, _long(b""))),
+            (0, _method(1, 85, 10, b"\0")),
+            (1, _method(1, 85, 11, b"")),
+            (
+                0,
+                _method(1, 60, 20, b"\0\0" + _short(b"work") + _short(b"tag") + b"\0" + _long(b"")),
+            ),
+            (1, _method(1, 60, 21, _short(b"tag"))),
+        ):
+            yield self.packet(sender, octets)
+
+    def turn(self) -> Iterator[bytes]:
+        """A message is published, confirmed, delivered and acknowledged."""
+        self.tag += 1
+        tag = struct.pack(">QB", self.tag, 0)
+        route = _short(b"orders") + _short(b"orders.eu")
+        content = self.content()
+        yield self.packet(0, _method(1, 60, 40, b"\0\0" + route + b"\0") + content)
+        yield self.packet(1, _method(1, 60, 80, tag))
+        yield self.packet(1, _method(1, 60, 60, _short(b"tag") + tag + route) + content)
+        yield self.packet(0, _method(1, 60, 80, tag))
+
+    def content(self) -> bytes:
+        """Header and body of the next message."""
+        told = _short(b"application/json") + b"\x02" + _short(b"%d-%d" % (self.port, self.tag))
+        head = struct.pack(">HHQH", 60, 0, BODY_OCTETS, 0x9080)
+        return _frame(2, 1, head + told) + _frame(3, 1, self.body)
+
+    def packet(self, sender: int, octets: bytes, flags: int = 0x18) -> bytes:
+        """A packet with all headers, from the client (0) or the broker (1)."""
+        ends = [(self.client, self.port), (BROKER, PORT)]
+        (source, from_port), (target, to_port) = ends[sender], ends[1 - sender]
+        number, other = self.sent[sender], self.sent[1 - sender]
+        self.sent[sender] = (number + len(octets) + (flags & 2) // 2) & 0xFFFFFFFF
+        return b"".join((
+            b"\0" * 12 + b"\x08\0",
+            struct.pack(">BBHHHBBHII", 0x45, 0, 40 + len(octets), 0, 0, 64, 6, 0, source, target),
+            struct.pack(">HHIIBBHHH", from_port, to_port, number, other, 0x50, flags, 65_535, 0, 0),
+            octets,
+        ))  # fmt: skip
+
+
+def make_talks(path: Path, octets: int, percent: int) -> Path:
+    """A capture in which one connection has so many percent of the octets, others the rest."""
+    talks = [Talk(number) for number in range(OTHERS + 1)]
+    micros = FIRST_SECOND * 1_000_000
+    size = 24
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1))
+        for packets in _turns(talks, percent):
+            for packet in packets:
+                micros += STEP_MICROS
+                seconds, rest = divmod(micros, 1_000_000)
+                file.write(struct.pack("<IIII", seconds, rest, len(packet), len(packet)) + packet)
+                size += 16 + len(packet)
+            if size >= octets:
+                return path
+    return path
+
+
+def _turns(talks: list[Talk], percent: int) -> Iterator[Iterator[bytes]]:
+    """Whose turn it is, without end; everybody has equally many where `percent` is 0."""
+    for talk in talks:
+        yield talk.opening()
+    owed = other = 0
+    while True:
+        owed += percent
+        if owed >= 100:
+            owed -= 100
+            yield talks[0].turn()
+        else:
+            other += 1
+            yield talks[other % len(talks)].turn()
+
+
+def _frame(kind: int, channel: int, payload: bytes) -> bytes:
+    return struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce"
+
+
+def _method(channel: int, klass: int, method: int, arguments: bytes) -> bytes:
+    return _frame(1, channel, struct.pack(">HH", klass, method) + arguments)
+
+
+def _short(octets: bytes) -> bytes:
+    return bytes([len(octets)]) + octets
+
+
+def _long(octets: bytes) -> bytes:
+    return struct.pack(">I", len(octets)) + octets

@@ -1,0 +1,92 @@
+"""Parts of real captures: whatever is missing, nothing is found that the whole does not show.
+
+Packets are taken out at random, alone or many in a row; captures begin late and end early.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from amqpsniff import Engine
+from amqpsniff.capture import open_capture
+from amqpsniff.findings import KINDS, SUBJECTS
+from tests.conftest import SAMPLES, SHARED
+
+Packets = list[tuple[bytes, int, int]]
+"""Octets, time and link type of each packet."""
+
+CUTS = 40
+"""Parts that are made of each capture."""
+
+NAMES = (
+    "aiopika_rpc amqplib08 blocked bunny delayed_ack kombu late_consumer node php_churn pika_mix "
+    "v08_v09 violations zerowindow"
+).split()
+
+SAID_OF_CAPTURES = {kind.code for kind in SUBJECTS["capture"]} | {"delivery-tag-gap"}
+
+LESS_EXACT = {
+    "pika_mix": {"connection-closed-by-broker"},  # where the login that was refused is missing
+    "amqplib08": {"publishes-unprotected"},  # where the tx.select at its end is missing
+}
+"""What is true of a part only because it does not show what the whole does."""
+
+
+def _paths() -> list[Path]:
+    own = SHARED / "captures" / "own"
+    found = ([own / f"{name}.pcap", *SAMPLES.glob(f"{name}.pcap*")] for name in NAMES)
+    return [path for paths in found for path in [one for one in paths if one.is_file()][:1]]
+
+
+def _packets(path: Path) -> Packets:
+    return [
+        (batch.octets[start : start + captured], batch.ts_ns[row], batch.link_type[row])
+        for batch in open_capture(str(path))
+        for row in range(batch.begin, batch.end)
+        for start, captured in [(batch.start[row], batch.captured[row])]
+    ]
+
+
+def _codes(packets: Packets) -> dict[str, str]:
+    """What is found in packets: the first detail of each code."""
+    engine = Engine()
+    for octets, ts_ns, link_type in packets:
+        engine.feed_packet(octets, ts_ns, link_type)
+    engine.finish()
+    found: dict[str, str] = {}
+    for row in engine.take("findings").to_pylist():
+        found.setdefault(row["code"], f"packet {row['packet_number']}: {row['detail']}")
+    return found
+
+
+def _part(packets: Packets, chance: random.Random) -> tuple[str, Packets]:
+    """A part of a capture, and what it is."""
+    first, last = sorted((chance.randrange(len(packets)), chance.randrange(len(packets))))
+    few = min(len(packets), first + chance.randrange(1, 200))
+    kept = 1 - chance.choice((0.002, 0.01, 0.05, 0.3))
+    return chance.choice(
+        (
+            (f"from {first} on", packets[first:]),
+            (f"up to {last}", packets[: last + 1]),
+            (f"from {first} to {last}", packets[first : last + 1]),
+            (f"without {first} to {few}", packets[:first] + packets[few:]),
+            (f"without {first}", packets[:first] + packets[first + 1 :]),
+            (f"some {kept:.1%}", [one for one in packets if chance.random() < kept]),
+        )
+    )
+
+
+@pytest.mark.parametrize("path", _paths(), ids=lambda path: path.name)
+def test_nothing_is_found_that_the_whole_does_not_show(path: Path) -> None:
+    packets = _packets(path)
+    name = path.name.split(".")[0]
+    known = {*_codes(packets), *SAID_OF_CAPTURES, *LESS_EXACT.get(name, ())}
+    chance = random.Random(name)
+    for _ in range(CUTS):
+        what, part = _part(packets, chance)
+        more = {code: said for code, said in _codes(part).items() if code not in known}
+        more = {code: said for code, said in more.items() if KINDS[code].severity != "info"}
+        assert not more, what
