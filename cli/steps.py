@@ -32,11 +32,20 @@ class Steps:
         watch: What is stepped.
         seconds: How long; null for as long as packets come.
         keys: A descriptor that is readable when a key was pressed; null for none.
+        out: Where rows are written; the run ends when nobody reads them any more. Null for nowhere.
     """
 
-    def __init__(self, watch: Watch, seconds: float | None = None, keys: int | None = None) -> None:
+    def __init__(
+        self,
+        watch: Watch,
+        seconds: float | None = None,
+        *,
+        keys: int | None = None,
+        out: int | None = None,
+    ) -> None:
         self.watch = watch
         self._keys = keys
+        self._out = out
         self._end = None if seconds is None else time.monotonic() + seconds
         self._stopped = False
         self._before: dict[int, Any] = {}
@@ -56,11 +65,15 @@ class Steps:
         source = self.watch.source.fileno()
         for descriptor in {source, self._keys} - {None}:
             poll.register(descriptor, select.POLLIN)  # type: ignore[arg-type]
+        if self._out is not None and self._out not in (source, self._keys):
+            poll.register(self._out, 0)  # says when its reader is gone, though nothing is written
         while not self._stopped and not self.watch.done:
             left = TICK_SECONDS if self._end is None else self._end - time.monotonic()
             if left <= 0:
                 break
-            poll.poll(1000 * min(left, TICK_SECONDS))
+            happened = poll.poll(1000 * min(left, TICK_SECONDS))
+            if any(descriptor == self._out for descriptor, _ in happened):
+                break
             yield self.watch.step()
         if source is not None and not self.watch.done:
             time.sleep(LAST_SECONDS)

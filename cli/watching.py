@@ -97,7 +97,7 @@ class Live:
 
     def _watch_on(self, dashboard: Dashboard) -> None:
         """Step the run and its dashboard until one of them is over."""
-        with Steps(self.watch, self._seconds, dashboard.keyboard.descriptor) as steps:
+        with Steps(self.watch, self._seconds, keys=dashboard.keyboard.descriptor) as steps:
             for _ in steps:
                 for note in self._notes():
                     dashboard.pictures.note(note)
@@ -209,7 +209,9 @@ class Live:
 
     def _batches(self, selection: Any, sink: IO[bytes]) -> Iterator[Any]:
         """The wanted rows as they come; each batch is written out before the next one is made."""
-        with Steps(self.watch, self._seconds) as steps:
+        with Steps(
+            self.watch, self._seconds, out=None if sys.stdout.isatty() else sys.stdout.fileno()
+        ) as steps:
             for _ in steps:
                 for note in self._notes():
                     if not self._decoding.quiet:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 MOST_NOTES = 3
+NOTE_SECONDS = 60.0
+"""How long it is shown what happened to the capture."""
 
 TICK_SECONDS = 1.0
 """How often rates are taken anew."""
@@ -70,12 +72,12 @@ class Pictures:
         self._watch = watch
         self._figures = figures
         self._began = time.monotonic()
-        self._notes: list[str] = []
+        self._notes: list[tuple[float, str]] = []
         self._ticked = 0.0
 
     def note(self, text: str) -> None:
         """Remember what happened to the capture."""
-        self._notes = [*self._notes, text][-MOST_NOTES:]
+        self._notes = [*self._notes, (time.monotonic(), text)][-MOST_NOTES:]
 
     def take(self, connection: str | None) -> Picture:
         """The figures of now, with the channels of one connection."""
@@ -104,7 +106,7 @@ class Pictures:
             queues=figures.queues,
             findings=findings,
             severities=watch.severities(),
-            notes=self._notes,
+            notes=[text for at, text in self._notes if now - at < NOTE_SECONDS],
             channels=[] if connection is None else figures.channels_of(connection),
             connection=None if connection is None else figures.connection(connection),
         )

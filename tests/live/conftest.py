@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live.broker import Broker
+from tests.live.sniffing import STARTED
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,6 +22,17 @@ def _right_to_capture() -> None:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
     except (AttributeError, OSError):
         pytest.skip("capturing from interfaces needs Linux and CAP_NET_RAW")
+
+
+@pytest.fixture(autouse=True)
+def _none_left() -> Iterator[None]:
+    """No sniffer outlives its test, also when that fails."""
+    yield
+    while STARTED:
+        running = STARTED.pop()
+        if running.poll() is None:
+            running.kill()
+            running.wait()
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,9 @@ from typing import Any
 
 from tests.cli.running import PROGRAM, environment
 
+STARTED: list[subprocess.Popen[bytes]] = []
+"""Every sniffer of the test that runs."""
+
 
 class Sniffer:
     """`amqpsniff live` with these arguments, which captures when the object is there.
@@ -28,6 +31,7 @@ class Sniffer:
             (*PROGRAM, "live", *map(str, arguments)), stdout=more.pop("stdout", self._file),
             stderr=subprocess.PIPE, cwd=folder, env=environment(), **more,
         )  # fmt: skip
+        STARTED.append(self.running)
         assert self.running.stderr is not None
         for line in self.running.stderr:
             self.err += line.decode()
