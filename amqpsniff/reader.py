@@ -105,7 +105,7 @@ class Capture:
         outcomes, replies: What `count` found out, or the last pass with a census.
         encrypted: What is known of TLS conversations, of the last pass: a mapping each.
         comments: Comments of the captures' sections, once the last pass is over.
-        link_types: LINKTYPE_ values of their interfaces, once the last pass is over.
+        link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
         early: Whether replies and outcomes of the rows just given may still come: what standard
             input has so far is given while it has no more.
         found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when

@@ -46,7 +46,8 @@ def svg(name: str) -> str:
         color_system="standard",
     )  # fmt: skip
     for number, command in enumerate(PICTURES[name]):
-        shown = on_terminal(*command.split(" "), columns=COLUMNS, no_color=None)
+        # -q: on a busy machine reading takes long enough for a bar of progress
+        shown = on_terminal(*command.split(" "), "-q", columns=COLUMNS, no_color=None)
         assert shown.code == 0, shown.out
         console.print(f"{chr(10) if number else ''}[bold]$ amqpsniff {command}[/]", highlight=False)
         console.print(Text.from_ansi(shown.out.rstrip("\n")), soft_wrap=True)
