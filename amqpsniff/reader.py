@@ -108,7 +108,7 @@ class Capture:
         link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
         early: Whether replies and outcomes of the rows just given may still come: what standard
             input has so far is given while it has no more.
-        found: The `amqpsniff.findings.Finding`s of the last pass, once it is over; all of them when
+        found: A list of `Finding` of the last pass, once it is over; all of them when
             `messages` or `findings` were among its tables.
     """
 

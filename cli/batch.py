@@ -33,6 +33,7 @@ from .options import (
     TableDialect,
     TlsKey,
     TlsKeylog,
+    format_option,
 )
 from .reading import usual_keylog
 
@@ -145,13 +146,7 @@ def batch(
     ] = WRITERS[0],
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"With --writer spark: {', '.join(FORMATS)}.",
-            rich_help_panel=SPARK,
-        ),
+        format_option(FORMATS, what="With --writer spark", panel=SPARK),
     ] = FORMATS[0],
 ) -> int:
     """Write the tables of an archive as Parquet, with Spark.

@@ -16,8 +16,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .codec import ENCODINGS, KOMBU_HEADER, NotDecodable, decoded
-from .completions import words
-from .options import OUTPUT, Input, Rows, spread
+from .options import OUTPUT, Input, Rows, format_option, spread
 
 EXTENSIONS = {
     "application/json": "json",
@@ -82,13 +81,7 @@ def bodies(
     ] = False,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(MANIFEST_FORMATS),
-            help="Of the manifest: ndjson or csv.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(MANIFEST_FORMATS, what="How the manifest is written"),
     ] = MANIFEST_FORMATS[0],
 ) -> int:
     """Write the bodies of messages to files, with a manifest.

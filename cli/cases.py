@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import SEVERITIES, SUBJECTS
+from amqpsniff.findings import SUBJECTS
+
+from .severities import rank
 
 Row = dict[str, Any]
 """A row of the findings table."""
@@ -50,11 +52,6 @@ class Case:
         yield self
         for case in self.consequences:
             yield from case.walk()
-
-
-def rank(severity: str) -> int:
-    """How bad a severity is, from 0."""
-    return SEVERITIES.index(severity)
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:

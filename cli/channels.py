@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .completions import words
-from .options import OUTPUT, Input, Rows, spread
+from .options import OUTPUT, Input, Rows, format_option, spread
 from .records import FORMATS, show
 
 
@@ -26,13 +25,7 @@ def channels(
     ] = False,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"{', '.join(FORMATS)}; the last two give the rows of the channels table.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS, "; the last two give the rows of the channels table"),
     ] = FORMATS[0],
 ) -> int:
     """List channels: what they were used for, what was left open, and how they ended.

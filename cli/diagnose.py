@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import SEVERITIES
 
-from .cases import Row, cases, in_order, rank
-from .completions import codes, listed, words
-from .options import OUTPUT, ROWS, Input, Rows, spread
+from .cases import Row, cases, in_order
+from .completions import codes, listed
+from .options import OUTPUT, ROWS, Input, Rows, format_option, spread
+from .severities import FailOn, check, fails
 
 FORMATS = ("text", "ndjson", "sarif")
 PLACES = 3
@@ -38,26 +38,10 @@ def diagnose(
             min=1, metavar="N", help="Places shown of each finding.", rich_help_panel=OUTPUT
         ),
     ] = PLACES,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEVERITY",
-            autocompletion=words(SEVERITIES),
-            help="Exit with 1 when there is a finding of this severity (info, warning, error) or a "
-            "worse one.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
+    fail_on: FailOn = None,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"{', '.join(FORMATS)}; ndjson gives the rows of the findings table.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS, "; ndjson gives the rows of the findings table"),
     ] = FORMATS[0],
 ) -> int:
     """Say what is wrong in captures: what, where, why, and what to do about it.
@@ -73,8 +57,7 @@ def diagnose(
     """
     if format_ not in FORMATS:
         raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
-    if fail_on is not None and fail_on not in SEVERITIES:
-        raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
+    check(fail_on)
     run = _Diagnosis(source, rows, only)
     found = run.read()
     if format_ == "text":
@@ -87,7 +70,7 @@ def diagnose(
         write(found[: rows.limit], run.reading.capture.names, run.reading.exit_code)
     from .entry import FOUND
 
-    failed = fail_on is not None and any(rank(row["severity"]) >= rank(fail_on) for row in found)
+    failed = any(fails(row["severity"], fail_on) for row in found)
     return run.reading.exit_code or (FOUND if failed else 0)
 
 

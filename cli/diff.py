@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import SEVERITIES
 
-from .completions import words
-from .options import OUTPUT, ROWS, Input, Two, spread
+from .options import OUTPUT, ROWS, Input, Two, format_option, spread
+from .severities import check, fail_on_option, fails
 
 if TYPE_CHECKING:
     from amqpsniff.compare import Facts
@@ -38,14 +37,11 @@ def diff(
     ] = False,
     fail_on: Annotated[
         str | None,
-        typer.Option(
-            metavar="SEVERITY",
-            autocompletion=words(SEVERITIES),
-            help="Exit with 1 when AFTER has a finding of this severity (info, warning, error) or "
+        fail_on_option(
+            "Exit with 1 when AFTER has a finding of this severity (info, warning, error) or "
             "a worse one that BEFORE has not. With --same-traffic: error for altered octets, "
             "warning also for losses, info also for what a capture lacks.",
-            rich_help_panel=FAILING,
-            show_default=False,
+            FAILING,
         ),
     ] = None,
     fail_slower: Annotated[
@@ -67,13 +63,7 @@ def diff(
     ] = TOP,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help="How it is written: text, json.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS),
     ] = FORMATS[0],
 ) -> int:
     """Show what differs between two captures.
@@ -91,8 +81,7 @@ def diff(
     """
     if format_ not in FORMATS:
         raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
-    if fail_on is not None and fail_on not in SEVERITIES:
-        raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
+    check(fail_on)
     if two.before == two.after == "-":
         raise UsageError("standard input can be one of the two captures, not both")
     if same_traffic:
@@ -177,14 +166,11 @@ def _failures(
     """Why the exit code is 1, one line each."""
     from .render.text import duration
 
-    found = []
-    if fail_on is not None:
-        found += [
-            f"new {row['severity']}: {row['title']} ({row['code']})"
-            for row in report["findings"]
-            if row["change"] == "new"
-            and SEVERITIES.index(row["severity"]) >= SEVERITIES.index(fail_on)
-        ]
+    found = [
+        f"new {row['severity']}: {row['title']} ({row['code']})"
+        for row in report["findings"]
+        if row["change"] == "new" and fails(row["severity"], fail_on)
+    ]
     if fail_slower is not None:
         from amqpsniff.compare.figures import regressions
 

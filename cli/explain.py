@@ -10,7 +10,8 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from .completions import codes_and_subjects, words
+from .completions import codes_and_subjects
+from .options import format_option
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Kind
@@ -33,12 +34,7 @@ def explain(
     ] = "",
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"How it is written: {', '.join(FORMATS)}.",
-        ),
+        format_option(FORMATS, panel=None),
     ] = FORMATS[0],
 ) -> int:
     """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.

@@ -14,7 +14,17 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .completions import columns, words
-from .options import OUTPUT, ROWS, TABLES, Bodies, BodySha256, Input, OutputFile, Rows, spread
+from .options import (
+    ROWS,
+    TABLES,
+    Bodies,
+    BodySha256,
+    Input,
+    OutputFile,
+    Rows,
+    format_option,
+    spread,
+)
 
 ENDINGS = {
     "ndjson": (".ndjson", ".jsonl", ".json"),
@@ -56,14 +66,7 @@ def export(
     body_sha256: BodySha256 = False,
     format_: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(ENDINGS),
-            help=f"{', '.join(ENDINGS)}. Default: what the ending of -o says, else ndjson.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
+        format_option(ENDINGS, ". Default: what the ending of -o says, else ndjson"),
     ] = None,
     output: OutputFile = None,
 ) -> int:

@@ -11,9 +11,8 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
-from .completions import words
 from .inspect import CONTENT_METHODS, UNSEEN
-from .options import OUTPUT, Input, Rows, Scope, TimeForm, spread
+from .options import OUTPUT, Input, Rows, Scope, TimeForm, format_option, spread
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -49,13 +48,7 @@ def follow(
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help="text, or ndjson: the connection's rows of the frames table.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS, "; ndjson gives the connection's rows of the frames table"),
     ] = FORMATS[0],
 ) -> int:
     """Show one conversation, both directions, from top to bottom.

@@ -11,8 +11,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.spec import METHODS
 
 from . import times
-from .completions import words
-from .options import OUTPUT, Input, Rows, TimeForm, spread
+from .options import OUTPUT, Input, Rows, TimeForm, format_option, spread
 
 if TYPE_CHECKING:
     from .render.lines import Lines
@@ -59,13 +58,7 @@ def inspect(
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help="text, or ndjson: the rows of the frames table.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS, "; ndjson gives the rows of the frames table"),
     ] = FORMATS[0],
 ) -> int:
     """List methods and messages in the order of time, one a line.

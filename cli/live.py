@@ -13,7 +13,7 @@ from amqpsniff.errors import UsageError
 
 from .completions import interfaces, words
 from .measures import size, span
-from .options import OUTPUT, ROWS, TABLES, Decoding, Rows, spread
+from .options import OUTPUT, ROWS, TABLES, Decoding, Rows, format_option, spread
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 STANDARD_INPUT = "-"
@@ -184,14 +184,7 @@ def live(
     ] = None,
     format_: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"{', '.join(FORMATS)}. Default: dashboard on a terminal, else ndjson.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
+        format_option(FORMATS, ". Default: dashboard on a terminal, else ndjson"),
     ] = None,
 ) -> int:
     """Watch traffic as it happens: a dashboard on a terminal, rows when piped.

@@ -13,9 +13,13 @@ from typing import Any
 
 from amqpsniff import __version__
 
+FOUND = (
+    "diagnose, report or diff found what --fail-on asks for, verify an unknown difference, diff "
+    "what --fail-slower asks for, or no connection in common."
+)
 EXIT_CODES = (
     ("0", "All is well."),
-    ("1", "diagnose found what --fail-on asks for, verify found an unknown difference."),
+    ("1", FOUND),
     ("2", "An option or an argument makes no sense."),
     ("3", "A capture could not be read, or an output not be written."),
     ("130", "Ctrl-C."),

@@ -11,8 +11,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
-from .completions import words
-from .options import OUTPUT, Input, Rows, TimeForm, spread
+from .options import OUTPUT, Input, Rows, TimeForm, format_option, spread
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -51,13 +50,7 @@ def messages(
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"{', '.join(FORMATS)}; the last two give the rows of the messages table.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS, "; the last two give the rows of the messages table"),
     ] = FORMATS[0],
 ) -> int:
     """List messages: what was published, delivered, got and returned, and what became of it.

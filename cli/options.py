@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -26,6 +26,21 @@ OUTPUT = "Output"
 
 TABLES = ("frames", "messages", "connections", "channels", "findings")
 """The tables of `amqpsniff.tables.schema`, whose import takes as long as the help itself."""
+
+
+def format_option(
+    formats: Iterable[str],
+    more: str = "",
+    *,
+    what: str = "How it is written",
+    panel: str | None = OUTPUT,
+) -> Any:
+    """The option `--format`; the help names the formats, and says more of them."""
+    text = f"{what}: {', '.join(formats)}{more}."
+    offered = words(formats)
+    return typer.Option(
+        "--format", metavar="F", autocompletion=offered, help=text, rich_help_panel=panel
+    )
 
 
 TimeForm = Annotated[

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import SEVERITIES
 
-from .completions import words
 from .options import OUTPUT, ROWS, FromTime, Input, Scope, ToTime, spread
+from .severities import FailOn, check, fails
 
 if TYPE_CHECKING:
     from .reporting.gathering import Gathering
@@ -59,17 +58,7 @@ def report(
             show_default=False,
         ),
     ] = None,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEVERITY",
-            autocompletion=words(SEVERITIES),
-            help="Exit with 1 when there is a finding of this severity (info, warning, error) or a "
-            "worse one.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
+    fail_on: FailOn = None,
 ) -> int:
     """Write what happened as one HTML page that needs nothing else.
 
@@ -85,8 +74,7 @@ def report(
         amqpsniff report trace.pcapng --connection 7f29 --connection :43706
         amqpsniff report trace.pcapng --from +10m --to +20m --fail-on error
     """
-    if fail_on is not None and fail_on not in SEVERITIES:
-        raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
+    check(fail_on)
     from amqpsniff.report.page import begin_bundle
 
     from .export import refuse_captures
@@ -144,10 +132,6 @@ def _write(page: str, output: Path, *, quiet: bool) -> None:
 
 def _judged(gathering: Gathering, fail_on: str | None) -> int:
     """1 when there is a finding that `--fail-on` asked for."""
-    from .cases import rank
     from .entry import FOUND
 
-    if fail_on is None:
-        return 0
-    failed = any(rank(row["severity"]) >= rank(fail_on) for row in gathering.found)
-    return FOUND if failed else 0
+    return FOUND if any(fails(row["severity"], fail_on) for row in gathering.found) else 0

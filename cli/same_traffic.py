@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from .options import Two
+from .severities import fails
 
 FATES = {"altered": "error", "lost": "warning", "unrepaired": "warning", "doubled": "info",
          "sender-capture": "info", "receiver-capture": "info"}  # fmt: skip
@@ -45,17 +46,14 @@ def _failures(report: dict[str, Any], fail_on: str | None) -> list[str]:
     """Why the exit code is 1, one line each."""
     from amqpsniff.compare.losses import KINDS
     from amqpsniff.compare.same_traffic import WAYS
-    from amqpsniff.findings import SEVERITIES
 
     from .render.text import octets, plural
 
     if not report["connections"]["both"]:
         return ["the captures have no connection in common"]
-    if fail_on is None:
-        return []
     found = []
     for kind, severity in FATES.items():
-        if SEVERITIES.index(severity) < SEVERITIES.index(fail_on):
+        if not fails(severity, fail_on):
             continue
         sums = [report["altered"]] if kind == "altered" else [report[way][kind] for way in WAYS]
         places = sum(one["places"] for one in sums)

@@ -21,6 +21,7 @@ from amqpsniff.spec import (
 from amqpsniff.spec.describe import describe
 
 from .completions import methods, words
+from .options import format_option
 
 FORMATS = ("text", "json")
 
@@ -55,12 +56,7 @@ def spec(
     ] = None,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"How it is written: {', '.join(FORMATS)}.",
-        ),
+        format_option(FORMATS, panel=None),
     ] = FORMATS[0],
 ) -> int:
     """Look up the protocol: methods, classes, reply codes, tags of field tables.

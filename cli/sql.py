@@ -11,9 +11,8 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from .completions import words
 from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
-from .options import OUTPUT, Bodies, BodySha256, Input, OutputFile, spread
+from .options import Bodies, BodySha256, Input, OutputFile, format_option, spread
 
 FORMATS = ("text", *ENDINGS)
 
@@ -29,14 +28,7 @@ def sql(
     body_sha256: BodySha256 = False,
     format_: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"{', '.join(FORMATS)}. Default: what the ending of -o says, else text.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
+        format_option(FORMATS, ". Default: what the ending of -o says, else text"),
     ] = None,
     output: OutputFile = None,
 ) -> int:

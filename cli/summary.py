@@ -10,8 +10,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import encrypted, times
-from .completions import words
-from .options import OUTPUT, Input, Scope, spread
+from .options import OUTPUT, Input, Scope, format_option, spread
 from .quality import quality
 
 if TYPE_CHECKING:
@@ -41,13 +40,7 @@ def summary(
     ] = TOP,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"How it is written: {', '.join(FORMATS)}.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS),
     ] = FORMATS[0],
 ) -> int:
     """Show what is in captures: connections, messages, routes, methods, errors, and their quality.

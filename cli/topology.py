@@ -9,8 +9,7 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from .completions import words
-from .options import OUTPUT, Input, Scope, spread
+from .options import OUTPUT, Input, Scope, format_option, spread
 
 FORMATS = ("text", "dot", "mermaid", "json")
 TOP = 20
@@ -32,13 +31,7 @@ def topology(
     ] = TOP,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"How it is written: {', '.join(FORMATS)}.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS),
     ] = FORMATS[0],
 ) -> int:
     """Show exchanges, queues, bindings, publishers and consumers as they were seen.

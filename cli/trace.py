@@ -9,8 +9,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
-from .completions import words
-from .options import OUTPUT, Input, Scope, TimeForm, spread
+from .options import Input, Scope, TimeForm, format_option, spread
 
 WANTED = "Message"
 """Panel of the help."""
@@ -82,13 +81,7 @@ def trace(
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"{', '.join(FORMATS)}; the last two give the rows of the messages table.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS, "; the last two give the rows of the messages table"),
     ] = FORMATS[0],
 ) -> int:
     """Follow messages on their way, over all connections: published, confirmed, delivered, acked.

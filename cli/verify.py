@@ -12,8 +12,7 @@ import typer
 
 from amqpsniff.errors import CaptureError, UsageError
 
-from .completions import words
-from .options import OUTPUT, ROWS, Input, spread
+from .options import ROWS, Input, format_option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.capture.tshark import Tshark
@@ -49,13 +48,7 @@ def verify(
     ] = None,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            autocompletion=words(FORMATS),
-            help=f"{', '.join(FORMATS)}; with ndjson the summary goes to standard error.",
-            rich_help_panel=OUTPUT,
-        ),
+        format_option(FORMATS, "; with ndjson the summary goes to standard error"),
     ] = FORMATS[0],
 ) -> int:
     """Decode captures with tshark too, and list where it and this program differ.

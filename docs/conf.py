@@ -44,6 +44,8 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_title = f"amqpsniff {version}"
 html_copy_source = False
 html_show_sphinx = False

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
+from itertools import pairwise
 from typing import Any
 
 from amqpsniff.compare.clock import Clock
 from amqpsniff.compare.matching import Pair
 from amqpsniff.compare.sighting import NO_TIME, Direction
 from amqpsniff.session.counts import Spread
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
 
 Frame = tuple[int, ...]
 """Columns of `sighting.FRAME`."""
@@ -38,13 +40,23 @@ def both(pair: Pair, direction: int) -> Iterator[tuple[Frame | None, Frame | Non
 
 
 def _forward(direction: Direction, shift: int) -> Iterator[Frame]:
-    """Frames with their offsets shifted; what was read again after a hole is left out."""
+    """Frames with their offsets shifted; what was read again after a hole is left out.
+
+    One in which a hole of the capture lies has no time: the packet that completed it is not known.
+    """
     last = None
+    spans = direction.coverage.spans
+    holes = [(one[1], two[0]) for one, two in pairwise(spans)]
+    at = 0
     for frame in direction.frames:
-        offset = frame[0] + shift
-        if last is None or offset > last:
-            last = offset
-            yield (offset, *frame[1:]) if shift else frame
+        begin = frame[0]
+        while at < len(holes) and holes[at][1] <= begin:
+            at += 1
+        if at < len(holes) and holes[at][0] < begin + frame[3] + FRAME_OVERHEAD_OCTETS:
+            frame = (begin, NO_TIME, *frame[2:])  # noqa: PLW2901
+        if last is None or begin > last:
+            last = begin
+            yield (begin + shift, *frame[1:]) if shift else frame
 
 
 @dataclass

@@ -25,6 +25,7 @@ from amqpsniff.compare.losses import Loss, View
 from amqpsniff.compare.matching import Pair, pairs
 from amqpsniff.compare.sighting import CRC_BITS, Sighter, Sighting, Talk, Vocabulary
 from amqpsniff.reader import Capture
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
 
 Row = dict[str, Any]
 
@@ -350,14 +351,10 @@ class _Touched:
         for what, spans in self._spans.items():
             if not spans:
                 continue
-            end = begin + frame[3] + FRAME_OVERHEAD
+            end = begin + frame[3] + FRAME_OVERHEAD_OCTETS
             at = max(bisect_right(spans, (begin, begin)) - 1, 0)
             while at < len(spans) and spans[at][0] < end:
                 named = self.frames[what, at]
                 if spans[at][1] > begin and len(named) < MOST_FRAMES:
                     named.append(words.names[frame[4]])
                 at += 1
-
-
-FRAME_OVERHEAD = 8
-"""Octets of a frame around its payload."""

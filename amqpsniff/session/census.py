@@ -16,7 +16,7 @@ from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import kinds
 from amqpsniff.session.counts import MOST_NAMES, Tally
 from amqpsniff.session.state import read_json
-from amqpsniff.spec import FRAME_TYPES
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, FRAME_TYPES
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
@@ -38,7 +38,6 @@ else:
 MOST_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
 
-FRAME_OVERHEAD_OCTETS = 8
 FIRST_ERROR_CODE = 300
 
 _NULL = cython.declare(cython.longlong, NULL)

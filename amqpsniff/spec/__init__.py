@@ -7,6 +7,7 @@ imported from `amqpsniff.spec.describe`.
 
 from .constants import (
     CONSTANTS,
+    FRAME_OVERHEAD_OCTETS,
     FRAME_TYPES,
     PROTOCOL_HEADERS,
     REPLY_CODES,
@@ -28,6 +29,7 @@ __all__ = [
     "DIALECTS",
     "FIELD_TAGS",
     "FIELD_TYPES",
+    "FRAME_OVERHEAD_OCTETS",
     "FRAME_TYPES",
     "METHODS",
     "PROTOCOL_HEADERS",

@@ -38,6 +38,10 @@ def protocol_of(octets: bytes) -> ProtocolHeader | None:
     return _HEADERS.get(bytes(octets))
 
 
+FRAME_OVERHEAD_OCTETS = 8
+"""Octets of a frame around its payload: type, channel, size, and the octet that ends it."""
+
+
 class FrameType(Row):
     """One frame type: its octet, its name in the frames table, and the dialects that define it."""
 

@@ -37,18 +37,19 @@ def sections(report: Row, width: int, top: int) -> Iterator[Any]:
         ("ends", report["closes"], _closes),
     ):
         if rows:
-            yield _heading(title, rows, top)
+            yield heading(title, min(top, len(rows)), len(rows))
             yield build(rows[:top]).build(width)
     findings = _differing(report["findings"])
     if findings:
-        yield _heading("findings", findings, top)
+        yield heading("findings", min(top, len(findings)), len(findings))
         yield from _findings(findings[:top])
     yield Text("")
     yield _verdict(report)
 
 
-def _heading(title: str, rows: list[Row], top: int) -> Text:
-    more = f" ({top} of {count(len(rows))})" if top < len(rows) else ""
+def heading(title: str, shown: int, number: int) -> Text:
+    """The heading of a section that shows so many of that number."""
+    more = f" ({count(shown)} of {count(number)})" if shown < number else ""
     return Text(f"\n{title}{more}", style="heading")
 
 
@@ -113,11 +114,13 @@ def scaled3(number: float) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio as what it is more or less: `+25 %`, `×12`."""
+    """A ratio as what it is more or less: `+25 %`, `×12`, `÷12`."""
     if ratio is None:
         return NONE
     if ratio >= 10:
         return f"×{ratio:,.0f}"
+    if 0 < ratio <= 0.1:
+        return f"÷{1 / ratio:,.0f}"
     change = round((ratio - 1) * 100)
     return f"{change:+d} %" if change else "0 %"
 

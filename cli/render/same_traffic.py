@@ -11,6 +11,7 @@ from rich.text import Text
 from amqpsniff.compare.losses import KINDS
 from amqpsniff.compare.same_traffic import WAYS
 
+from .difference import heading
 from .grid import Grid
 from .text import count, duration, harmless, octets, plural
 
@@ -31,17 +32,20 @@ _HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
 def sections(report: Row, width: int) -> Iterator[Any]:
     """Everything; the verdict last: that is what stays on the screen."""
     yield _facts(report)
-    shared = bool(report["connections"]["both"])
-    for title, grid in (
-        ("delays, overall", _delays(report) if shared else None),
-        ("delays by connection", _connections(report)),
-        ("slowest frames", _slowest(report)),
-        ("losses", _losses(report)),
-        ("alterations", _alterations(report)),
-        ("connections of one side only", _unmatched(report)),
+    both = report["connections"]["both"]
+    alone = sum(report["connections"][f"{side}_only"] for side in ("client_side", "broker_side"))
+    lost = sum(report[way][kind]["places"] for way in WAYS for kind in KINDS)
+    altered = report["altered"]["places"]
+    for title, grid, shown, number in (
+        ("delays, overall", _delays(report) if both else None, 0, 0),
+        ("delays by connection", _connections(report), len(report["by_connection"]), both),
+        ("slowest frames", _slowest(report), 0, 0),
+        ("losses", _losses(report), len(report["losses"]), lost),
+        ("alterations", _alterations(report), len(report["alterations"]), altered),
+        ("connections of one side only", _unmatched(report), len(report["unmatched"]), alone),
     ):
         if grid is not None and grid.rows:
-            yield Text(f"\n{title}", style="heading")
+            yield heading(title, shown, number)
             yield grid.build(width)
     yield Text("")
     yield _verdict(report)

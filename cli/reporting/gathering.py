@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.report.buckets import Counts, Delays, Steps
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
 
 from ..counting import is_one_of
 from ..options import Scope
@@ -37,9 +38,6 @@ TOP = 100
 
 MOST_OPEN = 50_000
 """Connections of which it is remembered how much they left unsettled."""
-
-FRAME_OCTETS = 8
-"""Octets around the payload of a frame."""
 
 OTHER_FRAMES = ("protocol-header",)
 WAITED_FOR = frozenset(("confirmed", "rejected", "unconfirmed"))
@@ -134,7 +132,7 @@ class Gathering:
         self.routing.add_frames(batch)
         batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
         header = is_one_of(batch.column("frame_type"), frozenset(OTHER_FRAMES))
-        octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OCTETS))
+        octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OVERHEAD_OCTETS))
         for side in ("client", "server"):
             mask = is_one_of(batch.column("sender"), frozenset((side,)))
             times = batch.column("ts_ns").filter(mask)

@@ -142,3 +142,14 @@ def test_files_that_are_no_captures() -> None:
             code, out, err = run("diff", *words, *more)
             assert (code, out) == (3, "")
             assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(None, "-"), (1.0, "0 %"), (1.25, "+25 %"), (0.31, "-69 %"), (12.2, "×12"), (0.001, "÷1,000"),
+     (0.0, "-100 %")],
+)  # fmt: skip
+def test_what_did_not_vanish_is_not_less_by_all_of_it(ratio: float | None, text: str) -> None:
+    from amqpsniff.cli.render.difference import percent
+
+    assert percent(ratio) == text

@@ -139,6 +139,21 @@ def test_a_packet_that_one_capture_lacks(tmp_path: Path, at_broker: bool) -> Non
     assert frames[lacks] >= 1
 
 
+@pytest.mark.parametrize("at_broker", [False, True])
+def test_a_capture_that_lacks_the_end_of_a_frame_says_no_wrong_time(
+    tmp_path: Path, at_broker: bool
+) -> None:
+    """It goes on where the next packet tells that something is missing: later than it was."""
+    lacking = [at for at, one in enumerate(packets(CLEAN), 1) if len(one.octets) > 100][5::7]
+    other = without(CLEAN, tmp_path / "b.pcap", *lacking)
+    report = compared(CLEAN, other) if at_broker else compared(other, CLEAN)
+    for way in WAYS:
+        raw = report[way]["delays"]["raw"]
+        assert raw["min_ns"] == raw["p95_ns"] == 0
+    assert report["clock"]["consistent"]
+    assert report["clock"]["offset_ns"] == 0
+
+
 def test_captures_that_began_at_different_times(tmp_path: Path) -> None:
     """Offsets then count from different octets, and connections have other ids."""
     listed = packets(BROKER)
