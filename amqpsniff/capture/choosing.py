@@ -56,10 +56,12 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
 def _with_known_links(file: CaptureFile, block_octets: int) -> AnyCapture:
     """The file, or tshark's reading of it when none of its link types is read here."""
     kinds = file.first_link_types()
-    if not kinds or _trouble():
+    if not kinds:
         return file
     if LINK_TYPES & set(kinds):
         return _other_pcap(file, block_octets) or file
+    if _trouble():
+        return file
     file.close()
     why = f"its link type is {', '.join(map(str, kinds))}"
     return ThroughTshark(file.capture, why, block_octets=block_octets, segments=True)
@@ -71,7 +73,7 @@ def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
     Some kinds of tcpdump added fields to a record without changing the file's magic number: here
     such a file seems to end in its second record.
     """
-    if file.format != "pcap" or not file.ends_early():
+    if file.format != "pcap" or not file.ends_early() or _trouble():
         return None
     why = "its records are not laid out as in pcap, though it begins like one"
     try:

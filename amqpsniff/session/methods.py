@@ -53,7 +53,7 @@ def begin_channel(
     channel = Channel(session, capture, lane.number, lane.incarnations, event is not None)
     channel.state = _PROVED
     if event is not None:
-        channel.state = CHANNEL.step(CHANNEL.start, event.side, event.name)
+        channel.state = CHANNEL.after[CHANNEL.start, event.side, event.name]
         channel.opened_packet_number = event.number
         channel.start_ns = _time(event.ts_ns)
     channel.deaf = session.closing[SERVER]
@@ -104,7 +104,7 @@ def _move_channel(
     tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     """The state of a channel after a method, and who has closed it."""
-    channel.state = CHANNEL.step(channel.state, event.side, event.name)
+    channel.state = CHANNEL.after[channel.state, event.side, event.name]
     channel.closing = CHANNEL.closing[channel.state]
 
 
@@ -159,7 +159,7 @@ def _select(
     tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None:
-        channel.mode = MODE.step(MODE.start, event.side, event.name)
+        channel.mode = MODE.after[MODE.start, event.side, event.name]
         channel.numbering = channel.numbered = channel.mode == "confirm"
         channel.in_transaction = channel.mode == "tx"
 
@@ -168,7 +168,7 @@ def _selected(
     tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None and request is None:
-        channel.mode = MODE.step(MODE.start, event.side, event.name)
+        channel.mode = MODE.after[MODE.start, event.side, event.name]
 
 
 def _commit(
@@ -235,8 +235,10 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 def move_connection(tracker: Any, session: Session, event: Event) -> None:
     """The state of a connection after a method, and who has closed it."""
     before = session.state
-    session.state = CONNECTION.step(before, event.side, event.name)
-    session.closing = CONNECTION.closing.get(session.state, session.closing)
+    then = CONNECTION.after[before, event.side, event.name]
+    if then != before:
+        session.state = then
+        session.closing = CONNECTION.closing.get(then, session.closing)
     if tracker.judges and not CONNECTION.allows(before, event.side, event.name):
         facts = {"method": event.name, "side": event.side, "state": before}
         tracker.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
@@ -274,7 +276,7 @@ def _close_connection_ok(
 def _block(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
     """connection.blocked and unblocked: count the time between them."""
     before = session.blocking
-    session.blocking = BLOCKING.step(before, event.side, event.name)
+    session.blocking = BLOCKING.after[before, event.side, event.name]
     if before == BLOCKING.start and session.blocking == "freed":
         session.blocked_ns = None  # it was blocked before the capture began
     elif session.blocking != before and session.blocked_ns is not None:

@@ -13,7 +13,7 @@ was not captured the select-ok tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 SIDES = ("client", "server")
@@ -28,6 +28,21 @@ class Transition(NamedTuple):
     then: str
 
 
+class _Steps(dict[tuple[str, int, str], str]):
+    """Steps that were asked for; of methods that no row has none is kept."""
+
+    def __init__(self, step: Callable[[str, int, str], str], methods: frozenset[str]) -> None:
+        super().__init__()
+        self._step = step
+        self._methods = methods
+
+    def __missing__(self, key: tuple[str, int, str]) -> str:
+        then = self._step(*key)
+        if key[2] in self._methods:
+            self[key] = then
+        return then
+
+
 class Machine:
     """A table of transitions that can be looked up.
 
@@ -40,6 +55,8 @@ class Machine:
     Attributes:
         start: The state before anything; that of the first row.
         closing: By state, whether the client and whether the server has closed.
+        after: State by (state, side, method), with 0 for the client: the same one where the method
+            changes nothing.
     """
 
     def __init__(self, name: str, table: str, closed: Iterable[str] = ()) -> None:
@@ -56,13 +73,13 @@ class Machine:
         self._proved: dict[tuple[str, str], str] = {}
         for row in [row for row in self.rows if row.state not in self.closed]:
             self._proved.setdefault((row.side, row.method), row.then)
+        self.after = _Steps(self._step, self.methods)
 
     def allows(self, state: str, side: int, method: str) -> bool:
         """Whether a side (0: the client) may send a method in a state, as far as the table goes."""
         return method not in self.methods or (state, SIDES[side], method) in self._next
 
-    def step(self, state: str, side: int, method: str) -> str:
-        """The state after a method of a side; the same one where the method changes nothing."""
+    def _step(self, state: str, side: int, method: str) -> str:
         then = self._next.get((state, SIDES[side], method))
         if then is None and state not in self.closed:
             then = self._proved.get((SIDES[side], method))

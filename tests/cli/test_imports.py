@@ -1,0 +1,37 @@
+"""What commands import: what they do not need costs each of them its start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import SAMPLES
+
+HEAVY = "pyshark scapy lxml asyncio pyarrow pyarrow.compute duckdb numpy pandas pyspark"
+SCRIPT = """
+import sys
+import amqpsniff.cli.entry as entry
+sys.argv = ["amqpsniff", *sys.argv[1:]]
+entry.main()
+print(*sorted(set({heavy!r}.split()) & set(sys.modules)))
+""".format(heavy=HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [
+        ("summary bunny.pcapng", ""),
+        ("inspect bunny.pcapng", "pyarrow pyarrow.compute"),
+        ("export bunny.pcapng --table frames --format ndjson", "pyarrow"),
+        ("diagnose pika_mix.pcap", "pyarrow pyarrow.compute"),
+        ("spec basic.publish", ""),
+    ],
+)
+def test_only_what_a_command_needs_is_imported(command: str, needed: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *command.split(), *(() if "spec" in command else ("-q",))],
+        cwd=SAMPLES, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == needed
