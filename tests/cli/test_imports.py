@@ -10,13 +10,13 @@ import pytest
 from tests.conftest import SAMPLES
 
 HEAVY = "pyshark scapy lxml asyncio pyarrow pyarrow.compute duckdb numpy pandas pyspark"
-SCRIPT = """
+SCRIPT = f"""
 import sys
 import amqpsniff.cli.entry as entry
 sys.argv = ["amqpsniff", *sys.argv[1:]]
 entry.main()
-print(*sorted(set({heavy!r}.split()) & set(sys.modules)))
-""".format(heavy=HEAVY)
+print(*sorted(set({HEAVY!r}.split()) & set(sys.modules)))
+"""
 
 
 @pytest.mark.parametrize(
