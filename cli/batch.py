@@ -145,8 +145,7 @@ def batch(
         ),
     ] = WRITERS[0],
     format_: Annotated[
-        str,
-        format_option(FORMATS, what="With --writer spark", panel=SPARK),
+        str, format_option(FORMATS, what="With --writer spark", panel=SPARK)
     ] = FORMATS[0],
 ) -> int:
     """Write the tables of an archive as Parquet, with Spark.

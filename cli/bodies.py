@@ -16,7 +16,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .codec import ENCODINGS, KOMBU_HEADER, NotDecodable, decoded
-from .options import OUTPUT, Input, Rows, format_option, spread
+from .options import OUTPUT, Input, Rows, check_format, format_option, spread
 
 EXTENSIONS = {
     "application/json": "json",
@@ -80,8 +80,7 @@ def bodies(
         ),
     ] = False,
     format_: Annotated[
-        str,
-        format_option(MANIFEST_FORMATS, what="How the manifest is written"),
+        str, format_option(MANIFEST_FORMATS, what="How the manifest is written")
     ] = MANIFEST_FORMATS[0],
 ) -> int:
     """Write the bodies of messages to files, with a manifest.
@@ -99,8 +98,7 @@ def bodies(
     from .reading import Reading
     from .selection import Selection
 
-    if format_ not in MANIFEST_FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(MANIFEST_FORMATS)}")
+    check_format(format_, MANIFEST_FORMATS)
     reading = Reading(source, bodies=True)
     selection = Selection(rows, "messages", reading.started)
     selection.check()

@@ -24,8 +24,7 @@ def channels(
         ),
     ] = False,
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; the last two give the rows of the channels table"),
+        str, format_option(FORMATS, "; the last two give the rows of the channels table")
     ] = FORMATS[0],
 ) -> int:
     """List channels: what they were used for, what was left open, and how they ended.

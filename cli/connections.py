@@ -24,8 +24,7 @@ def connections(
         ),
     ] = False,
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; the last two give the rows of the connections table"),
+        str, format_option(FORMATS, "; the last two give the rows of the connections table")
     ] = FORMATS[0],
 ) -> int:
     """List connections: who, where, for how long, how much, and how they ended.

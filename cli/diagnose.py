@@ -6,11 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from amqpsniff.errors import UsageError
-
 from .cases import Row, cases, in_order
 from .completions import codes, listed
-from .options import OUTPUT, ROWS, Input, Rows, format_option, spread
+from .options import OUTPUT, ROWS, Input, Rows, check_format, format_option, spread
 from .severities import FailOn, check, fails
 
 FORMATS = ("text", "ndjson", "sarif")
@@ -40,8 +38,7 @@ def diagnose(
     ] = PLACES,
     fail_on: FailOn = None,
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; ndjson gives the rows of the findings table"),
+        str, format_option(FORMATS, "; ndjson gives the rows of the findings table")
     ] = FORMATS[0],
 ) -> int:
     """Say what is wrong in captures: what, where, why, and what to do about it.
@@ -55,8 +52,7 @@ def diagnose(
         amqpsniff diagnose captures/ --only frame-end-wrong,not-amqp --places 20
         amqpsniff diagnose trace.pcapng --fail-on error --format sarif > findings.sarif
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     check(fail_on)
     run = _Diagnosis(source, rows, only)
     found = run.read()

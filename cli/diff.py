@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from amqpsniff.errors import UsageError
 
-from .options import OUTPUT, ROWS, Input, Two, format_option, spread
+from .options import ROWS, Input, Two, check_format, format_option, spread, top_option
 from .severities import check, fail_on_option, fails
 
 if TYPE_CHECKING:
@@ -55,16 +54,8 @@ def diff(
             show_default=False,
         ),
     ] = None,
-    top: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Rows shown of each section.", rich_help_panel=OUTPUT
-        ),
-    ] = TOP,
-    format_: Annotated[
-        str,
-        format_option(FORMATS),
-    ] = FORMATS[0],
+    top: Annotated[int, top_option()] = TOP,
+    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Show what differs between two captures.
 
@@ -79,8 +70,7 @@ def diff(
         amqpsniff diff monday.pcapng tuesday.pcapng --format json | jq '.findings[0]'
         amqpsniff diff --same-traffic client.pcap broker.pcap
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     check(fail_on)
     if two.before == two.after == "-":
         raise UsageError("standard input can be one of the two captures, not both")
@@ -184,10 +174,9 @@ def _failures(
 
 def _write(report: dict[str, Any], form: str, top: int) -> None:
     if form == "json":
-        import json
+        from .output import write_json
 
-        json.dump(report, sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        write_json(report)
         return
     from .output import Output
     from .render.difference import sections

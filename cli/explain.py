@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .completions import codes_and_subjects
-from .options import format_option
+from .options import check_format, format_option
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Kind
@@ -32,10 +31,7 @@ def explain(
             show_default=False,
         ),
     ] = "",
-    format_: Annotated[
-        str,
-        format_option(FORMATS, panel=None),
-    ] = FORMATS[0],
+    format_: Annotated[str, format_option(FORMATS, panel=None)] = FORMATS[0],
 ) -> int:
     """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.
 
@@ -45,14 +41,12 @@ def explain(
         amqpsniff explain handshake
         amqpsniff explain --format json | jq '.[].code'
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     kinds, single = _wanted(code.strip().lower())
     if format_ == "json":
-        import json
+        from .output import write_json
 
-        json.dump([described(kind) for kind in kinds], sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        write_json([described(kind) for kind in kinds])
         return 0
     from .output import Output
     from .render.findings import listing, page

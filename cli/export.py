@@ -65,8 +65,7 @@ def export(
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,
     format_: Annotated[
-        str | None,
-        format_option(ENDINGS, ". Default: what the ending of -o says, else ndjson"),
+        str | None, format_option(ENDINGS, ". Default: what the ending of -o says, else ndjson")
     ] = None,
     output: OutputFile = None,
 ) -> int:

@@ -12,7 +12,7 @@ from amqpsniff.errors import UsageError
 
 from . import times
 from .inspect import CONTENT_METHODS, UNSEEN
-from .options import OUTPUT, Input, Rows, Scope, TimeForm, format_option, spread
+from .options import OUTPUT, Input, Rows, Scope, TimeForm, check_format, format_option, spread
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -47,8 +47,7 @@ def follow(
     ] = BODY_LIMIT,
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; ndjson gives the connection's rows of the frames table"),
+        str, format_option(FORMATS, "; ndjson gives the connection's rows of the frames table")
     ] = FORMATS[0],
 ) -> int:
     """Show one conversation, both directions, from top to bottom.
@@ -67,8 +66,7 @@ def follow(
         amqpsniff follow trace.pcapng --connection :43706 --channel 3
         amqpsniff follow trace.pcapng --connection 7f29 --from +10s --bodies
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     limit = sys.maxsize if bodies else body_limit
     return _Following(source, scope, limit, time).write(format_)
 

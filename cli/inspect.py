@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amqpsniff.errors import UsageError
 from amqpsniff.spec import METHODS
 
 from . import times
-from .options import OUTPUT, Input, Rows, TimeForm, format_option, spread
+from .options import OUTPUT, Input, Rows, TimeForm, check_format, format_option, spread
 
 if TYPE_CHECKING:
     from .render.lines import Lines
@@ -57,8 +56,7 @@ def inspect(
     ] = False,
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; ndjson gives the rows of the frames table"),
+        str, format_option(FORMATS, "; ndjson gives the rows of the frames table")
     ] = FORMATS[0],
 ) -> int:
     """List methods and messages in the order of time, one a line.
@@ -75,8 +73,7 @@ def inspect(
         amqpsniff inspect trace.pcapng --where "method LIKE '%.close'" --time absolute
         tcpdump -U -w - port 5672 | amqpsniff inspect -
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     if format_ == "ndjson":
         from .rows import write_rows
 

@@ -13,7 +13,7 @@ from amqpsniff.errors import UsageError
 
 from .completions import interfaces, words
 from .measures import size, span
-from .options import OUTPUT, ROWS, TABLES, Decoding, Rows, format_option, spread
+from .options import OUTPUT, ROWS, TABLES, Decoding, Rows, check_format, format_option, spread
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 STANDARD_INPUT = "-"
@@ -183,8 +183,7 @@ def live(
         ),
     ] = None,
     format_: Annotated[
-        str | None,
-        format_option(FORMATS, ". Default: dashboard on a terminal, else ndjson"),
+        str | None, format_option(FORMATS, ". Default: dashboard on a terminal, else ndjson")
     ] = None,
 ) -> int:
     """Watch traffic as it happens: a dashboard on a terminal, rows when piped.
@@ -203,8 +202,7 @@ def live(
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
     """
     form = format_ or ("dashboard" if sys.stdout.isatty() else "ndjson")
-    if form not in FORMATS:
-        raise UsageError(f"no format `{form}` here; there are {', '.join(FORMATS)}")
+    check_format(form, FORMATS)
     if form == "dashboard" and not sys.stdout.isatty():
         raise UsageError("the dashboard needs a terminal; give --format ndjson for a pipe")
     if form == "arrow" and sys.stdout.isatty():

@@ -8,10 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from amqpsniff.errors import UsageError
-
 from . import times
-from .options import OUTPUT, Input, Rows, TimeForm, format_option, spread
+from .options import OUTPUT, Input, Rows, TimeForm, check_format, format_option, spread
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -49,8 +47,7 @@ def messages(
     ] = BODY_LIMIT,
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; the last two give the rows of the messages table"),
+        str, format_option(FORMATS, "; the last two give the rows of the messages table")
     ] = FORMATS[0],
 ) -> int:
     """List messages: what was published, delivered, got and returned, and what became of it.
@@ -70,8 +67,7 @@ def messages(
         amqpsniff messages trace.pcapng --connection :43700 -v --body
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     if format_ != "text":
         from .rows import write_rows
 

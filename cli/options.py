@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from amqpsniff.errors import UsageError
 from amqpsniff.spec import DIALECTS, READINGS
 
 from .completions import readers, words
@@ -41,6 +42,17 @@ def format_option(
     return typer.Option(
         "--format", metavar="F", autocompletion=offered, help=text, rich_help_panel=panel
     )
+
+
+def check_format(form: str, formats: Iterable[str]) -> None:
+    """Raise UsageError for what is none of the formats."""
+    if form not in formats:
+        raise UsageError(f"no format `{form}` here; there are {', '.join(formats)}")
+
+
+def top_option(text: str = "Rows shown of each section.") -> Any:
+    """The option `--top`, and what the help says of it."""
+    return typer.Option(min=1, metavar="N", help=text, rich_help_panel=OUTPUT)
 
 
 TimeForm = Annotated[

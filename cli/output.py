@@ -19,6 +19,14 @@ UNCUT = 100_000
 """Columns of a pipe, for what has to be laid out: wider than any line."""
 
 
+def write_json(value: Any) -> None:
+    """Write a value to standard output, laid out to be read."""
+    import json
+
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
 class Output:
     """Where a command writes its text: a file, standard output by default.
 

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from amqpsniff.errors import UsageError
-
-from .options import Input, Rows
+from .options import Input, Rows, check_format
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -18,8 +16,7 @@ MOST_LAID_OUT = 10_000
 
 def show(source: Input, rows: Rows, table: str, form: str, *, verbose: bool) -> int:
     """Write the wanted rows of `connections` or `channels`; the exit code."""
-    if form not in FORMATS:
-        raise UsageError(f"no format `{form}` here; there are {', '.join(FORMATS)}")
+    check_format(form, FORMATS)
     if form != "text":
         from .rows import write_rows
 

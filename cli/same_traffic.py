@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from .options import Two
@@ -66,10 +65,9 @@ def _failures(report: dict[str, Any], fail_on: str | None) -> list[str]:
 
 def _write(report: dict[str, Any], form: str) -> None:
     if form == "json":
-        import json
+        from .output import write_json
 
-        json.dump(report, sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        write_json(report)
         return
     from .output import Output
     from .render.same_traffic import sections

@@ -21,7 +21,7 @@ from amqpsniff.spec import (
 from amqpsniff.spec.describe import describe
 
 from .completions import methods, words
-from .options import format_option
+from .options import check_format, format_option
 
 FORMATS = ("text", "json")
 
@@ -54,10 +54,7 @@ def spec(
             show_default=False,
         ),
     ] = None,
-    format_: Annotated[
-        str,
-        format_option(FORMATS, panel=None),
-    ] = FORMATS[0],
+    format_: Annotated[str, format_option(FORMATS, panel=None)] = FORMATS[0],
 ) -> int:
     """Look up the protocol: methods, classes, reply codes, tags of field tables.
 
@@ -72,15 +69,16 @@ def spec(
     """
     if dialect is not None and dialect not in DIALECTS:
         raise UsageError(f"no dialect `{dialect}`; there are {', '.join(DIALECTS)}")
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     rows = _wanted(name)
     if dialect is not None:
         rows = [row for row in rows if dialect in getattr(row, "dialects", (dialect,))]
         if not rows:
             raise UsageError(f"{dialect} has nothing called `{name}`; leave out --dialect")
     if format_ == "json":
-        _write_json(rows)
+        from .output import write_json
+
+        write_json([_plain(row) for row in rows])
     else:
         _write_text(rows, name)
     return 0
@@ -95,14 +93,6 @@ def _wanted(name: str) -> list[Any]:
         return list(TOPICS[word])
     code = reply_code(int(word)) if word.isascii() and word.isdigit() and len(word) == 3 else None
     return [code] if code is not None and code.code >= 200 else list(describe(word))
-
-
-def _write_json(rows: list[Any]) -> None:
-    import json
-    import sys
-
-    json.dump([_plain(row) for row in rows], sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
 
 
 def _plain(value: Any) -> Any:

@@ -27,8 +27,7 @@ def sql(
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,
     format_: Annotated[
-        str | None,
-        format_option(FORMATS, ". Default: what the ending of -o says, else text"),
+        str | None, format_option(FORMATS, ". Default: what the ending of -o says, else text")
     ] = None,
     output: OutputFile = None,
 ) -> int:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from amqpsniff.errors import UsageError
-
 from . import encrypted, times
-from .options import OUTPUT, Input, Scope, format_option, spread
+from .options import Input, Scope, check_format, format_option, spread, top_option
 from .quality import quality
 
 if TYPE_CHECKING:
@@ -32,16 +27,8 @@ TOP = 10
 def summary(
     source: Input,
     scope: Scope,
-    top: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Rows shown of each section.", rich_help_panel=OUTPUT
-        ),
-    ] = TOP,
-    format_: Annotated[
-        str,
-        format_option(FORMATS),
-    ] = FORMATS[0],
+    top: Annotated[int, top_option()] = TOP,
+    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Show what is in captures: connections, messages, routes, methods, errors, and their quality.
 
@@ -54,8 +41,7 @@ def summary(
         amqpsniff summary captures/ --from +10m --to +20m --top 30
         amqpsniff summary trace.pcapng --format json | jq .errors
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     from .reading import Reading
 
     reading = Reading(source)
@@ -63,10 +49,9 @@ def summary(
     if scope != type(scope)():  # these are not counted apart
         result["outcomes"], result["replies"] = [], []
     if format_ == "json":
-        import json
+        from .output import write_json
 
-        json.dump(result, sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        write_json(result)
     else:
         from .output import Output
         from .render.summary import sections

@@ -5,11 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Any
 
-import typer
-
-from amqpsniff.errors import UsageError
-
-from .options import OUTPUT, Input, Scope, format_option, spread
+from .options import Input, Scope, check_format, format_option, spread, top_option
 
 FORMATS = ("text", "dot", "mermaid", "json")
 TOP = 20
@@ -21,18 +17,9 @@ def topology(
     source: Input,
     scope: Scope,
     top: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Rows shown of each section; edges of each kind in a graph.",
-            rich_help_panel=OUTPUT,
-        ),
+        int, top_option("Rows shown of each section; edges of each kind in a graph.")
     ] = TOP,
-    format_: Annotated[
-        str,
-        format_option(FORMATS),
-    ] = FORMATS[0],
+    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Show exchanges, queues, bindings, publishers and consumers as they were seen.
 
@@ -46,8 +33,7 @@ def topology(
         amqpsniff topology captures/ --format mermaid --top 50
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     from .reading import Reading
     from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
     from .selection import Selection
@@ -68,10 +54,9 @@ def topology(
 
 def _write(result: dict[str, Any], form: str) -> None:
     if form == "json":
-        import json
+        from .output import write_json
 
-        json.dump(result, sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        write_json(result)
     elif form == "text":
         from .output import Output
         from .render.topology import sections

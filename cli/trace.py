@@ -9,7 +9,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
-from .options import Input, Scope, TimeForm, format_option, spread
+from .options import Input, Scope, TimeForm, check_format, format_option, spread
 
 WANTED = "Message"
 """Panel of the help."""
@@ -80,8 +80,7 @@ def trace(
     ] = None,
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; the last two give the rows of the messages table"),
+        str, format_option(FORMATS, "; the last two give the rows of the messages table")
     ] = FORMATS[0],
 ) -> int:
     """Follow messages on their way, over all connections: published, confirmed, delivered, acked.
@@ -101,8 +100,7 @@ def trace(
     """
     from .tracing import Wanted
 
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     clock = times.Clock(time, None)
     columns = {
         "message_id": message_id,

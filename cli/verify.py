@@ -12,7 +12,7 @@ import typer
 
 from amqpsniff.errors import CaptureError, UsageError
 
-from .options import ROWS, Input, format_option, spread
+from .options import ROWS, Input, check_format, format_option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.capture.tshark import Tshark
@@ -47,8 +47,7 @@ def verify(
         ),
     ] = None,
     format_: Annotated[
-        str,
-        format_option(FORMATS, "; with ndjson the summary goes to standard error"),
+        str, format_option(FORMATS, "; with ndjson the summary goes to standard error")
     ] = FORMATS[0],
 ) -> int:
     """Decode captures with tshark too, and list where it and this program differ.
@@ -63,8 +62,7 @@ def verify(
         amqpsniff verify captures/ --unknown
         amqpsniff verify trace.pcapng --format ndjson | jq 'select(.known == null)'
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"no format `{format_}` here; there are {', '.join(FORMATS)}")
+    check_format(format_, FORMATS)
     from amqpsniff.capture import expand
     from amqpsniff.capture.tshark import find
 

@@ -48,11 +48,7 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
         for row in rows[:MOST_BARS]
         for value in values
     ]  # fmt: skip
-    return {
-        "title": title,
-        "data": {"values": data},
-        "width": "container",
-        "height": _height(data, "name", BAR_STEP),
+    return _framed(title, data, _height(data, "name", BAR_STEP)) | {
         "mark": {"type": "bar", "tooltip": True},
         "encoding": {
             "y": {"field": "name", "type": "nominal", "sort": None, "title": None},
@@ -73,11 +69,7 @@ def lines(
     ]
     many = len({one["series"] for one in data}) > 1
     scale = {"type": "symlog"} if log else {"zero": True}
-    return {
-        "title": title,
-        "data": {"values": data},
-        "width": "container",
-        "height": LINE_HEIGHT,
+    return _framed(title, data, LINE_HEIGHT) | {
         "mark": {"type": "line", "point": True, "tooltip": True},
         "encoding": {
             "x": {"field": "time", "type": "temporal", "title": None, "scale": {"type": "utc"}},
@@ -93,11 +85,7 @@ def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) 
         {"across": str(row[across] or ""), "down": str(row[down] or ""), "value": row[value]}
         for row in rows[:MOST_POINTS]
     ]
-    return {
-        "title": title,
-        "data": {"values": data},
-        "width": "container",
-        "height": _height(data, "down", BAR_STEP),
+    return _framed(title, data, _height(data, "down", BAR_STEP)) | {
         "mark": {"type": "rect", "tooltip": True},
         "encoding": {
             "x": {"field": "across", "type": "nominal", "title": None},
@@ -147,12 +135,8 @@ def courses(
     if log:
         upright["values"] = _decades(drawn)
     size = SMALL_POINT if len(times) > CLOSE_POINTS else LARGE_POINT
-    return {
-        "title": title,
+    return _framed(title, data, LINE_HEIGHT) | {
         "description": f"{title}: {', '.join(series)}",
-        "data": {"values": data},
-        "width": "container",
-        "height": LINE_HEIGHT,
         "mark": {
             "type": "line",
             "interpolate": "step-after" if levels else "linear",
@@ -185,11 +169,7 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
     ends = [one[end] for one in places for end in ("low", "high")]
     wider = LEAST_RATIO**0.5 if max(ends) < LEAST_RATIO * min(ends) else 1.0
     across = {"type": "log", "nice": False, "domain": [min(ends) / wider, max(ends) * wider]}
-    return {
-        "title": title,
-        "data": {"values": list(places)},
-        "width": "container",
-        "height": SPREAD_HEIGHT,
+    return _framed(title, places, SPREAD_HEIGHT) | {
         "layer": [
             {
                 "mark": {"type": "bar", "binSpacing": 0, "opacity": 0.6},
@@ -238,11 +218,7 @@ def lives(
         scale = {"type": "utc", "nice": False}
     shown = {row["kind"] for row in rows}
     domain = [kind for kind in kinds if kind in shown]
-    return {
-        "title": title,
-        "data": {"values": list(rows)},
-        "width": "container",
-        "height": _height(rows, "name", LIFE_STEP),
+    return _framed(title, rows, _height(rows, "name", LIFE_STEP)) | {
         "mark": {"type": "bar", "strokeWidth": 1},
         "encoding": {
             "x": across | {"scale": scale},
@@ -266,6 +242,16 @@ def lives(
             ],
         },
     }  # fmt: skip
+
+
+def _framed(title: str, values: Sequence[Mapping[str, Any]], height: int) -> Spec:
+    """What every chart has: its title, its rows, its size."""
+    return {
+        "title": title,
+        "data": {"values": list(values)},
+        "width": "container",
+        "height": height,
+    }
 
 
 def _height(rows: Rows, name: str, step: int) -> int:

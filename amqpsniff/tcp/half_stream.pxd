@@ -45,7 +45,6 @@ cdef class HalfStream:
         self, bytes octets, long long start, long long captured, long long offset,
         long long end, long long number, long long ts_ns, long long seen
     ) except? -1
-    cdef bint _copy_of(self, piece, long long ts_ns) except? -1
     cdef int _deliver(
         self, bytes octets, int source, long long start, long long captured, long long length,
         long long number, long long ts_ns, long long seen

@@ -20,10 +20,10 @@ from .limits import NEVER, NO_TIME
 
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History, near  # type: ignore
+    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
 else:
     from .events import EventWriter
-    from .history import History, near
+    from .history import History
 
 DATA = cython.declare(cython.int, 1)
 GAP = cython.declare(cython.int, 2)
@@ -214,8 +214,7 @@ class HalfStream:
         if (
             offset == self.repeat_offset
             and length == self.repeat_length
-            and self.history.identification == self.repeat_identification
-            and near(self.repeat_ns, ts_ns, self.limits.duplicate_ns)
+            and self.history.copies(self.repeat_identification, self.repeat_ns, ts_ns)
         ):
             return True
         self.repeat_offset = offset
@@ -243,7 +242,11 @@ class HalfStream:
             found |= CONFLICT
         if added:
             found |= OUT_OF_ORDER
-        elif there is not None and not conflict and self._copy_of(there, ts_ns):
+        elif (
+            there is not None
+            and not conflict
+            and self.history.copies(there.identification, there.ts_ns, ts_ns)
+        ):
             found |= SAME_PACKET
         else:
             self.retransmissions += 1
@@ -252,12 +255,6 @@ class HalfStream:
             found |= LIMIT
             self.give_up(self.held.first, seen)
         return found
-
-    def _copy_of(self, piece, ts_ns):
-        """Whether a piece was captured so shortly before that it is the same packet."""
-        if piece.identification != self.history.identification:
-            return False
-        return near(piece.ts_ns, ts_ns, self.limits.duplicate_ns)
 
     def _deliver(self, octets, source, start, captured, length, number, ts_ns, seen):
         """Hand on the next `length` octets, of which `captured` are there."""

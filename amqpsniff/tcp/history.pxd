@@ -1,5 +1,3 @@
-cdef bint near(long long a, long long b, long long distance) except? -1
-
 cdef class History:
     cdef long long segments, octets, duplicate_ns, blocks_made
     cdef long long[::1] table
@@ -15,6 +13,7 @@ cdef class History:
         self, long long previous, long long block, long long position, long long offset,
         long long length, long long seen, long long ts_ns
     ) except? -1
+    cdef bint copies(self, long long identification, long long before_ns, long long ts_ns) except? -1
     cdef int compare(
         self, long long last, bytes octets, long long position, long long offset,
         long long length, long long seen, long long ts_ns

@@ -90,12 +90,19 @@ class History:
         self.head += 1
         return self.head - 1
 
+    def copies(self, identification, before_ns, ts_ns):
+        """Whether the packet being read is the one that was captured at `before_ns`, once more.
+
+        What is sent again is another IP packet, whose identification differs; where packets have
+        none, only the time, `Limits.duplicate_ns`, tells.
+        """
+        return identification == self.identification and _near(before_ns, ts_ns, self.duplicate_ns)
+
     def compare(self, last, octets, position, offset, length, seen, ts_ns):
         """Hold a segment against the chain that ends in row `last`.
 
         Gives `CONFLICT` if octets it has in common with one of them differ, plus `SAME_PACKET` if
-        it is another copy of one of them, captured within `Limits.duplicate_ns`: what is sent again
-        is another IP packet, whose identification differs.
+        it is another copy of one of them.
         """
         result: cython.int = 0
         number: cython.longlong = last
@@ -113,9 +120,7 @@ class History:
             number = self.table[row]
             there = self.table[row + 3]
             if there == offset and self.table[row + 4] == length:
-                if self.identification == self.table[row + 7] and near(
-                    self.table[row + 6], ts_ns, self.duplicate_ns
-                ):
+                if self.copies(self.table[row + 7], self.table[row + 6], ts_ns):
                     result |= SAME_PACKET
             first = max(offset, there)
             stop = min(offset + length, there + self.table[row + 4])
@@ -129,7 +134,9 @@ class History:
         return result
 
 
-def near(a, b, distance):
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
     """Whether two times, if known, lie within `distance`; halved, so that nothing overflows."""
     if a == _NO_TIME or b == _NO_TIME:
         return 0
