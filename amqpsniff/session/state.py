@@ -22,7 +22,7 @@ else:
 _NULL = cython.declare(cython.longlong, NULL)
 
 CLIENT, SERVER = 0, 1
-SIDES = ("client", "server")
+SIDES = states.SIDES
 
 OUTCOMES = (
     "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"
