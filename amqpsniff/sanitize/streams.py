@@ -67,11 +67,18 @@ class SafeStreams:
 
     def read(self, conversation: int, direction: int, offset: int, own: bytes) -> bytearray:
         """What stands where a packet has `own`, at an offset that may be before the begin."""
+        made = bytearray(filler(len(own)))
+        self.lay(conversation, direction, offset, own, made)
+        return made
+
+    def lay(
+        self, conversation: int, direction: int, offset: int, own: bytes, made: bytearray
+    ) -> None:
+        """Write spans over what stands there so far, `made`, which is as long as `own`."""
         octets = len(own)
-        made = bytearray(filler(octets))
         spans = self._spans.get(conversation * 2 + direction)
         if spans is None:
-            return made
+            return
         at = _last_from(spans, offset)
         while at < len(spans):
             start, length, place = spans[at], spans[at + 1], spans[at + 2]
@@ -83,7 +90,6 @@ class SafeStreams:
                 there = slice(place + first - start, place + stop - start)
                 made[here] = own[here] if place == _OWN else self._octets[there]
             at += _STEP
-        return made
 
     def close(self) -> None:
         """Let go of the file, which is gone then."""
