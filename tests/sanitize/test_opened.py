@@ -59,11 +59,13 @@ def rows(path: Path, table: str, **keys: Any) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name not in gone} for row in found]
 
 
-def alike(path: Path, keys: dict[str, Any], safe: Path) -> None:
-    """The tables of a capture and of the safe one are the same, and there is something in them."""
+def alike(path: Path, keys: dict[str, Any], safe: Path, but: str = "") -> None:
+    """The tables of a capture and of the safe one are the same `but` for a column."""
     for table in TABLES:
         before, after = rows(path, table, **keys), rows(safe, table)
         assert before
+        for row in (*before, *after):
+            row.pop(but, None)
         assert after == before, table
 
 
@@ -176,7 +178,8 @@ def test_losses_stay(version: str, ciphers: str | None, tmp_path: Path) -> None:
         alike(path, keys, made(path, keys, tmp_path / "safe.pcapng"))
     cut = [one.cut(300) if len(one.octets) > 300 else one for one in packets]
     path = tls.write(tmp_path / "cut.pcap", cut)
-    alike(path, keys, made(path, keys, tmp_path / "safe.pcapng"))
+    safe = made(path, keys, tmp_path / "safe.pcapng")
+    alike(path, keys, safe, but="stream_offset")  # cut messages of the handshake are filler
 
 
 def test_keys_after_a_key_update() -> None:
