@@ -54,7 +54,8 @@ class SecretsOfOwn:
         if keys.version == TLS_1_3:
             octets = hmac.new(b"", b"", keys.suite.digest).digest_size
         made = hmac.digest(_PURPOSE, keys.label + keys.session, "sha384")[:octets]
-        self._lines[keys.label, keys.client_random] = made
+        if keys.label:
+            self._lines[keys.label, keys.client_random] = made
         return made
 
 
