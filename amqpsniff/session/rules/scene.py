@@ -135,7 +135,7 @@ class Scene:
         count: int = 1,
         last: int | None = None,
     ) -> None:
-        """Raise a finding, at the occasion's packet or another one.
+        """Raise a finding, at the occasion's packet, or at packet `number` of the time `ts_ns`.
 
         `count` and `last` (packet number) are for one that stands for many.
         """
@@ -144,7 +144,7 @@ class Scene:
             return
         at = self.number if number is None else number
         last = at if last is None else last
-        time = self.ts_ns if ts_ns is None else ts_ns
+        time = self.ts_ns if number is None else ts_ns
         connection_id = client = server = capture = None
         if session is not None:
             connection_id, client, server = session.peer.name()
@@ -158,7 +158,7 @@ class Scene:
                 detail,
                 capture=capture,
                 packet_number=at,
-                ts_ns=None if time == NULL else time,
+                ts_ns=None if time is None or time <= 0 else time,
                 connection_id=connection_id,
                 client=client,
                 server=server,
