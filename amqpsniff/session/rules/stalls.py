@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
