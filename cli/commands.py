@@ -27,7 +27,8 @@ COMPLETE = "_AMQPSNIFF_COMPLETE"
 _TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 """Environment variables with the line as far as it is typed, in bash and in other shells."""
 
-CONTEXT = {"help_option_names": ["-h", "--help"]}
+HELP = ["-h", "--help"]
+CONTEXT = {"help_option_names": HELP}
 
 
 def run(arguments: list[str]) -> int:
@@ -80,7 +81,7 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
 def _leave_out_types(program: Any) -> None:
     """Keep the help from saying `<bool>` of flags and `<list[str]>` of captures, as typer does."""
     for command in (program, *program.commands.values()):
-        for one in command.get_params(typer.Context(command, **CONTEXT)):
+        for one in command.get_params(typer.Context(command, help_option_names=HELP)):
             if one.param_type_name == "argument" or getattr(one, "is_flag", False):
                 one.display_type_rich = lambda ctx: None
 
