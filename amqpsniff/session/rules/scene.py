@@ -134,10 +134,12 @@ class Scene:
         ts_ns: int | None = None,
         count: int = 1,
         last: int | None = None,
+        variant: int | None = None,
     ) -> None:
         """Raise a finding, at the occasion's packet, or at packet `number` of the time `ts_ns`.
 
-        `count` and `last` (packet number) are for one that stands for many.
+        `count` and `last` (packet number) are for one that stands for many, `variant` for what is
+        not to be counted with others of its code on the channel.
         """
         tracker, session, channel = self.tracker, self.session, self.channel
         if tracker.log is None:
@@ -150,7 +152,7 @@ class Scene:
             connection_id, client, server = session.peer.name()
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
-        if tracker.log.again(code, connection_id, capture, place, count, last):
+        if tracker.log.again(code, connection_id, capture, place, count, last, variant):
             return
         tracker.log.add(
             Finding(
@@ -165,6 +167,7 @@ class Scene:
                 channel=place,
                 count=count,
                 last_packet_number=last,
+                variant=variant,
             )
         )
 
