@@ -149,7 +149,7 @@ def test_closes_of_one_number_are_told_by_their_codes() -> None:
     texts = ((404, "NOT_FOUND - no queue 'a'"), (403, "ACCESS_REFUSED"), (404, "no queue 'b'"))
     script = OPEN
     for at, (code, text) in enumerate(texts):
-        script += f"C1: queue.declare queue=q{at} passive\n"
+        script += f"C1: queue.declare queue=q{at} passive=1\n"
         script += _closed(code, text, (50, 10)).replace("close]", f"close{at}]") + again
     rows = [row for row in findings(script) if row["code"] == "channel-closed-by-broker"]
     assert [(row["detail"][:3], row["count"]) for row in rows] == [("404", 2), ("403", 1)]
