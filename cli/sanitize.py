@@ -6,13 +6,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from amqpsniff.errors import UsageError
 
-from .options import INPUT, OUTPUT, spread
+from .options import INPUT, OUTPUT, TlsKey, TlsKeylog, spread
+
+if TYPE_CHECKING:
+    from amqpsniff.pipeline import Totals
 
 STANDARD_OUTPUT = "-"
 KEPT = "What is kept"
@@ -98,6 +101,8 @@ def sanitize(
             show_default=False,
         ),
     ] = None,
+    tls_keylog: TlsKeylog = None,
+    tls_key: TlsKey = None,
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="No summary, no progress.", rich_help_panel=OUTPUT),
@@ -108,7 +113,8 @@ def sanitize(
     Credentials, tokens, bodies, values of headers and whatever was not understood become filler of
     the same length; checksums are right, and packets, times, sizes and losses stay. Decoding it
     gives the same rows but for what was replaced. docs/sanitize.md says what a stranger still
-    learns: names and addresses are kept unless --names and --addresses are given.
+    learns: names and addresses are kept unless --names and --addresses are given. TLS that keys
+    open is encrypted again, with keys of its own inside the capture; other TLS is filler.
 
     Examples:
 
@@ -122,6 +128,7 @@ def sanitize(
     from .entry import complain
     from .export import refuse_captures
     from .progress import Progress
+    from .reading import usual_keylog
     from .render.text import octets, plural
 
     if capture == "-":
@@ -135,8 +142,13 @@ def sanitize(
         addresses=addresses,
         drop_foreign=drop_foreign,
     )
+    decoding = Options(
+        ports=frozenset(port or ()),
+        tls_keylog=tls_keylog or usual_keylog(),
+        tls_keys=tuple(tls_key or ()),
+    )
     with _sink(output) as file, Progress(not quiet) as bar:
-        for done in write(capture, file, options, Options(ports=frozenset(port or ()))):
+        for done in write(capture, file, options, decoding):
             bar.at(done.totals.packets + done.packets)
     if quiet:
         return 0
@@ -146,9 +158,7 @@ def sanitize(
         complain("warning: there are so many names that the later ones are filler")
     if done.headers_unseen:
         complain(f"warning: no message has a header {', '.join(done.headers_unseen)}")
-    if done.totals.encrypted:
-        sealed = plural(done.totals.encrypted, "TLS conversation")
-        complain(f"info: {sealed}: what was said inside is filler, for TLS is not opened here")
+    _tell_of_tls(done.totals)
     where = "standard output" if str(output) == STANDARD_OUTPUT else str(output)
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
     sys.stderr.write(
@@ -171,6 +181,22 @@ def _sink(output: Path) -> Iterator[IO[bytes]]:
         raise UsageError("a capture is no text for a terminal; give -o FILE, or a pipe")
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
+
+
+def _tell_of_tls(totals: Totals) -> None:
+    """Say what became of TLS."""
+    from .encrypted import HOW
+    from .entry import complain
+    from .render.text import plural
+
+    if opened := totals.encrypted - totals.sealed:
+        complain(
+            f"info: {plural(opened, 'TLS conversation')} encrypted again, with keys of their own "
+            "that the capture carries"
+        )
+    if totals.sealed:
+        conversations = plural(totals.sealed, "TLS conversation")
+        complain(f"info: {conversations} not opened: what was said inside is filler; {HOW}")
 
 
 def _names(text: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 Times are nanoseconds. Nothing is written but what it is given: no host, no program, no comment, no
 name but those of interfaces. The functions make single blocks.
 
-Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sections 4.1 to 4.6.
+Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sections 4.1 to 4.7.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from amqpsniff.capture.interface import (
 from amqpsniff.capture.packets import NO_TIME
 
 SECTION_HEADER, INTERFACE, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 3, 5, 6
+DECRYPTION_SECRETS = 10
 CUSTOM = 0xBAD
 """A block that readers count as a record and pass over."""
 
@@ -78,6 +79,10 @@ class PcapngWriter:
         self.octets = 0
         self._snap_octets: list[int] = []
         self._put(section_block())
+
+    def secrets(self, kind: int, octets: bytes) -> None:
+        """Write what opens packets that follow."""
+        self._put(block(DECRYPTION_SECRETS, struct.pack("<II", kind, len(octets)) + octets))
 
     def interface(self, link_type: int, snap_octets: int, name: str | None = None) -> int:
         """Describe an interface; its number. `snap_octets` is 0 for no limit."""

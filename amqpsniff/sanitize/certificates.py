@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _CONSTRUCTED = 0x20
-_BOOLEAN, _INTEGER, _OCTETS, _NULL, _OID = 0x01, 0x02, 0x04, 0x05, 0x06
+_BOOLEAN, _INTEGER, _BITS, _OCTETS, _NULL, _OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
 _TIMES = (0x17, 0x18)
+_WITHIN = (0x30, _BITS, _OCTETS)
+"""What elements begin with that stand inside octets or bits: a sequence, or one of these again."""
 _ADDRESS = 0x87
 _NAMES = (0x0C, 0x13, 0x14, 0x16, 0x81, 0x82, 0x86)
 """UTF8String, PrintableString, TeletexString, IA5String; mail address, host and URI of SANs."""
@@ -23,8 +25,6 @@ _PUBLIC_OIDS = tuple(
     for begin in ("5504", "551d", "2a864886f70d01", "2a8648ce3d", "2b65", "2b0601050507")
 )
 """Attributes, extensions, RSA, elliptic curves, Edwards curves, PKIX: of no one in particular."""
-
-_ALTERNATIVE_NAMES = bytes.fromhex("551d11")
 
 MOST_DEPTH = 16
 """Nesting that is walked: certificates have some ten levels; what is deeper is filler."""
@@ -41,29 +41,43 @@ def _walk(
     octets: bytes, at: int, end: int, made: bytearray, start: int, rename: Rename, depth: int
 ) -> None:
     """The elements from `at` to `end`, up to one that is not whole."""
-    of_names = False
-    while at + 2 <= end:
-        tag, length, first = octets[at], octets[at + 1], at + 2
-        if length & 0x80:
-            count = length & 0x7F
-            length = int.from_bytes(octets[first : first + count], "big")
-            first += count
-            if count > 4:
-                return
-        stop = first + length
-        if stop > end:
-            return
+    while (element := _element(octets, at, end)) is not None:
+        first, stop = element
+        tag = octets[at]
         made[start + at : start + first] = octets[at:first]
-        content = octets[first:stop]
-        nested = tag & _CONSTRUCTED or (tag == _OCTETS and of_names)
+        if tag == _BITS and first < stop and octets[first] < 8:
+            made[start + first] = octets[first]  # bits that are not used
+            first += 1
+        nested = tag & _CONSTRUCTED or (tag in (_BITS, _OCTETS) and _is_der(octets, first, stop))
         if nested and depth < MOST_DEPTH:
             _walk(octets, first, stop, made, start, rename, depth + 1)
         else:
             made[start + first : start + stop] = _content(
-                tag, content, bytes(made[start + first : start + stop]), rename
+                tag, octets[first:stop], bytes(made[start + first : start + stop]), rename
             )
-        of_names = of_names or (tag == _OID and content == _ALTERNATIVE_NAMES)
         at = stop
+
+
+def _element(octets: bytes, at: int, end: int) -> tuple[int, int] | None:
+    """Where the content of the element at `at` begins and ends; None where none is whole."""
+    if at + 2 > end:
+        return None
+    length, first = octets[at + 1], at + 2
+    if length & 0x80:
+        count = length & 0x7F
+        if count > 4:
+            return None
+        length = int.from_bytes(octets[first : first + count], "big")
+        first += count
+    return (first, first + length) if first + length <= end else None
+
+
+def _is_der(octets: bytes, at: int, end: int) -> bool:
+    """Whether octets are one element and no more, as in extensions and keys."""
+    if at >= end or octets[at] not in _WITHIN:
+        return False
+    element = _element(octets, at, end)
+    return element is not None and element[1] == end
 
 
 def _content(tag: int, content: bytes, filler: bytes, rename: Rename) -> bytes:

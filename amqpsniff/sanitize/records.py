@@ -1,8 +1,9 @@
-"""Records of TLS: what of a handshake in clear is no secret stays, all that is encrypted is filler.
+"""Records of TLS: what of a handshake is no secret stays, all that is encrypted is filler.
 
 Headers of records stay, and of handshakes what says how the two sides agreed: versions, suites,
 randoms, the extensions that a row names, and of certificates what `certificates` lets through.
-Host names are names. Tickets, keys that were sent encrypted, signatures, and messages and
+Host names are names; tickets of sessions, before TLS 1.3, are numbers. Keys that were sent
+encrypted, signatures, and messages and
 extensions that no row names are filler; lengths stay, so that it is still a handshake.
 
 Source: RFC 8446 §4, RFC 5246 §7.4, RFC 6066 §3, RFC 7301.
@@ -21,7 +22,10 @@ from amqpsniff.tls.claims import RecordClaim
 HEADER_OCTETS = 5
 _CHANGE_CIPHER_SPEC, _ALERT, _HANDSHAKE = 20, 21, 22
 _CLIENT_HELLO, _SERVER_HELLO, _CERTIFICATE = 1, 2, 11
-_SERVER_NAME, _PROTOCOLS = 0, 16
+_TICKET, _ENCRYPTED_EXTENSIONS, _KEY_UPDATE = 4, 8, 24
+_SERVER_KEY, _CERTIFICATE_REQUEST, _CERTIFICATE_VERIFY, _CLIENT_KEY = 12, 13, 15, 16
+_NAMED_CURVE = 3
+_SERVER_NAME, _PROTOCOLS, _SESSION_TICKET, _AUTHORITIES = 0, 16, 35, 47
 
 MOST_MESSAGE_OCTETS = 1 << 18
 """Octets of a handshake message that is waited for; of a longer one nothing stays."""
@@ -29,15 +33,25 @@ MOST_MESSAGE_OCTETS = 1 << 18
 MOST_WAITING = 4096
 """Directions with a message that is not whole; beyond, what the oldest have is filler."""
 
+MOST_TICKETS = 65_536
+"""Tickets that have a number; a later one is filler."""
+
 Span = tuple[int, int, int, bytes]
 """Conversation, direction, stream offset, and the octets that stand there."""
 
 
 class RecordCleaner:
-    """Cleans records; what belongs to a message that is not whole waits for its rest."""
+    """Cleans records; what belongs to a message that is not whole waits for its rest.
 
-    def __init__(self, values: ValueCleaner) -> None:
+    Args:
+        values: What cleans names.
+        inside: Whether messages are those that TLS 1.3 encrypts.
+    """
+
+    def __init__(self, values: ValueCleaner, *, inside: bool = False) -> None:
         self._values = values
+        self._inside = inside
+        self._tickets: dict[bytes, int] = {}
         self._extensions = actions(EXTENSIONS)
         self._waiting: dict[tuple[int, int], list[RecordClaim]] = {}
 
@@ -97,12 +111,65 @@ class RecordCleaner:
             fields.keep(fields.length(1))
             fields.keep(3)
             self._hello_extensions(fields)
+        elif kind == _ENCRYPTED_EXTENSIONS:
+            self._hello_extensions(fields)
+        elif kind == _KEY_UPDATE:
+            fields.keep(1)
+        elif kind == _TICKET:
+            self._ticket(fields)
+        elif kind == _CERTIFICATE_REQUEST:
+            self._request(fields)
+        elif kind in (_SERVER_KEY, _CLIENT_KEY, _CERTIFICATE_VERIFY):
+            _keys(kind, fields)
         elif kind == _CERTIFICATE:
+            if self._inside:
+                fields.take(fields.length(1))
             fields.length(3)
             while fields.more:
-                size = fields.length(3)
-                start, octets = fields.at, fields.take(size)
-                safe_certificate(octets, fields.made, start, self._name)
+                self._der(fields, 3)
+                if self._inside:
+                    fields.take(fields.length(2))
+
+    def _der(self, fields: _Fields, count: int) -> None:
+        """A certificate, or a name as in one, behind a length of so many octets."""
+        size = fields.length(count)
+        start, octets = fields.at, fields.take(size)
+        safe_certificate(octets, fields.made, start, self._name)
+
+    def _request(self, fields: _Fields) -> None:
+        """Which certificates a server takes."""
+        fields.keep(fields.length(1))
+        if self._inside:
+            self._hello_extensions(fields)
+            return
+        size = int.from_bytes(fields.octets[fields.at : fields.at + 2], "big")
+        if fields.at + 2 + size < fields.end:  # from TLS 1.2 on signature algorithms come first
+            fields.keep(2 + size)
+        fields.length(2)
+        while fields.more:
+            self._der(fields, 2)
+
+    def _ticket(self, fields: _Fields) -> None:
+        """For how long a session may be resumed, and what with."""
+        fields.keep(4)
+        if self._inside:
+            fields.take(4)
+            fields.take(fields.length(1))
+            fields.take(fields.length(2))
+            fields.length(2)
+            return
+        size = fields.length(2)
+        start, ticket = fields.at, fields.take(size)
+        fields.made[start : start + len(ticket)] = self._numbered(ticket)
+
+    def _numbered(self, ticket: bytes) -> bytes:
+        """A number of the same length in place of a ticket: who resumes a session shows it."""
+        number = self._tickets.get(ticket)
+        if number is None:
+            if len(self._tickets) >= MOST_TICKETS:
+                return filler(len(ticket))
+            number = self._tickets[ticket] = len(self._tickets)
+        return (filler(len(ticket)) + b"%d" % number)[-len(ticket) :] if ticket else b""
 
     def _name(self, name: bytes) -> bytes:
         return self._values.text(name, HIDDEN)
@@ -117,6 +184,13 @@ class RecordCleaner:
                 fields.keep(size)
             elif kind in (_SERVER_NAME, _PROTOCOLS) and size > 2:
                 self._names(kind, _Fields(fields.octets, fields.made, fields.at, end))
+            elif kind == _AUTHORITIES:
+                fields.length(2)
+                while fields.at < end:
+                    self._der(fields, 2)
+            elif kind == _SESSION_TICKET:
+                start, ticket = fields.at, fields.take(size)
+                fields.made[start : start + len(ticket)] = self._numbered(ticket)
             fields.at = end
 
     def _names(self, kind: int, fields: _Fields) -> None:
@@ -131,6 +205,26 @@ class RecordCleaner:
                 fields.made[start : start + len(name)] = self._name(name)
             elif name in PROTOCOL_NAMES:
                 fields.made[start : start + len(name)] = name
+
+
+def _keys(kind: int, fields: _Fields) -> None:
+    """Keys that are agreed on, and signatures: lengths, curves and algorithms."""
+    if kind == _SERVER_KEY:
+        if fields.octets[fields.at : fields.at + 1] == bytes((_NAMED_CURVE,)):
+            fields.keep(3)
+            fields.take(fields.length(1))
+        else:
+            for _ in range(3):  # prime, generator, public key
+                fields.take(fields.length(2))
+    if kind == _CLIENT_KEY:
+        size = fields.end - fields.at
+        for count in (1, 2):
+            if int.from_bytes(fields.octets[fields.at : fields.at + count], "big") == size - count:
+                fields.keep(count)
+                return
+    elif fields.end - fields.at >= 4:
+        length = int.from_bytes(fields.octets[fields.at + 2 : fields.at + 4], "big")
+        fields.keep(4 if fields.at + 4 + length == fields.end else 0)
 
 
 class _Fields:

@@ -1,5 +1,7 @@
 """Two readings of a capture: one to know what its octets are, one to write its packets again.
 
+What was opened of TLS is made safe within, and then stands in its stream encrypted again.
+
 The first decodes, and puts what is safe of each frame where it stands in its stream
 (`SafeStreams`). The second follows the same conversations in the same order and fills each packet
 from there. Nothing of a packet's payload goes any other way, so what was not understood is filler.
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import IO, Any
 
@@ -23,13 +25,19 @@ from amqpsniff.pipeline import Pipeline, Totals
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.frames import HEADER_OCTETS, Cleaner
 from amqpsniff.sanitize.interfaces import Interfaces
+from amqpsniff.sanitize.opened import OpenedStreams
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.session import Census
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.rewriting import PacketRewriter
+from amqpsniff.tls.claims import OpenedClaim
+from amqpsniff.tls.secrets import KEY_LOG
 from amqpsniff.tls.telling import suspicion
+
+LINES_OF_A_BLOCK = 1000
+"""Lines of a key log in one block of the safe capture, some 200 kB."""
 
 Ends = frozenset[tuple[bytes, int]]
 """Both ends of a connection as address and port."""
@@ -68,24 +76,24 @@ def sanitize(
 ) -> Iterator[Sanitized]:
     """Write a capture that is safe to hand to a stranger, as pcapng, to a binary file.
 
-    Gives what was done so far, the same object, now and then and at the end. TLS stays sealed,
-    whatever opens it. Raises CaptureError when the capture cannot be read, UsageError when it can
-    be read only once.
+    Gives what was done so far, the same object, now and then and at the end. What keys open of TLS
+    is encrypted again, with keys of its own that the capture carries; all else of it is filler.
+    Raises CaptureError when the capture cannot be read, UsageError when it can be read only once.
     """
     chosen = options or SanitizeOptions()
-    sealed = replace(decoding or Options(), tls_keylog=None, tls_keys=())
-    with SafeStreams() as streams:
-        first = _First(chosen, sealed, streams)
+    with SafeStreams() as streams, SafeStreams() as sealed:
+        first = _First(chosen, decoding or Options(), streams, sealed)
         with open_capture(path) as packets:
             if not packets.regular:
                 raise UsageError(f"{path} is read twice; save it to a file first")
             for batch in packets:
-                first.feed(batch)
+                first.feed(packets, batch)
                 yield first.done
             first.finish()
             first.done.found = tuple(packets.findings)
         streams.seal()
-        second = _Second(chosen, first, streams, sink)
+        sealed.seal()
+        second = _Second(chosen, first, streams, sealed, sink)
         with open_capture(path) as packets:
             for batch in packets:
                 second.feed(packets, batch)
@@ -97,7 +105,13 @@ def sanitize(
 class _First:
     """The first reading: what octets are."""
 
-    def __init__(self, options: SanitizeOptions, decoding: Options, streams: SafeStreams) -> None:
+    def __init__(
+        self,
+        options: SanitizeOptions,
+        decoding: Options,
+        streams: SafeStreams,
+        sealed: SafeStreams,
+    ) -> None:
         self.decoding = decoding
         self.ends: set[Ends] = set()
         self._pipeline = Pipeline(decoding, (), census=_Connections(self.ends), claims=True)
@@ -105,9 +119,15 @@ class _First:
         self._cleaner = Cleaner(options)
         self._records = RecordCleaner(self._cleaner.values)
         self._streams = streams
+        self._sealed = sealed
+        self._opened = OpenedStreams(self._cleaner.values, keep_bodies=options.keep_bodies)
         self._keep_bodies = options.keep_bodies
+        self._learnt = 0
+        self.key_log: list[bytes] = []
 
-    def feed(self, batch: PacketBatch) -> None:
+    def feed(self, capture: CaptureFile, batch: PacketBatch) -> None:
+        self._pipeline.learn(capture.secrets[self._learnt :])
+        self._learnt = len(capture.secrets)
         self._pipeline.feed(batch)
         self._take()
 
@@ -116,22 +136,30 @@ class _First:
         self._take()
         for span in self._records.finish():
             self._streams.put(*span)
+        self._opened.seal(self._sealed)
+        self.key_log = list(self._opened.key_log())
+        self._opened.close()
         values = self._cleaner.values
         self.done.names_forgotten = values.names.forgotten
         self.done.headers_unseen = tuple(sorted(map(bytes.decode, values.unseen)))
 
     def _take(self) -> None:
+        self._take_records()
         for claim in self._pipeline.decoder.take_claims():
             place = (claim.conversation, claim.direction)
-            self._streams.put(*place, claim.offset, self._cleaner.clean(claim))
+            inside = claim.conversation in self._opened and claim.kind != claims.PROXY
+            streams = self._opened.data if inside else self._streams
+            streams.put(*place, claim.offset, self._cleaner.clean(claim))
             self.done.frames += claim.kind <= claims.PROTOCOL_HEADER
             if self._keep_bodies and claim.kind == claims.BODY:
-                self._streams.let_through(*place, claim.offset + HEADER_OCTETS, claim.size)
-        self._take_records()
+                streams.let_through(*place, claim.offset + HEADER_OCTETS, claim.size)
 
     def _take_records(self) -> None:
         claims, ended = self._pipeline.tls.take_claims()
         for claim in claims:
+            if isinstance(claim, OpenedClaim):
+                self._opened.take(claim)
+                continue
             for span in self._records.clean(claim):
                 self._streams.put(*span)
         for conversation in ended:
@@ -144,15 +172,24 @@ class _Second:
     """The second reading: packets."""
 
     def __init__(
-        self, options: SanitizeOptions, first: _First, streams: SafeStreams, sink: IO[bytes]
+        self,
+        options: SanitizeOptions,
+        first: _First,
+        streams: SafeStreams,
+        sealed: SafeStreams,
+        sink: IO[bytes],
     ) -> None:
         addresses = AddressPseudonyms() if options.addresses else None
         self._done = first.done
         self._streams = streams
+        self._sealed = sealed
         self._wanted = first.ends if options.drop_foreign else None
         self._reassembler = Reassembler(first.decoding.ports or None, places=True)
         self._rewriter = PacketRewriter(addresses)
         self._writer = PcapngWriter(sink)
+        for at in range(0, len(first.key_log), LINES_OF_A_BLOCK):
+            lines = first.key_log[at : at + LINES_OF_A_BLOCK]
+            self._writer.secrets(KEY_LOG, b"".join(line + b"\n" for line in lines))
         self._interfaces = Interfaces(self._writer)
         self._number = 0
 
@@ -196,6 +233,7 @@ class _Second:
             own = batch.octets[start : start + captured]
             serial = events.conversations[half >> 1].serial
             payload = self._streams.read(serial, half & 1, offset, own)
+            self._sealed.lay(serial, half & 1, offset, own, payload)
             found[row] = (start - batch.start[row], payload)
         return found
 

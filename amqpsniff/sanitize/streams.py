@@ -16,6 +16,9 @@ from typing import IO
 
 from amqpsniff.sanitize.filling import filler
 
+RELEASED_OCTETS = 1 << 26
+"""Octets that are read of the file before the pages they were on are let go of."""
+
 _STEP = 3
 """Integers of a span: stream offset, octets, place in the file."""
 
@@ -30,6 +33,7 @@ class SafeStreams:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with us)
         self._octets: mmap.mmap | bytes = b""
         self._written = 0
+        self._read = 0
         self._spans: dict[int, array[int]] = {}
         self._offsets: tuple[int, list[int]] = (-1, [])
 
@@ -67,11 +71,18 @@ class SafeStreams:
 
     def read(self, conversation: int, direction: int, offset: int, own: bytes) -> bytearray:
         """What stands where a packet has `own`, at an offset that may be before the begin."""
+        made = bytearray(filler(len(own)))
+        self.lay(conversation, direction, offset, own, made)
+        return made
+
+    def lay(
+        self, conversation: int, direction: int, offset: int, own: bytes, made: bytearray
+    ) -> None:
+        """Write spans over what stands there so far, `made`, which is as long as `own`."""
         octets = len(own)
-        made = bytearray(filler(octets))
         spans = self._spans.get(conversation * 2 + direction)
         if spans is None:
-            return made
+            return
         at = _last_from(spans, offset)
         while at < len(spans):
             start, length, place = spans[at], spans[at + 1], spans[at + 2]
@@ -83,7 +94,15 @@ class SafeStreams:
                 there = slice(place + first - start, place + stop - start)
                 made[here] = own[here] if place == _OWN else self._octets[there]
             at += _STEP
-        return made
+        self._let_go(octets)
+
+    def _let_go(self, octets: int) -> None:
+        """Keep the file's pages out of memory once so many octets were read."""
+        self._read += octets
+        if self._read > RELEASED_OCTETS and isinstance(self._octets, mmap.mmap):
+            self._read = 0
+            if hasattr(mmap, "MADV_DONTNEED"):  # not on every system
+                self._octets.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Let go of the file, which is gone then."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
+from .claims import RecordClaim
 from .derive import key_block, next_secret
 from .handshake import (
     CLIENT_HELLO,
@@ -24,7 +25,7 @@ from .handshake import (
 from .hello import SSL_3_0, TLS_1_3
 from .opening import CLEAR, ENCRYPTED, OPENED, SEALED, Opener, Sink
 from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, SEARCHING, Direction
-from .secrets import EARLY, TRAFFIC, Secrets
+from .secrets import EARLY, MASTER, TRAFFIC, Secrets
 from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
 from .suites import ALERTS
 
@@ -62,15 +63,14 @@ class TlsConversation(Opener):
     """
 
     def __init__(self, secrets: Secrets, sink: Sink) -> None:
-        super().__init__(sink)
-        self.secrets = secrets
+        super().__init__(secrets, sink)
         self.directions = (Direction(self, 0), Direction(self, 1))
         self.why = ""
         self.alerts: list[Alert] = []
         self.denied = False
         self.secured_ns: int | None = None
         self._revision = -1
-        self._waiting: list[tuple[Direction, bytes, bytes, int, int]] = []
+        self._waiting: list[tuple[Direction, int, bytes, bytes, int, int]] = []
         self._waiting_octets = 0
 
     # what directions tell
@@ -92,12 +92,18 @@ class TlsConversation(Opener):
         self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
     ) -> None:
         """A whole record, in its place."""
-        is_clear = header[0] == CHANGE_CIPHER_SPEC or not (way.encrypted or header[0] == DATA)
         if self.claims is not None:
-            self.claims.append((way.index, way.place, header, payload if is_clear else None))
+            shown = payload if self._is_clear(way, header) else None
+            self.claims.append(RecordClaim(self.serial, way.index, way.place, header, shown))
+        self._take(way, header, payload, number, ts_ns)
+
+    def _is_clear(self, way: Direction, header: bytes) -> bool:
+        return header[0] == CHANGE_CIPHER_SPEC or not (way.encrypted or header[0] == DATA)
+
+    def _take(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
         if way.protection is not None:
             self.open(way, header, payload, number, ts_ns)
-        elif is_clear:
+        elif self._is_clear(way, header):
             self.clear(way, header[0], payload, number, ts_ns)
         else:
             self._wait(way, header, payload, number, ts_ns)
@@ -241,6 +247,7 @@ class TlsConversation(Opener):
             mac_last = server.encrypt_then_mac
             way.protection = of_keys(suite, server.version, keys, mac_last=mac_last)
             way.sequence = 0
+            self.name_keys(way, MASTER)
         return True
 
     def _keys_13(self, ways: list[Direction]) -> bool:
@@ -293,7 +300,7 @@ class TlsConversation(Opener):
         if self.handshake.client is None and self.handshake.server is None:
             self.seal(self._reason())
             return
-        self._waiting.append((way, header, payload, number, ts_ns))
+        self._waiting.append((way, way.place, header, payload, number, ts_ns))
         self._waiting_octets += len(payload)
         if self._waiting_octets > MAX_WAITING_OCTETS:
             self.seal(self._reason())
@@ -302,9 +309,11 @@ class TlsConversation(Opener):
         """Open what waited."""
         waited, self._waiting = self._waiting, []
         self._waiting_octets = 0
-        for way, header, payload, number, ts_ns in waited:
+        for way, place, header, payload, number, ts_ns in waited:
             if way.mode != DEAF:
-                self.record(way, header, payload, number, ts_ns)
+                here, way.place = way.place, place
+                self._take(way, header, payload, number, ts_ns)
+                way.place = here
 
     def cut_short(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
         """The beginning of a record that is not encrypted, or has no keys yet."""

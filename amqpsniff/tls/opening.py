@@ -14,9 +14,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
+from .claims import Keys, OpenedClaim, RecordClaim
 from .derive import next_secret
 from .handshake import Handshake
 from .records import CHANGE_CIPHER_SPEC, DATA, HEADER, Direction
+from .secrets import Secrets
 
 MOST_FAILURES = 64
 """Records in a row that do not open before keys are given up: a handshake has fewer."""
@@ -65,19 +67,21 @@ class Opener(ABC):
         octets: Octets given on, by direction.
         damaged: (packet number, ts_ns) of records that did not open among others that did: the
             first of them; None while there is none.
-        claims: (direction, offset, header, payload) of records, as in `RecordClaim`; None when they
-            are not asked for.
+        claims: Claims of records; None when they are not asked for.
+        serial: Serial number of the conversation, for claims.
         unread_early: Octets of the client's early data for which there is no key; -1 for none.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, secrets: Secrets, sink: Sink) -> None:
+        self.secrets = secrets
         self.sink = sink
         self.handshake = Handshake()
         self.state = CLEAR
         self.client: int | None = None
         self.octets = [0, 0]
         self.damaged: tuple[int, int] | None = None
-        self.claims: list[tuple[int, int, bytes, bytes | None]] | None = None
+        self.claims: list[RecordClaim | OpenedClaim] | None = None
+        self.serial = -1
         self.unread_early = -1
         self._failures = [0, 0]
         self._tries = FIRST_TRIES
@@ -109,6 +113,38 @@ class Opener(ABC):
         way.secret = secret
         way.protection = of_traffic_secret(self.handshake.suite, secret)
         way.sequence = 0
+        self.name_keys(way, None)
+
+    def name_keys(self, way: Direction, label: bytes | None) -> None:
+        """Say what a direction's new keys are, where claims are made; without a label that of its
+        traffic secret is looked up."""
+        client, server, suite = self.handshake.client, self.handshake.server, self.handshake.suite
+        if self.claims is None or client is None or server is None or suite is None:
+            return
+        side = int(way.index != self.client)
+        if label is None:
+            label = self.secrets.label(side, client.random, way.secret)
+        way.keys = Keys(
+            suite, server.version, side, label, client.random, server.random,
+            self.secrets.session_of(way.secret or self.handshake.master, client.random),
+            server.encrypt_then_mac, None if label else way.keys,
+        )  # fmt: skip
+
+    def _claim(
+        self, way: Direction, number: int, header: bytes, payload: bytes, kind: int, text: bytes
+    ) -> None:
+        """Claim a record that opened, of whose payload at least the prefix was captured."""
+        if self.claims is None or way.keys is None:
+            return
+        protection = way.protection
+        prefix, size = payload[: protection.prefix], header[3] << 8 | header[4]
+        padding = size - protection.overhead - len(text) if protection.inner else 0
+        self.claims.append(
+            OpenedClaim(
+                self.serial, way.index, way.place, header, size, prefix, number, way.keys,
+                kind, way.offset, text, padding,
+            )
+        )  # fmt: skip
 
     def open(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
         """Open the next record of a direction."""
@@ -118,11 +154,21 @@ class Opener(ABC):
         if text is None:
             self._unopened(way, header, payload, number, ts_ns)
             return
-        way.sequence += 1
-        self._opened(way, header[0], text, number, ts_ns)
+        self._opened(way, way.sequence, header, payload, text, number, ts_ns)
 
-    def _opened(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
-        """A record opened."""
+    def _opened(
+        self,
+        way: Direction,
+        sequence: int,
+        header: bytes,
+        payload: bytes,
+        text: bytes,
+        number: int,
+        ts_ns: int,
+    ) -> None:
+        """A record opened, the one that has this number under its keys."""
+        way.sequence = sequence + 1
+        kind = header[0]
         if not way.proven:
             way.proven = True
             self.state = OPENED
@@ -137,6 +183,7 @@ class Opener(ABC):
                 return
             last = len(text) - 1
             kind, text = text[last], text[:last]
+        self._claim(way, sequence, header, payload, kind, text)
         if kind == DATA:
             self._give(way, text, number, ts_ns)
         else:
@@ -158,15 +205,14 @@ class Opener(ABC):
     ) -> None:
         """A record did not open: its keys are others, its octets are wrong, or none fits."""
         if way.later:
-            keys = (way.secret, way.protection, way.sequence)
+            kept = (way.secret, way.protection, way.sequence, way.keys)
             self.use(way, way.later[0])
             text = way.protection.open(0, header, payload)
             if text is not None:
                 del way.later[0]
-                way.sequence = 1
-                self._opened(way, header[0], text, number, ts_ns)
+                self._opened(way, 0, header, payload, text, number, ts_ns)
                 return
-            way.secret, way.protection, way.sequence = keys
+            way.secret, way.protection, way.sequence, way.keys = kept
         self._failures[way.index] += 1
         if self.unread_early >= 0 and way.index == self.client and not way.proven:
             self.unread_early += max(0, len(payload) - way.protection.overhead)
@@ -200,6 +246,8 @@ class Opener(ABC):
             return
         head = pieces[0][1][HEADER : HEADER + protection.prefix]
         size = length - HEADER - protection.overhead
+        if protection.exact and size >= 0 and len(head) == protection.prefix:
+            self._claim(way, sequence, pieces[0][1][:HEADER], head, kind, bytes(size))
         at = 0
         for start, octets in () if self._failures[way.index] else pieces:
             begin = start - HEADER - protection.prefix
@@ -236,16 +284,16 @@ class Opener(ABC):
             if found is not None:
                 del way.later[:1]
                 way.secret, way.protection, way.sequence = secret, renewed, 0
+                self.name_keys(way, None)
         if found is None:
             if self._tries <= 0:
                 way.silence()
             return False
         sequence, text = found
         passed = sequence - way.sequence
-        way.sequence = sequence + 1
         if passed > (0 if way.proven or way.protection.inner else 1):  # the first is Finished
             self._miss(way, max(1, lost - passed * each), number, ts_ns)
-        self._opened(way, header[0], text, number, ts_ns)
+        self._opened(way, sequence, header, payload, text, number, ts_ns)
         return True
 
     def _try(

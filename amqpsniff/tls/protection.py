@@ -45,7 +45,7 @@ class Aead:
         self.overhead = self.prefix + self.tag + (1 if self.inner else 0)
         self.salt = iv
         self.mask = int.from_bytes(iv, "big")
-        self.decrypt = _aead(suite, key).decrypt
+        self.decrypt = aead_of(suite, key).decrypt
 
     def open(self, sequence: int, header: bytes, payload: bytes) -> bytes | None:
         """What the record with this number carries; None when it does not open."""
@@ -106,7 +106,7 @@ class Cbc:
         self.prefix = self.block if explicit else 0
         self.mac_last = mac_last
         self.overhead = self.prefix + self.size + 1
-        self._update = Cipher(_blocks(suite, key), modes.CBC(iv)).decryptor().update
+        self._update = Cipher(block_cipher(suite, key), modes.CBC(iv)).decryptor().update
         self._payload = b""
         self._opened = b""
 
@@ -186,7 +186,7 @@ class Stream:
         return octets if self._update is None else None
 
 
-def _blocks(suite: Suite, key: bytes) -> Any:
+def block_cipher(suite: Suite, key: bytes) -> Any:
     """A block cipher with its key."""
     if suite.cipher == "AES":
         return algorithms.AES(key)
@@ -196,7 +196,8 @@ def _blocks(suite: Suite, key: bytes) -> Any:
     return decrepit.Camellia(key) if moved else algorithms.Camellia(key)
 
 
-def _aead(suite: Suite, key: bytes) -> Any:
+def aead_of(suite: Suite, key: bytes) -> Any:
+    """An AEAD with its key."""
     if suite.kind == "gcm":
         return AESGCM(key)
     if suite.kind == "ccm":

@@ -37,6 +37,7 @@ class Direction:
         held: Octets kept of a record that is not whole.
         end: Stream offset behind the octets that were heard, as they were sent.
         place: Stream offset of the record that is handed on.
+        keys: What the present keys are, where claims are made.
     """
 
     def __init__(self, conversation: Any, index: int) -> None:
@@ -55,6 +56,7 @@ class Direction:
         self.held = 0
         self.end = 0
         self.place = 0
+        self.keys: Any = None
         self._buffer = bytearray()
         self._need = HEADER
         self._pieces: list[tuple[int, bytes]] | None = None
@@ -139,6 +141,7 @@ class Direction:
             self._buffer.clear()
             return
         if self._pieces is None and len(self._buffer) >= HEADER:
+            self.place = self.end - missing - len(self._buffer)
             self._pieces = [(0, bytes(self._buffer))]
             self._filled = len(self._buffer)
             self._buffer.clear()
@@ -188,6 +191,7 @@ class Direction:
             if len(kept) - at < length:
                 break
             header, payload = kept[at : at + HEADER], kept[at + HEADER : at + length]
+            self.place = self.end - (len(kept) - at)
             if self.conversation.resume(self, header, payload, self._lost + at, number, ts_ns):
                 self.mode = CUTTING
                 self._buffer.clear()

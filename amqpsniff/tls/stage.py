@@ -11,7 +11,6 @@ from array import array
 
 import cython
 
-from .claims import RecordClaim
 from .conversation import CLEAR, TlsConversation
 from .records import is_header
 
@@ -249,7 +248,7 @@ class TlsStage:
             conversation = batch.conversations[slot]
             passage = self.passages[slot] = Passage(conversation, self.secrets, self.rows)
             if self.claims is not None:
-                passage.tls.claims = []
+                passage.tls.claims, passage.tls.serial = [], conversation.serial
         states[half] = _TLS
         self._pass(passage, event, octets)
         return 0
@@ -291,8 +290,7 @@ class TlsStage:
         """Take the claims of a conversation that is TLS for sure."""
         made = passage.tls.claims
         if made and passage.undecided is None:
-            serial = passage.conversation.serial
-            self.claims.extend(RecordClaim(serial, *claim) for claim in made)
+            self.claims.extend(made)
             made.clear()
 
     def _decide(self, passage):

@@ -26,8 +26,14 @@ def test_a_capture(tmp_path: Path) -> None:
 
 
 def test_what_tls_carried_is_said_to_be_gone(tmp_path: Path) -> None:
+    said = run("sanitize", "tls13.pcap", "-o", tmp_path / "safe.pcapng").err
+    assert said.startswith("amqpsniff: info: 2 TLS conversations not opened: what was said inside")
     said = run("sanitize", "tls12.pcapng", "-o", tmp_path / "safe.pcapng").err
-    assert said.startswith("amqpsniff: info: 2 TLS conversations: what was said inside is filler")
+    assert said.startswith("amqpsniff: info: 2 TLS conversations encrypted again, with keys of")
+    assert "130 AMQP frames" in said
+    keys = ("--tls-keylog", "tls13.keys", "-q")
+    run("sanitize", "tls13.pcap", *keys, "-o", tmp_path / "safe.pcapng")
+    assert amqpsniff.open(tmp_path / "safe.pcapng").table("frames").num_rows
     assert run("sanitize", "tls12.pcapng", "-o", tmp_path / "safe.pcapng", "-q").err == ""
 
 

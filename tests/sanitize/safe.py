@@ -17,7 +17,7 @@ from tests.capture import build
 REPLACED = {
     "frames": {"arguments", "reply_text"},
     "messages": {"headers", "user_id", "app_id", "cluster_id", "reply_text"},
-    "connections": {"user", "connection_name", "close_text"},
+    "connections": {"user", "connection_name", "close_text", "tls_server_name"},
     "channels": {"close_text"},
     "findings": {"detail"},
 }
@@ -63,12 +63,12 @@ def rows(path: Path, table: str, options: SanitizeOptions | None = None) -> list
     return [{name: row[name] for name in row if name not in gone} for row in found]
 
 
-def secrets(path: Path) -> Iterator[bytes]:
+def secrets(path: Path, **keys: Any) -> Iterator[bytes]:
     """Octets of a capture that nobody may see: logins, bodies, headers, whom clients say they are.
 
     Only what is long enough not to be there by chance, and is no name that is shown elsewhere.
     """
-    capture = amqpsniff.open(path, bodies=True, show_secrets=True)
+    capture = amqpsniff.open(path, bodies=True, show_secrets=True, **keys)
     frames, messages = (capture.table(name).to_pylist() for name in ("frames", "messages"))
     kept = " ".join(
         str(row[name]) for row in (*frames, *messages) for name in NAMES if row.get(name)

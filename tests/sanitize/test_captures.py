@@ -74,9 +74,6 @@ def test_capture(path: Path, tmp_path: Path) -> None:
     assert packets(safe) == packets(path)
     assert made(safe, tmp_path).read_bytes() == octets
     assert encrypted(safe) == encrypted(path)
-    if path.name == "tls12.pcapng":
-        assert not amqpsniff.open(safe).table("frames").num_rows  # its secrets are gone
-        return
     for table in ("frames", "messages", "connections", "channels", "findings"):
         before, after = rows(path, table), rows(safe, table)
         derived = DERIVED.get(path.name, set()) if table == "messages" else set()

@@ -110,12 +110,11 @@ def test_what_may_be_amqp_is_not_foreign(tmp_path: Path) -> None:
 
 def test_secrets_of_a_capture_are_left_out(tmp_path: Path) -> None:
     path = tls.SAMPLES / "tls12.pcapng"
-    assert b"CLIENT_RANDOM" in path.read_bytes()
+    own = [line for line in path.read_bytes().split(b"\n") if b"CLIENT_RANDOM" in line]
     safe = made(path, tmp_path)
-    assert b"CLIENT_RANDOM" not in safe.read_bytes()
-    capture = amqpsniff.open(safe, ports=[5701])
-    assert capture.table("frames").num_rows == 0
-    assert {row["why"] for row in capture.encrypted} == {"no keys were given"}
+    assert own
+    for line in own:
+        assert line.split()[-1] not in safe.read_bytes()
 
 
 def test_lost_packets(tmp_path: Path) -> None:

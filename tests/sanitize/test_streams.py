@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amqpsniff.sanitize import streams as streams_module
 from amqpsniff.sanitize.streams import SafeStreams
 
 PUTS = st.lists(
@@ -47,3 +49,12 @@ def test_spans_that_touch_are_one() -> None:
         assert len(streams._spans[0]) == 3
         streams.seal()
         assert streams.read(0, 0, 1998, b"12345678") == b"cdabcdab"
+
+
+def test_pages_that_were_let_go_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams_module, "RELEASED_OCTETS", 8)
+    with SafeStreams() as streams:
+        streams.put(1, 0, 0, b"abcdefgh" * 4)
+        streams.seal()
+        for _ in range(3):
+            assert streams.read(1, 0, 8, bytes(12)) == b"abcdefghabcd"

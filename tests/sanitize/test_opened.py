@@ -1,0 +1,226 @@
+"""TLS that was opened is safe as well: rows are those that the keys gave, and no key is left."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff.options import Options
+from amqpsniff.sanitize import SanitizeOptions, sanitize
+from tests.conftest import SAMPLES
+from tests.sanitize.safe import REPLACED, secrets
+from tests.tcp.wire import Packet, Talk
+from tests.tls import talk as tls
+
+pytest.importorskip("cryptography")
+
+from amqpsniff.tls.claims import Keys, OpenedClaim
+from amqpsniff.tls.derive import next_secret, traffic_keys
+from amqpsniff.tls.hello import TLS_1_2, TLS_1_3
+from amqpsniff.tls.protection import of_traffic_secret
+from amqpsniff.tls.sealing import SecretsOfOwn, sealer
+from amqpsniff.tls.suites import SUITES
+
+CAPTURES = Path(__file__).parent.parent / "captures"
+TABLES = ("frames", "messages", "channels", "connections")
+
+OPENED: dict[str, tuple[Path, dict[str, Any]]] = {
+    "1.3": (SAMPLES / "tls13.pcap", {"tls_keylog": SAMPLES / "tls13.keys"}),
+    "secrets inside": (SAMPLES / "tls12.pcapng", {}),
+    "private key": (SAMPLES / "tls12_rsa.pcap", {"tls_key": [SAMPLES / "tls12_rsa.key"]}),
+    **{
+        name: (CAPTURES / f"{name}.pcap", {"tls_keylog": CAPTURES / f"{name}.keys"})
+        for name in ("tls12", "tls12_cbc", "tls12_rsacbc", "tls12_chacha")
+    },
+}
+
+
+def made(path: Path, keys: dict[str, Any], safe: Path, **chosen: Any) -> Path:
+    """The safe capture of what keys open."""
+    with safe.open("wb") as sink:
+        options = Options(
+            tls_keylog=keys.get("tls_keylog"), tls_keys=tuple(keys.get("tls_key", ()))
+        )
+        for _ in sanitize(path, sink, SanitizeOptions(**chosen), options):
+            pass
+    return safe
+
+
+def rows(path: Path, table: str, **keys: Any) -> list[dict[str, Any]]:
+    """Rows of a table without the columns that may differ."""
+    gone = REPLACED[table] | {"capture"}
+    found = amqpsniff.open(path, **keys).table(table).to_pylist()
+    return [{name: row[name] for name in row if name not in gone} for row in found]
+
+
+def alike(path: Path, keys: dict[str, Any], safe: Path, but: str = "") -> None:
+    """The tables of a capture and of the safe one are the same `but` for a column."""
+    for table in TABLES:
+        before, after = rows(path, table, **keys), rows(safe, table)
+        assert before
+        for row in (*before, *after):
+            row.pop(but, None)
+        assert after == before, table
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_rows_are_those_that_the_keys_gave(name: str, tmp_path: Path) -> None:
+    path, keys = OPENED[name]
+    safe = made(path, keys, tmp_path / "safe.pcapng")
+    alike(path, keys, safe)
+    said = repr(
+        [
+            amqpsniff.open(safe, bodies=True, show_secrets=True).table(table).to_pylist()
+            for table in TABLES
+        ]
+    ).encode()
+    for secret in secrets(path, **keys):
+        assert secret not in said, secret
+    assert made(safe, {}, tmp_path / "twice.pcapng").read_bytes() == safe.read_bytes()
+
+
+@pytest.mark.parametrize("name", [name for name in OPENED if "tls_keylog" in OPENED[name][1]])
+def test_keys_are_others(name: str, tmp_path: Path) -> None:
+    path, keys = OPENED[name]
+    octets = made(path, keys, tmp_path / "safe.pcapng").read_bytes().lower()
+    for line in Path(keys["tls_keylog"]).read_bytes().lower().split(b"\n"):
+        if line and not line.startswith(b"#"):
+            secret = line.split()[-1]
+            assert secret not in octets
+            assert bytes.fromhex(secret.decode()) not in octets
+
+
+@pytest.mark.tshark
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
+@pytest.mark.parametrize("name", OPENED)
+def test_tshark_opens_it(name: str, tmp_path: Path) -> None:
+    path, keys = OPENED[name]
+    safe = made(path, keys, tmp_path / "safe.pcapng")
+    program = [
+        "tshark",
+        "-r",
+        str(safe),
+        "-d",
+        "tls.port==1-65535,amqp",
+        "-d",
+        "tcp.port==5701,tls",
+    ]
+    fields = ["-Y", "amqp.method.method", "-T", "fields", "-e", "frame.number"]
+    seen = subprocess.run([*program, *fields], capture_output=True, text=True, check=True).stdout
+    ours = rows(path, "frames", **keys)
+    methods = {row["packet_number"] for row in ours if row["method"]}
+    assert {int(line) for line in seen.split()} == methods
+    malformed = [*program, "-Y", "_ws.malformed and tls"]
+    assert not subprocess.run(malformed, capture_output=True, text=True, check=True).stdout
+
+
+def test_bodies_that_are_kept(tmp_path: Path) -> None:
+    path, keys = OPENED["1.3"]
+    safe = made(path, keys, tmp_path / "safe.pcapng", keep_bodies=True)
+    capture = amqpsniff.open(path, bodies=True, **keys), amqpsniff.open(safe, bodies=True)
+    bodies = [each.table("messages").column("body").to_pylist() for each in capture]
+    assert bodies[0] == bodies[1]
+    assert any(bodies[0])
+
+
+def test_without_keys_all_of_it_is_filler(tmp_path: Path) -> None:
+    path, keys = OPENED["1.3"]
+    safe = made(path, {}, tmp_path / "safe.pcapng")
+    assert not rows(safe, "frames")
+    assert not rows(safe, "frames", **keys)
+
+
+VERSIONS = (
+    ("1.3", None),
+    ("1.2", "AES128-GCM-SHA256"),
+    ("1.2", "AES256-CCM8"),
+    ("1.2", "ECDHE-RSA-CHACHA20-POLY1305"),
+    ("1.2", "ECDHE-RSA-AES256-SHA384"),
+    ("1.2", "NULL-SHA256"),
+    ("1.1", "AES128-SHA"),
+    ("1.0", "AES256-SHA"),
+)
+
+
+def spoken(version: str, ciphers: str | None, keylog: Path) -> list[Packet]:
+    """Packets of a conversation, its handshake first."""
+    talk = Talk(ports=(40000, 5671)).hands()
+    channel = tls.Channel(tls.Ends(version, ciphers, keylog), talk).handshake()
+    for side, octets in tls.conversation():
+        channel.send(side, octets)
+    channel.close()
+    return talk.goodbye().packets
+
+
+@pytest.mark.parametrize(("version", "ciphers"), VERSIONS)
+def test_versions_and_ciphers(version: str, ciphers: str | None, tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    path = tls.write(tmp_path / "x.pcap", spoken(version, ciphers, keylog))
+    keys = {"tls_keylog": keylog}
+    alike(path, keys, made(path, keys, tmp_path / "safe.pcapng"))
+
+
+@pytest.mark.parametrize(("version", "ciphers"), VERSIONS[:4])
+def test_losses_stay(version: str, ciphers: str | None, tmp_path: Path) -> None:
+    """What is read behind holes and of records with holes is read of the safe capture too."""
+    keylog = tmp_path / "keys"
+    packets = spoken(version, ciphers, keylog)
+    keys = {"tls_keylog": keylog}
+    for lost in (range(30, 31), range(60, 63), range(41, 60)):
+        kept = [one for at, one in enumerate(packets) if at not in lost]
+        path = tls.write(tmp_path / "holes.pcap", kept)
+        alike(path, keys, made(path, keys, tmp_path / "safe.pcapng"))
+    cut = [one.cut(300) if len(one.octets) > 300 else one for one in packets]
+    path = tls.write(tmp_path / "cut.pcap", cut)
+    safe = made(path, keys, tmp_path / "safe.pcapng")
+    alike(path, keys, safe, but="stream_offset")  # cut messages of the handshake are filler
+
+
+def test_keys_after_a_key_update() -> None:
+    """Each follows from the one before, as the reader of the safe capture will have it."""
+    suite, random = SUITES[0x1302], bytes(range(32))
+    first = Keys(
+        suite, TLS_1_3, 0, b"CLIENT_TRAFFIC_SECRET_0", random, bytes(32), random, False, None
+    )
+    second = Keys(suite, TLS_1_3, 0, b"", random, bytes(32), random, False, first)
+    third = Keys(suite, TLS_1_3, 0, b"", random, bytes(32), random, False, second)
+    own = SecretsOfOwn()
+    last = own.secret(third)
+    (line,) = own.lines()
+    label, told, secret = line.split()
+    assert (label, bytes.fromhex(told.decode())) == (first.label, random)
+    begin = bytes.fromhex(secret.decode())
+    assert last == next_secret("sha384", next_secret("sha384", begin)) != begin
+    text, padding = b"said in TLS", 3
+    header = b"\x17\x03\x03" + (len(text) + 1 + padding + 16).to_bytes(2, "big")
+    size = int.from_bytes(header[3:], "big")
+    claim = OpenedClaim(0, 0, 0, header, size, b"", 7, third, 23, 0, text, padding)
+    payload = sealer(third, last).seal(claim, text)
+    assert len(payload) == size
+    opened = of_traffic_secret(suite, last).open(7, header, payload)
+    assert opened == text + b"\x17" + bytes(padding)
+    assert traffic_keys(suite, last) != traffic_keys(suite, begin)
+
+
+def test_sessions_that_are_resumed_have_one_secret() -> None:
+    suite, randoms = SUITES[0xC02F], (b"a" * 32, b"b" * 32)
+    own = SecretsOfOwn()
+    made = {
+        own.secret(Keys(suite, TLS_1_2, 0, b"CLIENT_RANDOM", one, b"", randoms[0], False, None))
+        for one in randoms
+    }
+    assert len(made) == 1
+    assert len(list(own.lines())) == 2
+
+
+def test_sanitize_needs_a_file_of_keys_that_is_there() -> None:
+    from amqpsniff.errors import UsageError
+
+    with pytest.raises(UsageError, match="key log cannot be read"):
+        list(sanitize(OPENED["1.3"][0], io.BytesIO(), None, Options(tls_keylog="gone.keys")))
