@@ -365,7 +365,10 @@ class Pipeline:
         conversation = connection.conversation
         gaps = sum(conversation.gaps)
         if not connection.began:
-            self._say_of("midstream", "", connection)
+            session = connection.session
+            shown = session is not None and "connection.start" in session.facts
+            detail = "only what came before connection.start is missing" if shown else ""
+            self._say_of("midstream", detail, connection)
         if gaps:
             lost = sum(conversation.lost_octets)
             holes = f"{gaps} hole{'s' * (gaps > 1)}"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from .options import OUTPUT, Input, Rows, format_option, spread
+from .options import Input, Rows, format_option, spread, verbose_option
 from .records import FORMATS, show
 
 
@@ -15,13 +13,7 @@ def channels(
     source: Input,
     rows: Rows,
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="All that is known of each channel, one field a line.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, verbose_option("All that is known of each channel, one field a line.")
     ] = False,
     format_: Annotated[
         str, format_option(FORMATS, "; the last two give the rows of the channels table")

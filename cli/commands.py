@@ -27,7 +27,8 @@ COMPLETE = "_AMQPSNIFF_COMPLETE"
 _TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 """Environment variables with the line as far as it is typed, in bash and in other shells."""
 
-CONTEXT = {"help_option_names": ["-h", "--help"]}
+HELP = ["-h", "--help"]
+CONTEXT = {"help_option_names": HELP}
 
 
 def run(arguments: list[str]) -> int:
@@ -38,6 +39,7 @@ def run(arguments: list[str]) -> int:
         _complete()
     application = _application(arguments[0] if arguments else "")
     command = typer.main.get_command(application)
+    _leave_out_types(command)
     if not arguments:
         arguments = ["--help"]
     try:
@@ -74,6 +76,14 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
         function = getattr(import_module(f".{one}", __package__), one)
         application.command(one, context_settings=CONTEXT)(function)
     return application
+
+
+def _leave_out_types(program: Any) -> None:
+    """Keep the help from saying `<bool>` of flags and `<list[str]>` of captures, as typer does."""
+    for command in (program, *program.commands.values()):
+        for one in command.get_params(typer.Context(command, help_option_names=HELP)):
+            if one.param_type_name == "argument" or getattr(one, "is_flag", False):
+                one.display_type_rich = lambda ctx: None
 
 
 def _show_version(wanted: bool) -> None:
@@ -123,5 +133,9 @@ def _usage_errors() -> type[Exception]:
 def _one_line(error: Any) -> str:
     context = getattr(error, "ctx", None)
     text = " ".join(error.format_message().split()).rstrip(".")
+    if context is not None and context.info_name == "sql" and "'CAPTURE'" in text:
+        text = (
+            "Missing argument 'SELECT', behind the captures"  # the only one there is taken for it
+        )
     where = context.command_path if context is not None else "amqpsniff"
     return f"{text}; see `{where} --help`"

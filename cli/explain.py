@@ -76,6 +76,8 @@ def kind_of(code: str) -> Kind:
     alike = [known for known in KINDS if code and code in known][:3]
     alike += [one for one in get_close_matches(code, KINDS, 3, LIKENESS) if one not in alike]
     hint = f"did you mean {', '.join(alike[:3])}?" if alike else "`amqpsniff explain` lists them"
+    if code.isdecimal():
+        hint = f"`amqpsniff spec {code}` knows reply codes"
     raise UsageError(f"no finding has the code `{code}`; {hint}")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,10 +14,22 @@ from amqpsniff.errors import UsageError
 
 from . import times
 from .inspect import CONTENT_METHODS, UNSEEN
-from .options import OUTPUT, Input, Rows, Scope, TimeForm, check_format, format_option, spread
+from .options import (
+    OUTPUT,
+    Input,
+    Rows,
+    Scope,
+    TimeForm,
+    body_limit_option,
+    check_format,
+    format_option,
+    limit_option,
+    spread,
+)
 
 if TYPE_CHECKING:
     from .conversation import Conversation
+    from .reading import Reading
     from .timeline import Entry
 
 BODY_LIMIT = 64
@@ -28,6 +42,7 @@ FORMATS = ("text", "ndjson")
 def follow(
     source: Input,
     scope: Scope,
+    limit: Annotated[int | None, limit_option("Stop after this many lines of methods.")] = None,
     bodies: Annotated[
         bool,
         typer.Option(
@@ -37,13 +52,7 @@ def follow(
         ),
     ] = False,
     body_limit: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Octets of each body that are shown, 0 for none.",
-            rich_help_panel=OUTPUT,
-        ),
+        int, body_limit_option("Octets of each body that are shown, 0 for none.")
     ] = BODY_LIMIT,
     time: TimeForm = times.FORMS[0],
     format_: Annotated[
@@ -67,19 +76,20 @@ def follow(
         amqpsniff follow trace.pcapng --connection 7f29 --from +10s --bodies
     """
     check_format(format_, FORMATS)
-    limit = sys.maxsize if bodies else body_limit
-    return _Following(source, scope, limit, time).write(format_)
+    part = Rows(scope.connection, scope.channel, scope.from_, scope.to, limit=limit)
+    octets = sys.maxsize if bodies else body_limit
+    return _Following(source, part, octets, time).write(format_)
 
 
 class _Following:
     """One run of the command."""
 
-    def __init__(self, source: Input, scope: Scope, body_limit: int, form: str) -> None:
+    def __init__(self, source: Input, part: Rows, body_limit: int, form: str) -> None:
         from .output import Output
 
         times.Clock(form, None)  # a form that is not there is a usage error before any reading
         self._source = source
-        self._scope = scope
+        self._part = part
         self._body_limit = body_limit
         self._form = form
         self._output = Output()
@@ -94,16 +104,11 @@ class _Following:
         if STANDARD_INPUT in self._source.captures:
             raise UsageError("follow reads captures twice; save standard input to a file first")
         first = Reading(self._source)
-        found = find(first, self._scope)
+        found = find(first, self._part)
         if found is None:
             return first.exit_code
         self._source.quiet = True  # what there is to warn of was said in the first reading
-        part = Rows(
-            connection=found.row["connection_id"],
-            channel=self._scope.channel,
-            from_=self._scope.from_,
-            to=self._scope.to,
-        )
+        part = replace(self._part, connection=found.row["connection_id"])
         if form == "ndjson":
             from .rows import write_rows
 
@@ -111,23 +116,33 @@ class _Following:
         return self._write_text(found, part, first.started())
 
     def _write_text(self, found: Conversation, part: Rows, started: int | None) -> int:
-        from .gaps import Gaps
         from .reading import Reading
         from .render.conversation import Telling
+
+        reading = Reading(self._source, bodies=self._body_limit > 0)
+        clock = times.Clock(self._form, started, short=self._output.narrow)
+        telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
+        self._output.lines(telling.heading())
+        entries = self._entries(reading, part)
+        shown = islice(entries, part.limit)
+        self._output.lines(line for entry in shown for line in telling.tell(entry))
+        if next(entries, None) is None:
+            self._output.lines(telling.end(whole=part.to is None))
+        return reading.exit_code
+
+    def _entries(self, reading: Reading, part: Rows) -> Iterator[Entry]:
+        """What has lines of its own, in the order of time."""
+        from .gaps import Gaps
         from .render.shorthand import LINE_COLUMNS
         from .selection import Selection
         from .timeline import Timeline
 
-        reading = Reading(self._source, bodies=self._body_limit > 0)
         timed = Scope(part.connection, None, part.from_, part.to)
         whole = Selection(Scope(part.connection), "frames", reading.started)
         in_time = Selection(timed, "frames", reading.started)
-        selection = Selection(part, "frames", reading.started)
+        selection = Selection(replace(part, limit=None), "frames", reading.started)
         body = ("body",) if self._body_limit else ()
         timeline = Timeline(CONTENT_METHODS, (*LINE_COLUMNS, *body))
-        clock = times.Clock(self._form, started, short=self._output.narrow)
-        telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
-        self._output.lines(telling.heading())
         gaps = Gaps()
         for table, batch in reading.rows("frames", "messages"):
             if table == "messages":
@@ -137,15 +152,8 @@ class _Following:
                     if gap is not None and in_time.of(piece.slice(0, 1)).num_rows:
                         timeline.put(gap)
                     timeline.frames(_seen(selection.of(piece)))
-            self._output.lines(_told(telling, timeline.ready()))
-        self._output.lines(_told(telling, timeline.ready(last=True)))
-        self._output.lines(telling.end(whole=part.to is None))
-        return reading.exit_code
-
-
-def _told(telling: Any, entries: Iterable[Entry]) -> Iterator[str]:
-    for entry in entries:
-        yield from telling.tell(entry)
+            yield from timeline.ready()
+        yield from timeline.ready(last=True)
 
 
 def _seen(batch: Any) -> Any:

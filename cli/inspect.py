@@ -10,7 +10,16 @@ import typer
 from amqpsniff.spec import METHODS
 
 from . import times
-from .options import OUTPUT, Input, Rows, TimeForm, check_format, format_option, spread
+from .options import (
+    OUTPUT,
+    Input,
+    Rows,
+    TimeForm,
+    check_format,
+    format_option,
+    spread,
+    verbose_option,
+)
 
 if TYPE_CHECKING:
     from .render.lines import Lines
@@ -37,13 +46,7 @@ def inspect(
         ),
     ] = False,
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="Under each line all arguments, properties and headers.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, verbose_option("Under each line all arguments, properties and headers.")
     ] = False,
     hex_: Annotated[
         bool,

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from . import times
-from .options import OUTPUT, Input, Rows, TimeForm, check_format, format_option, spread
+from .options import (
+    OUTPUT,
+    Input,
+    Rows,
+    TimeForm,
+    body_limit_option,
+    check_format,
+    format_option,
+    spread,
+    verbose_option,
+)
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -21,15 +31,7 @@ BODY_LIMIT = 256
 def messages(
     source: Input,
     rows: Rows,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="Under each line all properties and headers.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    verbose: Annotated[bool, verbose_option("Under each line all properties and headers.")] = False,
     body: Annotated[
         bool,
         typer.Option(
@@ -40,10 +42,7 @@ def messages(
         ),
     ] = False,
     body_limit: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Octets of a body that --body shows.", rich_help_panel=OUTPUT
-        ),
+        int, body_limit_option("Octets of a body that --body shows.")
     ] = BODY_LIMIT,
     time: TimeForm = times.FORMS[0],
     format_: Annotated[

@@ -55,6 +55,23 @@ def top_option(text: str = "Rows shown of each section.") -> Any:
     return typer.Option(min=1, metavar="N", help=text, rich_help_panel=OUTPUT)
 
 
+def verbose_option(text: str) -> Any:
+    """The option `--verbose`, and what the help says of it."""
+    return typer.Option("--verbose", "-v", help=text, rich_help_panel=OUTPUT)
+
+
+def limit_option(text: str = "Stop after this many rows.", panel: str = ROWS) -> Any:
+    """The option `--limit`, and what the help says of it."""
+    return typer.Option(
+        "--limit", "-n", min=0, metavar="N", help=text, rich_help_panel=panel, show_default=False
+    )
+
+
+def body_limit_option(text: str) -> Any:
+    """The option `--body-limit`, and what the help says of it."""
+    return typer.Option(min=0, metavar="N", help=text, rich_help_panel=OUTPUT)
+
+
 TimeForm = Annotated[
     str,
     typer.Option(
@@ -300,18 +317,7 @@ class Rows(Scope):
             show_default=False,
         ),
     ] = None
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            help="Stop after this many rows.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
-    ] = None
+    limit: Annotated[int | None, limit_option()] = None
 
 
 def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, inspect.Parameter]]:

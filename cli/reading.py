@@ -135,7 +135,10 @@ class Reading:
         where = ", ".join(self.capture.names[:3])
         if len(self.capture.names) > 3:
             where += f" and {len(self.capture.names) - 3} more"
-        text = f"no AMQP in {where}: {totals.packets} packets, {segments} of them looked at as TCP"
+        from .render.text import plural
+
+        text = f"no AMQP in {where}: {plural(totals.packets, 'packet')}"
+        text += f", {segments} of them looked at as TCP" if totals.packets else ""
         if totals.packets and not segments and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:

@@ -104,6 +104,7 @@ def report(reading: Reading, counted: dict[str, Any], top: int) -> dict[str, Any
         "error_count": sum(one["count"] for one in counted["errors"]),
         "findings": _findings(reading, top),
         "finding_count": len(reading.findings),
+        "finding_kinds": len({finding.code for finding in reading.findings}),
     }
 
 
@@ -162,7 +163,7 @@ def _messages(counted: dict[str, Any], method: str, span_ns: int | None) -> dict
         "per_second": round(messages * 1e9 / span_ns, 3) if span_ns else None,
         "peak_per_second": peak,
         "peak_at": times.absolute(second * times.SECOND_NS) if second else None,
-        "octets": octets,
+        "octets": octets if largest is not None else None,
         "size_p50": p50,
         "size_p95": p95,
         "size_p99": p99,

@@ -9,7 +9,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from . import times
-from .options import Input, Scope, TimeForm, check_format, format_option, spread
+from .options import Input, Scope, TimeForm, check_format, format_option, limit_option, spread
 
 WANTED = "Message"
 """Panel of the help."""
@@ -68,14 +68,8 @@ def trace(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            help="Show this many messages, with their replies; in ndjson and csv, rows.",
-            rich_help_panel=WANTED,
-            show_default=False,
+        limit_option(
+            "Show this many messages, with their replies; in ndjson and csv, rows.", WANTED
         ),
     ] = None,
     time: TimeForm = times.FORMS[0],

@@ -12,7 +12,7 @@ import typer
 
 from amqpsniff.errors import CaptureError, UsageError
 
-from .options import ROWS, Input, check_format, format_option, spread
+from .options import ROWS, Input, check_format, format_option, limit_option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.capture.tshark import Tshark
@@ -35,16 +35,7 @@ def verify(
         ),
     ] = False,
     limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            help="List at most this many differences; all are counted.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
+        int | None, limit_option("List at most this many differences; all are counted.")
     ] = None,
     format_: Annotated[
         str, format_option(FORMATS, "; with ndjson the summary goes to standard error")

@@ -166,7 +166,9 @@ class ContentAssembler:
             detail = f"{content.body_seen} of {size} octets before the next method"
             self.report("content-body-shorter", half, content.channel, number, ts_ns, detail)
         else:
-            self.report("content-interrupted", half, content.channel, number, ts_ns, "")
+            awaited = "content header" if content.state == _AWAIT_HEADER else "body"
+            detail = f"the next method came where its {awaited} should"
+            self.report("content-interrupted", half, content.channel, number, ts_ns, detail)
         self._end(half, content, _INCOMPLETE)
         return 0
 

@@ -14,7 +14,8 @@ class Finding:
 
     Everything but `code`, `detail` and `count` may be None: not known, or not about a packet.
     `cause_code` and `cause_packet_number` name the finding that brought this one about, by its code
-    and the packet where it was seen first; None when it stands for itself.
+    and the packet where it was seen first; None when it stands for itself. `variant` keeps findings
+    of one code and place apart, such as the reply codes with which channels were closed.
     """
 
     code: str
@@ -30,6 +31,7 @@ class Finding:
     last_packet_number: int | None = None
     cause_code: str | None = None
     cause_packet_number: int | None = None
+    variant: int | None = None
 
     @property
     def kind(self) -> Kind:

@@ -23,7 +23,7 @@ MAX_CAUSES = 1_000
 
 
 class FindingLog:
-    """Collects findings, folding those of one code, connection and channel into one.
+    """Collects findings, folding those of one code, connection, channel and variant into one.
 
     At most `MAX_FINDINGS` distinct ones are kept, and `MAX_PLACES` of one code. What comes after is
     counted in one finding for each code that has no place, and `findings-limit` says so.
@@ -60,7 +60,7 @@ class FindingLog:
         """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
         KINDS[finding.code]
         where = finding.connection_id or finding.capture
-        key = (finding.code, where, finding.channel)
+        key = (finding.code, where, finding.channel, finding.variant)
         known = self._findings.get(key)
         if self._news is not None:
             self._news[key] = known or finding
@@ -89,12 +89,13 @@ class FindingLog:
         channel: int | None,
         count: int,
         last: int | None,
+        variant: int | None = None,
     ) -> bool:
         """Count more of a finding that there is already, as `add` would; False when there is none.
 
         Who raises a finding often asks this first, and need not put it into words again.
         """
-        known = self._findings.get((code, connection_id or capture, channel))
+        known = self._findings.get((code, connection_id or capture, channel, variant))
         if known is None:
             return False
         _count(known, count, last)

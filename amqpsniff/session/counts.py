@@ -75,7 +75,10 @@ class Spread:
         return found
 
     def quantiles(self, *fractions):
-        """The number that this fraction does not exceed, rounded down; None without any."""
+        """The number that this fraction does not exceed; None without any.
+
+        It is rounded down, but for the largest where that is one of its own.
+        """
         found: list = []
         place: cython.Py_ssize_t
         upto: cython.longlong
@@ -85,7 +88,10 @@ class Spread:
                 upto += self.counts[place]
                 if self.counts[place] and upto >= fraction * self.number:
                     break
-            found.append(_value_at(place) if self.number else None)
+            if upto == self.number and self.counts[place] == 1:
+                found.append(self.largest)
+            else:
+                found.append(_value_at(place) if self.number else None)
         return found
 
 

@@ -228,7 +228,7 @@ class Settler:
             if took > channel.confirm_ns_max:
                 channel.confirm_ns_max = took
                 channel.slow_confirm_number = entry.packet_number
-                channel.slow_confirm_ns = ts_ns
+                channel.slow_confirm_ns = entry.ts_ns
         else:
             channel.rejected += 1
         self.settle(entry, outcome, number, ts_ns)
@@ -278,7 +278,7 @@ class Settler:
                 if ts_ns - entry.ts_ns > channel.ack_ns_max:
                     channel.ack_ns_max = ts_ns - entry.ts_ns
                     channel.slow_ack_number = entry.packet_number
-                    channel.slow_ack_ns = ts_ns
+                    channel.slow_ack_ns = entry.ts_ns
         elif outcome == _REQUEUED:
             channel.requeued += 1
             if self.watcher is not None:

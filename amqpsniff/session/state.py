@@ -255,8 +255,8 @@ class Channel(Closable):
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
-    the longest; `slow_confirm_…`, `slow_ack_…`: packet of the publish or delivery of the longest,
-    and time of its answer. `most_…`: the delivery with which `unsettled` was at its most.
+    the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery of the
+    longest. `most_…`: the delivery with which `unsettled` was at its most.
     `waited_publishes`: those made while none was unconfirmed. `waits`: deliveries that came while
     none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `queued`: deliveries
     whose publish is known; `longest`: that with the most time since then, as (packet, time, queue,

@@ -77,7 +77,10 @@ def said(error: object, given: str, names: Collection[str], tables: Collection[s
         return f"`{shown(given)}`: only SELECT statements can be run"
     found = _NO_COLUMN.search(text)
     if found and names:
-        return _no_column(found.group(1), names)
+        name = found.group(1)
+        if re.search(rf"(=|<>|like)\s*\"?{re.escape(name)}\b", given, re.IGNORECASE):
+            return f"no column `{name}`; a text stands in single quotes: '{name}'"
+        return _no_column(name, names)
     found = _NO_TABLE.search(text)
     if found and names:
         return f"`{shown(given)}`: there is no `{found.group(1)}` to have columns"

@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.text import Text
 
-from ..render.text import cells, count, cut, cut_middle, harmless
-from .views import LEAST, NONE, UNKNOWN, Row, flow, rate, wait
+from ..render.text import NONE, UNKNOWN, cells, count, cut, cut_middle, harmless
+from .views import LEAST, Row, flow, rate, wait
 
 DOT = " · "
 

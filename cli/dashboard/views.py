@@ -11,11 +11,9 @@ from rich.text import Text
 from amqpsniff.findings import KINDS
 
 from ..render.grid import Grid
-from ..render.text import count, duration, harmless, octets, scaled
+from ..render.text import NONE, UNKNOWN, count, duration, harmless, octets, scaled
 
 Row = dict[str, Any]
-UNKNOWN = "?"
-NONE = "-"
 CHOSEN = "›"
 LEAST = "≥"
 AT_LEAST = frozenset(("unconfirmed", "confirm_p50_ms", "confirm_p99_ms"))

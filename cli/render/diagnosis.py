@@ -14,17 +14,16 @@ from amqpsniff.findings import KINDS, SEVERITIES
 
 from .findings import INDENT, labelled
 from .grid import Grid
-from .quality import FLAWLESS, flaws
-from .text import count, harmless, plural
+from .quality import EMPTY, FLAWLESS, flaws
+from .text import NONE, UNKNOWN, count, harmless, plural
 
 if TYPE_CHECKING:
+    from amqpsniff.findings.kind import Kind
     from amqpsniff.pipeline import Totals
 
     from ..cases import Case, Row
     from ..times import Clock
 
-UNKNOWN = "?"
-NONE = "-"
 WIDE = 100
 """Columns from which on places are a table."""
 LEAST_WIDTH = 40
@@ -48,6 +47,7 @@ class Diagnosis:
         self._clock = clock
         self._places = places
         self._several = several
+        self._advised: set[str] = set()
 
     def case(self, case: Case, depth: int = 0) -> Iterator[Any]:
         """A case, its consequences indented under it, and a blank line behind all of it."""
@@ -77,16 +77,25 @@ class Diagnosis:
             yield Padding(Text(rest, "key"), (0, 0, 0, INDENT), expand=False)
         facts = labelled(
             ("likely cause", "" if depth else _elsewhere(case.first)),
-            ("what to do", kind.advice),
+            ("what to do", self._advice(kind, depth)),
             ("false alarms", "" if depth else kind.false_alarms),
         )
         yield Padding(facts, (0, 0, 0, INDENT), expand=False)
+
+    def _advice(self, kind: Kind, depth: int) -> str:
+        """What to do; of what was brought about it is said once."""
+        if depth and kind.code in self._advised:
+            return ""
+        self._advised.add(kind.code)
+        return kind.advice
 
     def _lines(self, case: Case) -> Any:
         """The places as text: what a narrow terminal has no columns for."""
         lines = []
         for row in case.rows[: self._places]:
-            parts = [f"packet {self._packet(row)}"] if row["packet_number"] is not None else []
+            packet = self._packet(row)
+            several = "s" if "–" in packet else ""
+            parts = [f"packet{several} {packet}"] if packet != NONE else []
             parts += [ends] if (ends := _ends(row)) != NONE else []
             if row["channel"] is not None:
                 parts.append(f"channel {row['channel']}")
@@ -153,4 +162,5 @@ def verdict(
     text.append(
         f" in {plural(totals.packets, 'packet')}, {plural(totals.connections, 'AMQP connection')}"
     )
-    return text.append(f"; capture: {' · '.join(flaws(quality, codes)) or FLAWLESS}")
+    flawless = FLAWLESS if totals.packets else EMPTY
+    return text.append(f"; capture: {' · '.join(flaws(quality, codes)) or flawless}")

@@ -11,13 +11,23 @@ from rich.table import Table
 from rich.text import Text
 
 from .grid import Grid
-from .text import count, duration, harmless, octets, plural, quoted, scaled
+from .text import (
+    NONE,
+    UNKNOWN,
+    count,
+    duration,
+    exchange_name,
+    harmless,
+    named,
+    octets,
+    plural,
+    quoted,
+    scaled,
+)
 
 Row = dict[str, Any]
 
 INDENT = 6
-UNKNOWN = "?"
-NONE = "-"
 _STYLES = {
     "new": "warning", "gone": "name", "changed": "warning", "slower": "warning", "faster": "name",
     "more": "warning", "fewer": "warning",
@@ -193,7 +203,7 @@ def _topology(rows: list[Row]) -> Grid:
     rates = "|?>before/s|?>after/s" if counted else ""
     table = Grid("|" + ("*vhost|" if several else "") + headings + rates + "|~how")
     for row in rows:
-        cells = [_name(row["vhost"])] if several else []
+        cells = [named(row["vhost"])] if several else []
         cells += [_named(name, row[name]) for name in names]
         if counted:
             cells += [rate(each) for each in row["per_second"]]
@@ -209,13 +219,7 @@ _HEADINGS = {"name": "client", "destination_type": "to"}
 def _named(name: str, value: Any) -> str:
     if name == "arguments":
         return harmless(json.dumps(value, ensure_ascii=False)) if value else ""
-    return "(default)" if name == "exchange" and value == "" else _name(value)
-
-
-def _name(name: str | None) -> str:
-    if name is None:
-        return UNKNOWN
-    return harmless(name) if name else '""'
+    return exchange_name(value) if name == "exchange" else named(value)
 
 
 def _how(row: Row) -> str:
@@ -237,7 +241,7 @@ KEYS_SHOWN = 5
 
 
 def _keys(keys: list[str]) -> str:
-    shown = " ".join(_name(key) for key in keys[:KEYS_SHOWN])
+    shown = " ".join(named(key) for key in keys[:KEYS_SHOWN])
     return shown + (f" … {count(len(keys))} in all" if len(keys) > KEYS_SHOWN else "")
 
 

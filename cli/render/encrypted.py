@@ -9,12 +9,9 @@ from rich.text import Text
 
 from .. import times
 from .grid import Grid
-from .text import count, duration, harmless, octets, plural
+from .text import NONE, UNKNOWN, count, duration, harmless, octets, plural
 from .theme import Paint
 from .tree import Raw, tree
-
-UNKNOWN = "?"
-NONE = "-"
 
 NAMES_SHOWN = 2
 
@@ -26,7 +23,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
     """
     table = Grid(
         "id|client|server|version|??cipher|*?name|*????certificate|???alpn|>???lasted|>????sent|"
-        ">????received|*read"
+        ">????received|~read"
     )
     for one in rows:
         client = harmless(one["client"] or UNKNOWN)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .text import count, cut, harmless, octets
+from .text import count, cut, exchange_name, named, octets
 
 LABEL_CELLS = 60
 """Characters of a name in a label: longer ones make a graph that nobody can read."""
 
-DEFAULT = "(default)"
-UNKNOWN = "?"
 
 SHAPES = {
     "publisher": ("box", '["', '"]'),
@@ -90,7 +88,7 @@ class Graph:
         return self._node(kind, (row["name"], row["host"]), row["vhost"], *lines)
 
     def _exchange(self, vhost: str | None, name: str | None) -> int:
-        return self._node("exchange", name, vhost, DEFAULT if name == "" else _name(name))
+        return self._node("exchange", name, vhost, _short(exchange_name(name)))
 
     def _queue(self, vhost: str | None, name: str | None) -> int:
         return self._node("queue", name, vhost, _name(name))
@@ -102,7 +100,11 @@ def _rows(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _name(name: str | None) -> str:
-    return UNKNOWN if name is None else cut(harmless(name), LABEL_CELLS)
+    return _short(named(name))
+
+
+def _short(text: str) -> str:
+    return cut(text, LABEL_CELLS)
 
 
 def _keys(names: Any) -> str:

@@ -9,6 +9,8 @@ from .text import octets, plural
 
 FLAWLESS = "nothing missing"
 """What is said of a capture without flaws."""
+EMPTY = "no packet in it"
+"""What is said of a capture without packets."""
 
 _ENDED_EARLY = {
     "capture-damaged": "a file is damaged",

@@ -10,12 +10,10 @@ from rich.text import Text
 
 from .. import times
 from .grid import Grid
-from .text import count, duration, harmless, octets
+from .text import NONE, UNKNOWN, count, duration, harmless, named, octets
 from .theme import Paint
 from .tree import Raw, tree
 
-UNKNOWN = "?"
-NONE = "-"
 BEFORE = "before"
 
 CONNECTION_COLUMNS = (
@@ -47,7 +45,7 @@ def grid(
     laid_out = Grid(("*capture|" if several else "") + "id|client|" + columns)
     for row in rows:
         capture = [harmless(PurePath(row["capture"] or "").name)] if several else []
-        client = _name(row["client"])
+        client = named(row["client"])
         if narrow:
             client = f":{client.rpartition(':')[2]}"
         whose = (Text(row["connection_id"][:8], "connection"), Text(client, "connection"))
@@ -57,11 +55,11 @@ def grid(
 
 def _connection(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
     product = " ".join(filter(None, (row["client_product"], row["client_version"])))
-    yield _name(row["server"])
-    yield _name(row["vhost"])
-    yield _name(row["user"])
-    yield _name(row["connection_name"] or product or None)
-    yield _name(product or None)
+    yield named(row["server"])
+    yield named(row["vhost"])
+    yield named(row["user"])
+    yield named(row["connection_name"] or product or None)
+    yield named(product or None)
     yield BEFORE if row["midstream"] else _since(row["start_ns"], start_ns)
     yield _lasted(row)
     for name in ("channels", "published", "delivered", "acknowledged"):
@@ -98,10 +96,6 @@ _TABLES = {
 }
 
 
-def _name(text: str | None) -> str:
-    return UNKNOWN if text is None else harmless(text) or '""'
-
-
 def _since(time_ns: int | None, start_ns: int | None) -> str:
     if time_ns is None or start_ns is None:
         return UNKNOWN
@@ -125,21 +119,26 @@ def _waiting(row: dict[str, Any], what: str) -> str | Text:
 def _closed(row: dict[str, Any]) -> tuple[str | Text, str]:
     """How it ended, and the reason where that is an error."""
     by, code = row["closed_by"], row["close_code"]
-    if by is None:
-        return "open", ""
-    if code is None:
-        return (Text(by, "warning") if by in ("fin", "rst") else f"by {by}"), ""
-    said = f"{code} by {by}"
-    if code < ERRORS_FROM:
+    said = ended(by, code)
+    if code is None or code < ERRORS_FROM:
         return said, ""
     blamed = f" on {row['close_method']}" if row["close_method"] else ""
-    return Text(said, "error"), harmless(row["close_text"] or "") + blamed
+    return said, harmless(row["close_text"] or "") + blamed
+
+
+def ended(by: str | None, code: int | None) -> Text:
+    """How a connection or channel ended: the code of its close and whose it was, or TCP's end."""
+    if by is None:
+        return Text("open")
+    if code is None:
+        return Text(by, "warning") if by in ("fin", "rst") else Text(f"by {by}")
+    return Text(f"{code} by {by}", "error" if code >= ERRORS_FROM else "")
 
 
 def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
     """All that is known of each row, one field a line."""
     for row in rows:
-        ends = f"{_name(row['client'])} → {_name(row['server'])}"
+        ends = f"{named(row['client'])} → {named(row['server'])}"
         place = f" channel {row['channel']}" if table == "channels" else ""
         yield f"{paint('connection', row['connection_id'])} {ends}{place}"
         yield from tree(_fields(row), paint, 1)

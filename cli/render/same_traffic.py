@@ -13,11 +13,10 @@ from amqpsniff.compare.same_traffic import WAYS
 
 from .difference import heading
 from .grid import Grid
-from .text import count, duration, harmless, octets, plural
+from .text import NONE, count, duration, harmless, octets, plural
 
 Row = dict[str, Any]
 
-NONE = "-"
 ARROWS = {"to-broker": "client → broker", "to-client": "broker → client"}
 _QUANTILES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")
 _SHORT = {

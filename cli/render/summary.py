@@ -10,11 +10,21 @@ from rich.table import Table
 from rich.text import Text
 
 from .grid import Grid
-from .quality import FLAWLESS, flaws
-from .text import cells, count, duration, harmless, octets, plural, quoted
-
-UNKNOWN = "?"
-NONE = "-"
+from .quality import EMPTY, FLAWLESS, flaws
+from .records import ended
+from .text import (
+    NONE,
+    UNKNOWN,
+    cells,
+    count,
+    duration,
+    exchange_name,
+    harmless,
+    named,
+    octets,
+    plural,
+    quoted,
+)
 
 METHOD_COLUMNS = 3
 
@@ -39,7 +49,7 @@ def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Ite
         (_named_title("routing keys", result), _names(result, "routing_keys")),
         (_named_title("queues", result), _names(result, "queues")),
         ("errors", _errors(result)),
-        ("findings", _findings(result)),
+        (_findings_title(result), _findings(result)),
     ):
         if grid.rows:
             yield Text(f"\n{title}", style="heading")
@@ -53,7 +63,7 @@ def _facts(result: dict[str, Any]) -> Table:
     names = [harmless(name) for name in result["captures"]]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     packets = plural(result["packets"], "packet")
-    if result["span_ns"] is not None:
+    if result["span_ns"]:
         packets += f" in {duration(result['span_ns'])}"
     table.add_row("capture" if len(names) == 1 else "captures", Text(shown))
     for comment in result["comments"][:MOST_COMMENTS]:
@@ -78,20 +88,23 @@ def _traffic(result: dict[str, Any]) -> str:
         parts[0] += f" ({f'{count(began)} of them ' if some else ''}began before the capture)"
     heartbeats = result["frames"].get("heartbeat", 0)
     parts.append(
-        plural(frames, "frame") + (f", {count(heartbeats)} heartbeats" if heartbeats else "")
+        plural(frames, "frame") + (f", {plural(heartbeats, 'heartbeat')}" if heartbeats else "")
     )
     if result["tls"]["unreadable"]:
         parts.append(f"{plural(result['tls']['unreadable'], 'TLS conversation')} unreadable")
     if quality["foreign_conversations"]:
         parts.append(f"{plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
-    other = sum(quality[name] for name in ("not_ip", "not_tcp", "other_ports"))
-    if other:
-        parts.append(f"{plural(other, 'packet')} not looked at: no TCP, or another port")
+    if quality["not_ip"] + quality["not_tcp"]:
+        parts.append(f"{plural(quality['not_ip'] + quality['not_tcp'], 'packet')} without TCP")
+    if quality["other_ports"]:
+        parts.append(f"{plural(quality['other_ports'], 'packet')} of other ports not looked at")
     return " · ".join(parts)
 
 
 def _quality(result: dict[str, Any]) -> Text:
     parts = flaws(result["quality"], {one["code"] for one in result["findings"]})
+    if not result["packets"]:
+        parts.append(EMPTY)
     return Text(" · ".join(parts), style="warning") if parts else Text(FLAWLESS)
 
 
@@ -134,7 +147,7 @@ def _connections(result: dict[str, Any]) -> Grid:
             count(one["frames"]),
             octets(one["client_octets"]),
             octets(one["server_octets"]),
-            _closed(one),
+            ended(one["closed_by"], one["close_code"]),
         )
     return table
 
@@ -148,14 +161,6 @@ def _tls(result: dict[str, Any], narrow: bool) -> Grid:
     from .encrypted import grid
 
     return grid(result["tls"]["rows"], narrow=narrow)
-
-
-def _closed(connection: dict[str, Any]) -> Text:
-    if connection["closed_by"] is None:
-        return Text(NONE)
-    code = connection["close_code"]
-    style = "error" if isinstance(code, int) and code >= 300 else ""
-    return Text(f"{code if code is not None else UNKNOWN} by {connection['closed_by']}", style)
 
 
 def _clients(result: dict[str, Any]) -> Grid:
@@ -183,7 +188,7 @@ def _methods(result: dict[str, Any], width: int) -> Table:
 
 
 def _messages(result: dict[str, Any]) -> Grid:
-    table = Grid("method|>number|>per s|>peak/s|>octets|>p50|>p95|>p99|>largest")
+    table = Grid("method|>number|?>per s|>peak/s|>octets|>p50|??>p95|>p99|>largest")
     for one in result["messages"]:
         rate = one["per_second"]
         sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
@@ -192,7 +197,7 @@ def _messages(result: dict[str, Any]) -> Grid:
             count(one["count"]),
             _rate(rate) if rate is not None else UNKNOWN,
             count(one["peak_per_second"]),
-            octets(one["octets"]),
+            octets(one["octets"]) if one["octets"] is not None else UNKNOWN,
             *(octets(size) if size is not None else UNKNOWN for size in sizes),
         )
     return table
@@ -224,22 +229,19 @@ def _names(result: dict[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
     names = [name for name in ("exchange", "routing_key", "queue") if rows and name in rows[0]]
     headings = "|".join("*" + name.replace("_", " ") for name in names)
-    table = Grid(f"{headings}|>published|>octets|>delivered|>octets")
+    both = section != "queues"  # publishes name no queue
+    table = Grid(headings + ("|>published|>octets" if both else "") + "|>delivered|>octets")
     for row in rows:
         table.add(
-            *(_name(row[name]) for name in names),
-            count(row["published"]),
-            octets(row["published_octets"]),
+            *(
+                exchange_name(row[name]) if name == "exchange" else named(row[name])
+                for name in names
+            ),
+            *((count(row["published"]), octets(row["published_octets"])) if both else ()),
             count(row["delivered"]),
             octets(row["delivered_octets"]),
         )
     return table
-
-
-def _name(name: str | None) -> str:
-    if name is None:
-        return UNKNOWN
-    return harmless(name) if name else '""'
 
 
 def _errors(result: dict[str, Any]) -> Grid:
@@ -266,12 +268,18 @@ def _packet(row: dict[str, Any], result: dict[str, Any]) -> str:
     return f"{name}{row['packet_number']}"
 
 
+def _findings_title(result: dict[str, Any]) -> str:
+    shown = _of(len(result["findings"]), result["finding_kinds"])
+    return f"findings of decoding{shown}; amqpsniff diagnose looks for more"
+
+
 def _findings(result: dict[str, Any]) -> Grid:
     table = Grid("severity|>times|>packet|~what")
     for one in result["findings"]:
-        what = one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else "")
+        what = Text(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
         if one["places"] > 1:
-            what += f" (first of {count(one['places'])})"
+            what.append(f" (first of {count(one['places'])})")
+        what.append("  ").append(one["code"], "name")
         table.add(
             Text(one["severity"], one["severity"]),
             count(one["count"]),

@@ -10,6 +10,12 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 _SPANS = (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1))
 ELLIPSIS = "…"
+UNKNOWN = "?"
+"""Written for what is not known."""
+NONE = "-"
+"""Written where there is nothing."""
+DEFAULT_EXCHANGE = "(default)"
+"""Written for the exchange without a name."""
 
 
 def _escape(character: str) -> str:
@@ -34,6 +40,18 @@ def word(text: str) -> str:
     if safe and " " not in safe and '"' not in safe:
         return safe
     return quoted(safe)
+
+
+def named(name: str | None) -> str:
+    """A name from the wire for a table: null is not known, and an empty one is told apart."""
+    if name is None:
+        return UNKNOWN
+    return harmless(name) if name else '""'
+
+
+def exchange_name(name: str | None) -> str:
+    """The name of an exchange for a table; the default one has none."""
+    return DEFAULT_EXCHANGE if name == "" else named(name)
 
 
 def quoted(safe: str) -> str:

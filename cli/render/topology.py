@@ -9,10 +9,8 @@ from typing import Any
 from rich.text import Text
 
 from .grid import Grid
-from .text import count, harmless, octets
+from .text import UNKNOWN, count, exchange_name, harmless, named, octets
 
-UNKNOWN = "?"
-DEFAULT = "(default)"
 SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
 KEYS_SHOWN = 3
 
@@ -37,17 +35,7 @@ def _grid(columns: str, several: bool) -> Grid:
 
 
 def _where(row: dict[str, Any], several: bool) -> list[str]:
-    return [_name(row["vhost"])] if several else []
-
-
-def _name(name: str | None) -> str:
-    if name is None:
-        return UNKNOWN
-    return harmless(name) if name else '""'
-
-
-def _exchange(name: str | None) -> str:
-    return DEFAULT if name == "" else _name(name)
+    return [named(row["vhost"])] if several else []
 
 
 def _flags(row: dict[str, Any], *names: str) -> str:
@@ -65,20 +53,20 @@ def _arguments(arguments: Any) -> str:
 
 
 def _client(row: dict[str, Any]) -> list[str]:
-    return [_name(row["name"]), _name(row["host"])]
+    return [named(row["name"]), named(row["host"])]
 
 
 def _publishers(rows: list[dict[str, Any]], several: bool) -> Grid:
     table = _grid("*client|?*host|*exchange|*routing keys|>published|>octets", several)
     for row in rows:
-        keys = " ".join(_name(key) for key in row["routing_keys"][:KEYS_SHOWN])
+        keys = " ".join(named(key) for key in row["routing_keys"][:KEYS_SHOWN])
         number = row["routing_key_count"]
         if number is None or number > KEYS_SHOWN:
             keys += " …" if number is None else f" … {count(number)} in all"
         table.add(
             *_where(row, several),
             *_client(row),
-            _exchange(row["exchange"]),
+            exchange_name(row["exchange"]),
             keys,
             count(row["published"]),
             octets(row["octets"]),
@@ -91,8 +79,8 @@ def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
     for row in rows:
         table.add(
             *_where(row, several),
-            _exchange(row["exchange"]),
-            harmless(row["type"]) if row["type"] else UNKNOWN,
+            exchange_name(row["exchange"]),
+            _type(row),
             _flags(row, "durable", "auto_delete", "internal"),
             _arguments(row["arguments"]),
             count(row["published"]),
@@ -101,15 +89,22 @@ def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
     return table
 
 
+def _type(row: dict[str, Any]) -> str:
+    """The type of an exchange; that of the default one is fixed (0-9-1 §3.1.3.1)."""
+    if row["exchange"] == "":
+        return "direct"
+    return harmless(row["type"]) if row["type"] else UNKNOWN
+
+
 def _bindings(rows: list[dict[str, Any]], several: bool) -> Grid:
-    table = _grid("*exchange|to|*destination|*routing key|?*arguments|", several)
+    table = _grid("*exchange|to|*destination|*routing key|?*arguments|since", several)
     for row in rows:
         table.add(
             *_where(row, several),
-            _exchange(row["exchange"]),
+            exchange_name(row["exchange"]),
             row["destination_type"],
-            _name(row["destination"]),
-            _name(row["routing_key"]),
+            named(row["destination"]),
+            named(row["routing_key"]),
             _arguments(row["arguments"]),
             "removed" if row["removed"] else "",
         )
@@ -121,7 +116,7 @@ def _queues(rows: list[dict[str, Any]], several: bool) -> Grid:
     for row in rows:
         table.add(
             *_where(row, several),
-            _name(row["queue"]),
+            named(row["queue"]),
             _flags(row, "durable", "exclusive", "auto_delete", "server_named"),
             _arguments(row["arguments"]),
             count(row["delivered"]),
@@ -140,7 +135,7 @@ def _consumers(rows: list[dict[str, Any]], several: bool) -> Grid:
         table.add(
             *_where(row, several),
             *_client(row),
-            _name(row["queue"]),
+            named(row["queue"]),
             count(row["consumers"]),
             UNKNOWN if prefetch is None else count(prefetch),
             acknowledges,

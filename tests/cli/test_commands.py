@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +294,27 @@ def test_nothing_is_chosen_by_a_time_that_is_over() -> None:
     result = run("messages", CAPTURE, "--from", "+1h")
     assert (result.code, result.out) == (0, "")
     assert result.err == "amqpsniff: warning: no row matches the options\n"
+
+
+def test_a_summary_of_a_capture_without_packets(tmp_path: Path) -> None:
+    header = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    (tmp_path / "empty.pcap").write_bytes(header)
+    said = run("summary", str(tmp_path / "empty.pcap"))
+    assert "quality  no packet in it" in said.out
+    assert "time " not in said.out
+    assert said.err.endswith("empty.pcap: 0 packets\n")
+    assert "capture: no packet in it" in run("diagnose", str(tmp_path / "empty.pcap")).out
+    (tmp_path / "one.pcap").write_bytes(header + struct.pack("<IIII", 1, 0, 14, 14) + bytes(14))
+    said = run("summary", str(tmp_path / "one.pcap"))
+    assert "packets  1 packet\n" in said.out  # one moment is no span
+    assert "1 packet without TCP" in said.out
+    assert "1 packet, 0 of them looked at as TCP" in said.err
+
+
+def test_a_summary_says_of_what_its_findings_are() -> None:
+    told = run("summary", "v08_v09.pcap", "--top", "1").out
+    assert "findings of decoding (1 of " in told
+    assert "amqpsniff diagnose looks for more" in told
+    sizes = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["messages"]
+    deliveries = next(one for one in sizes if one["method"] == "basic.deliver")
+    assert deliveries["octets"] is deliveries["size_max"] is None  # no content header was captured

@@ -85,6 +85,8 @@ def test_errors_say_what_to_do() -> None:
     assert "did you mean frame-end-wrong, " in run("explain", "frame-ned-wrong").err
     assert "prefetch-unlimited" in run("diagnose", CAPTURE, "--only", "prefetch").err
     assert "amqpsniff explain" in run("explain", "qqqq").err
+    assert "amqpsniff spec 404" in run("explain", "404").err
+    assert "argument 'SELECT', behind the captures" in run("sql", CAPTURE).err
     assert "--frames" in run("inspect", CAPTURE, "--frame").err
     assert "routing_key" in run("inspect", CAPTURE, "--where", "rk = 'a'").err
     assert "amqpsniff inspect --help" in run("inspect").err
@@ -233,6 +235,8 @@ def test_version_and_help() -> None:
         text = run(command, "--help").out
         assert f"amqpsniff {command} " in text
         assert "Examples" in text
+        assert "<bool>" not in text
+        assert "[str]" not in text
 
 
 def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,6 +165,15 @@ def test_a_conversation_is_all_of_its_connection() -> None:
     assert len(lines) <= len(places)  # findings stand between the lines of frames
 
 
+def test_a_conversation_of_which_the_beginning_is_enough() -> None:
+    words = ("follow", "pika_mix.pcap", "--connection", "fed1", "--body-limit", "0")
+    whole, begun = run(*words).out.splitlines(), run(*words, "--limit", "5").out.splitlines()
+    lines = [line for line in begun[2:] if " ! " not in line]
+    assert len(lines) == 5
+    assert begun == whole[: len(begun)]
+    assert run(*words, "--limit", "1000000").out.splitlines() == whole
+
+
 def test_a_conversation_that_need_not_be_named() -> None:
     named = run("follow", "bunny.pcapng", "--connection", "ba7d677f029cdf8a")
     assert run("follow", "bunny.pcapng") == named

@@ -38,6 +38,8 @@ CHOSEN = [
 
 WRONG = {
     "metod = 'a'": "no column `metod`; did you mean `method`?",
+    "exchange = orders": "no column `orders`; a text stands in single quotes: 'orders'",
+    'exchange LIKE "ord"': "no column `ord`; a text stands in single quotes: 'ord'",
     "zzz = 1": "no column `zzz`; there are capture, packet_number, ",
     "nothing.method = 'a'": "there is no `nothing` to have columns",
     "size": "`size` is a number, not true or false; compare it with something",

@@ -15,15 +15,6 @@ MOST_NAMES = 1_000
 may make up any number of them."""
 
 
-LAST_NS = (1 << 63) - 1
-"""The latest time that there is: a capture may say any."""
-
-
-def later(ts_ns: int, wait_ns: int) -> int:
-    """The time so long after another one."""
-    return min(int(ts_ns) + wait_ns, LAST_NS)
-
-
 def time_text(ns: float) -> str:
     """A length of time for people."""
     for unit, name in ((SECOND, "s"), (1_000_000, "ms"), (1_000, "µs")):

@@ -56,7 +56,11 @@ def judge_waiting(scene: Scene) -> None:
         f"{numbered * SECOND / spent:.0f} a second"
     )
     scene.report(
-        "confirm-per-message", detail, number=channel.opened_packet_number, ts_ns=channel.start_ns
+        "confirm-per-message",
+        detail,
+        number=channel.first_publish_number,
+        ts_ns=channel.first_publish_ns,
+        last=channel.last_publish_number,
     )
 
 

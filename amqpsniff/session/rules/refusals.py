@@ -32,7 +32,7 @@ def closed(scene: Scene) -> None:
     elif code == _FAILED and "message size" in text and "larger than" in text:
         scene.report("message-too-large", said)
     elif not _named_elsewhere(scene.channel, code, text):
-        scene.report("channel-closed-by-broker", said)
+        scene.report("channel-closed-by-broker", said, variant=code)
 
 
 def _named_elsewhere(channel: Any, code: int, text: str) -> bool:

@@ -134,23 +134,25 @@ class Scene:
         ts_ns: int | None = None,
         count: int = 1,
         last: int | None = None,
+        variant: int | None = None,
     ) -> None:
-        """Raise a finding, at the occasion's packet or another one.
+        """Raise a finding, at the occasion's packet, or at packet `number` of the time `ts_ns`.
 
-        `count` and `last` (packet number) are for one that stands for many.
+        `count` and `last` (packet number) are for one that stands for many, `variant` for what is
+        not to be counted with others of its code on the channel.
         """
         tracker, session, channel = self.tracker, self.session, self.channel
         if tracker.log is None:
             return
         at = self.number if number is None else number
         last = at if last is None else last
-        time = self.ts_ns if ts_ns is None else ts_ns
+        time = self.ts_ns if number is None else ts_ns
         connection_id = client = server = capture = None
         if session is not None:
             connection_id, client, server = session.peer.name()
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
-        if tracker.log.again(code, connection_id, capture, place, count, last):
+        if tracker.log.again(code, connection_id, capture, place, count, last, variant):
             return
         tracker.log.add(
             Finding(
@@ -158,13 +160,14 @@ class Scene:
                 detail,
                 capture=capture,
                 packet_number=at,
-                ts_ns=None if time == NULL else time,
+                ts_ns=None if time is None or time <= 0 else time,
                 connection_id=connection_id,
                 client=client,
                 server=server,
                 channel=place,
                 count=count,
                 last_packet_number=last,
+                variant=variant,
             )
         )
 

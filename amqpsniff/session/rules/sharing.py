@@ -36,7 +36,12 @@ def judge_shared(scene: Scene) -> None:
     if min(published, acknowledged) >= SHARED_MESSAGES:
         detail = f"{published} publishes and {acknowledged} acknowledged deliveries"
         conversation = scene.session.peer.conversation
-        scene.report("connection-shared", detail, number=conversation.first_packet_number)
+        scene.report(
+            "connection-shared",
+            detail,
+            number=conversation.first_packet_number,
+            ts_ns=conversation.start_ns,
+        )
 
 
 def count_opened(scene: Scene) -> None:

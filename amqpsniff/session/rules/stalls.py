@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
     integer_at,
-    later,
     size_text,
     time_text,
 )
@@ -38,7 +35,7 @@ def look(scene: Scene) -> None:
             under_way.append((scene.number, scene.ts_ns, scene.channel, captured, what))
     elif _is_long(took, captured) and _may_judge(scene):
         detail = f"the message of {what} took {time_text(took)}"
-        scene.report("message-stalled", detail, ts_ns=_when(scene.ts_ns))
+        scene.report("message-stalled", detail)
 
 
 @after("under way")
@@ -52,9 +49,7 @@ def judge(scene: Scene) -> None:
         took = min(known) - ts_ns
         if _is_long(took, captured):
             detail = f"the message on channel {channel.number} of {what} was not whole after "
-            scene.report(
-                "message-stalled", detail + time_text(took), number=number, ts_ns=_when(ts_ns)
-            )
+            scene.report("message-stalled", detail + time_text(took), number=number, ts_ns=ts_ns)
 
 
 def _is_long(took: int, captured: int) -> bool:
@@ -66,11 +61,6 @@ def _may_judge(scene: Scene) -> bool:
     session = scene.session
     blocked = session.blocked_since is not None or session.blocked_ns
     return scene.certain and not blocked and shut_of(session, 1) is None
-
-
-def _when(ts_ns: Any) -> int | None:
-    """The time at which a message is late."""
-    return None if ts_ns is None else later(ts_ns, STALLED_NS)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"half-sent": (look,), "connection-ends": (judge,)}

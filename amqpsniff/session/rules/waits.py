@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.rules.amounts import SECOND, later, time_text
+from amqpsniff.session.rules.amounts import SECOND, time_text
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
 MISSING_NS = 5 * SECOND
@@ -38,14 +38,14 @@ def note_answer(scene: Scene) -> None:
     answers = memory.get("answers")
     if answers is None:
         answers = memory["answers"] = {}
-        memory["waited"] = [0, 0, 0, request.number]
+        memory["waited"] = [0, 0, 0, request.number, asked]
     one = answers.get(name)
     if one is None:
-        one = answers[name] = [0, 0, -1, None]
+        one = answers[name] = [0, 0, -1, None, NULL]
     one[0] += 1
     one[1] += took
     if took > one[2]:
-        one[2], one[3] = took, request.number
+        one[2:] = took, request.number, asked
     waited = memory["waited"]
     waited[0] += 1
     free = max(asked, waited[2])
@@ -90,7 +90,7 @@ def _report_missing(
         "reply-missing",
         f"{name}{channel} {detail}",
         number=request.number,
-        ts_ns=later(request.ts_ns, MISSING_NS),
+        ts_ns=int(request.ts_ns),
     )
 
 
@@ -104,17 +104,16 @@ def judge_slow(scene: Scene) -> None:
     named = [
         f"{name}: {count} answered after {time_text(total / count)} on average and "
         f"{time_text(longest)} at most"
-        for name, (count, total, longest, _) in sorted(slow.items())
+        for name, (count, total, longest, *_) in sorted(slow.items())
     ]
-    number = min(one[3] for one in slow.values())
-    count = len(slow)
-    scene.report("broker-slow", "; ".join(named), number=number, count=count)
+    number, ts_ns = min((one[3], one[4]) for one in slow.values())
+    scene.report("broker-slow", "; ".join(named), number=number, ts_ns=ts_ns, count=len(slow))
 
 
 @after("waited")
 def judge_blocking(scene: Scene) -> None:
     """connection-ends: much of its time went into waiting."""
-    count, waited, _, number = scene.memory.get("waited", (0, 0, 0, None))
+    count, waited, _, number, asked_ns = scene.memory.get("waited", (0, 0, 0, None, None))
     begin_ns = scene.session.peer.conversation.start_ns
     if count < BLOCKING_REQUESTS or scene.ts_ns is None or begin_ns <= 0:
         return
@@ -127,7 +126,7 @@ def judge_blocking(scene: Scene) -> None:
         f"{count} requests waited for {time_text(waited)} of {time_text(lasted)}, most of it "
         f"{answers[most][0]} times {most}"
     )
-    scene.report("synchronous-waiting", detail, number=number, ts_ns=begin_ns)
+    scene.report("synchronous-waiting", detail, number=number, ts_ns=asked_ns)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

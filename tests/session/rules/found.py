@@ -17,6 +17,8 @@ def findings(text: str | Script) -> list[Row]:
     for row in rows:
         for name in ("packet_number", "last_packet_number", "cause_packet_number"):
             row[name] = fed.numbers.get(row[name])
+        if row["packet_number"] is not None:  # evidence: a packet, and the time of that packet
+            assert row["ts_ns"] == script.packets[row["packet_number"] - 1].ts_ns, row
     return rows
 
 

@@ -3,6 +3,7 @@
 
 import pytest
 
+from tests.session.rules.found import findings
 from tests.session.rules.saying import said
 
 OPEN = """
@@ -140,3 +141,15 @@ def test_published_after_the_broker_closed_the_connection() -> None:
 def test_published_where_an_answer_may_be_lost() -> None:
     script = OPEN + _closed(404, "NOT_FOUND", (60, 40)) + "GAP C 60\nC1: basic.publish"
     assert said(script, "publishes-discarded") == []
+
+
+def test_closes_of_one_number_are_told_by_their_codes() -> None:
+    """A number that is opened again and again: what differs is not hidden behind the first."""
+    again = "C1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
+    texts = ((404, "NOT_FOUND - no queue 'a'"), (403, "ACCESS_REFUSED"), (404, "no queue 'b'"))
+    script = OPEN
+    for at, (code, text) in enumerate(texts):
+        script += f"C1: queue.declare queue=q{at} passive=1\n"
+        script += _closed(code, text, (50, 10)).replace("close]", f"close{at}]") + again
+    rows = [row for row in findings(script) if row["code"] == "channel-closed-by-broker"]
+    assert [(row["detail"][:3], row["count"]) for row in rows] == [("404", 2), ("403", 1)]
