@@ -16,6 +16,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,7 +86,7 @@ def said(text: str, *edits: tuple[bytes, bytes], **options: Any) -> Case:
     def codes() -> set[str]:
         if hosts == HOSTS:
             return _codes(scripts.feed(script, **options).engine)
-        return _codes(_between(script, hosts))
+        return sent(_wired(script, hosts), **options).codes()
 
     return Case((hosts, *options, *_steps(script)), codes)
 
@@ -100,7 +101,6 @@ def _script(text: str) -> tuple[Script, tuple[str, str]]:
     for line in text.splitlines():
         word, *more = line.split() or [""]
         if word == "OCTETS":
-            script.add("")
             script.wait()
             octets = bytes.fromhex("".join(more[1:]))
             name = more[0].rpartition(".")[0] or "a"
@@ -121,17 +121,28 @@ def _steps(script: Script) -> list[Any]:
     return [tuple(sorted(script.midstream)), *steps]
 
 
-def _between(script: Script, hosts: tuple[str, str]) -> Engine:
-    engine = Engine()
-    for packet in script.packets:
-        key = (f"{hosts[0]}:40000", f"{hosts[1]}:5672")
-        engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
-    engine.finish()
-    return engine
+def _wired(script: Script, hosts: tuple[str, str]) -> list[wire.Packet]:
+    """Its packets, between these hosts instead of `HOSTS`."""
+    usual, other = ([ip_address(host).packed for host in each] for each in (HOSTS, hosts))
+    addresses = dict(zip(usual, other, strict=True))
+    return [
+        packet._replace(
+            octets=packet.octets[:12]
+            + addresses[packet.octets[12:16]]
+            + addresses[packet.octets[16:20]]
+            + packet.octets[20:]
+        )
+        for _, packet in scripts.wired(script)
+    ]
 
 
 def _codes(engine: Engine) -> set[str]:
     return {finding.code for finding in engine.findings()}
+
+
+def packets_of(text: str) -> list[wire.Packet]:
+    """The packets of a script."""
+    return _wired(*_script(text))
 
 
 # packets and files

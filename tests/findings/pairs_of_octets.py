@@ -338,12 +338,10 @@ def _unanswered(ends: bool) -> Callable[[], Case]:
 
 # limits
 
-_FEW_PUBLISHES = "p.{0}p.C1: channel.open\np.S1: channel.open-ok\n".format("handshake\n")
-
 
 def _published(count: int) -> str:
-    return _FEW_PUBLISHES + "".join(
-        f"p.C1: basic.publish routing_key=k | body=5 message_id=m{n}\n" for n in range(count)
+    return OPEN + "".join(
+        f"C1: basic.publish routing_key=k | body=5 message_id=m{n}\n" for n in range(count)
     )
 
 
@@ -356,9 +354,14 @@ def _opened_contents(count: int) -> str:
 
 
 def _names(count: int) -> str:
-    return OPEN + "".join(
-        f"C1: queue.declare queue=q{n}\nS1: queue.declare-ok queue=q{n}\n" for n in range(count)
-    ).rstrip().rpartition("\n")[0]
+    return (
+        OPEN
+        + "".join(
+            f"C1: queue.declare queue=q{n}\nS1: queue.declare-ok queue=q{n}\n" for n in range(count)
+        )
+        .rstrip()
+        .rpartition("\n")[0]
+    )
 
 
 def _places(count: int) -> str:
@@ -426,14 +429,10 @@ PAIRS: dict[str, Pair] = {
         _tls(lambda packets: _version(packets, b"\3\2")),
         _tls(lambda packets: _version(packets, b"\3\3")),
     ),
-    "tls-certificate-expired": Pair(
-        _tls(_starting(2_051_308_800)), _tls(_starting(2_051_308_799))
-    ),
+    "tls-certificate-expired": Pair(_tls(_starting(2_051_308_800)), _tls(_starting(2_051_308_799))),
     # before a connection
     "not-amqp": Pair(_greeted(b"AMQQ" + HELLO[4:], HELLO), _greeted(HELLO, HELLO)),
-    "protocol-version-refused": Pair(
-        _greeted(HELLO, b"AMQP\0\0\x08\0"), _greeted(HELLO, HELLO)
-    ),
+    "protocol-version-refused": Pair(_greeted(HELLO, b"AMQP\0\0\x08\0"), _greeted(HELLO, HELLO)),
     "protocol-header-unknown": Pair(_greeted(b"AMQP\0\0\x09\x07"), _greeted(HELLO)),
     "protocol-not-decoded": Pair(_greeted(b"AMQP\0\1\0\0"), _greeted(HELLO)),
     "connection-silent": Pair(_greeted(HELLO[:7]), _greeted(HELLO)),

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from amqpsniff.session.rules.opening import CAPABILITIES
 from tests.findings.cases import Pair
 from tests.findings.pairs_of_octets import OPEN
 
 END = "C: connection.close reply_code=200\nS: connection.close-ok\n"
 CLOSED = "FIN C\nFIN S\n"
-CONSUMER = (
-    OPEN + "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
-)
+CONSUMER = OPEN + "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
 DELIVER = "S1: basic.deliver consumer_tag=t routing_key=q delivery_tag={n} | body=5\n"
 CONFIRM = OPEN + "C1: confirm.select\nS1: confirm.select-ok\n"
 PUBLISH = "C1: basic.publish routing_key=q | body=5\n"
-ABLE = (
-    '{"connection.blocked": true, "consumer_cancel_notify": true, "basic.nack": true, '
-    '"authentication_failure_close": true, "publisher_confirms": true}'
-)
+
+
+def table(**fields: Any) -> str:
+    """A field table as scripts have it."""
+    return json.dumps(fields)
 
 
 def each(count: int, *lines: str, first: int = 1) -> str:
     """Lines again and again: `{n}` counts."""
-    return "".join(
-        "".join(lines).replace("{n}", str(n)) for n in range(first, first + count)
-    )
+    return "".join("".join(lines).replace("{n}", str(n)) for n in range(first, first + count))
 
 
 def opening(
@@ -38,10 +39,10 @@ def opening(
     steps: int = 6,
 ) -> str:
     """A handshake step by step, up to one of them."""
+    login = f"mechanism={mechanism} response={response}"
     lines = [
         f"{name}S: connection.start version_minor=9 mechanisms=PLAIN {start}",
-        f"@+{wait}ms {name}C: connection.start-ok mechanism={mechanism} response={response} "
-        f"client_properties='{client}'",
+        f"@+{wait}ms {name}C: connection.start-ok {login} client_properties='{client}'",
         f"{name}S: connection.tune channel_max=2047 frame_max=131072 heartbeat=60",
         f"{name}C: connection.tune-ok {tuned}",
         f"{name}C: connection.open virtual_host=/",
@@ -71,19 +72,18 @@ def _before_open(code: int, steps: int = 2, ids: str = "", text: str = "NO") -> 
 
 
 def _version(version: str) -> str:
-    return opening(start='server_properties=\'{"product": "RabbitMQ", "version": "%s"}\'' % version)
+    return opening(start=f"server_properties='{table(product='RabbitMQ', version=version)}'")
 
 
 def _product(second: str) -> str:
-    return opening(name="a.", client='{"product": "one"}') + opening(
-        name="b.", client='{"product": "%s"}' % second
-    )
+    one, other = table(product="one"), table(product=second)
+    return opening(name="a.", client=one) + opening(name="b.", client=other)
 
 
 def _again(ms: int) -> str:
     """Three connections with the same fault, ending 19 ms and a time from first to last."""
-    one = opening(name="{n}.") + "{n}.S: connection.close reply_code=501\n"
-    one += "@+{wait}ms {n}.C: connection.close-ok\n{n}.RST C\n"
+    one = opening(name="{n}.") + "@+{wait}ms {n}.S: connection.close reply_code=501\n"
+    one += "{n}.C: connection.close-ok\n{n}.RST C\n"
     texts = [one.replace("{n}", f"c{n}").replace("{wait}", str(wait)) for n, wait in
              enumerate((1, 1, ms))]  # fmt: skip
     return "".join(texts)
@@ -124,7 +124,8 @@ def _idle(ms: int) -> str:
 
 
 def _dead(count: int) -> str:
-    headers = '{"x-death": [{"count": %d, "queue": "q", "exchange": ""}]}' % count
+    death = {"count": count, "queue": "q", "exchange": ""}
+    headers = table(**{"x-death": [death]})
     return CONSUMER + f"S1: basic.deliver delivery_tag=1 | body=5 headers='{headers}'\n"
 
 
@@ -145,7 +146,13 @@ def _given_back(last: int) -> str:
 
 _LIMIT = "NOT_ALLOWED - access to vhost '/' refused: connection limit (3) is {}reached"
 _OPEN_IDS = "class_id=10 method_id=40"
-_CLIENT = '{"product": "p", "connection_name": "app", "capabilities": %s}'
+
+
+def _client(name: str = "connection_name", nack: bool = True) -> str:
+    """A handshake of a client that says everything, but perhaps one thing."""
+    able = dict.fromkeys(CAPABILITIES, True) | {"basic.nack": nack}
+    return opening(client=table(**{"product": "p", name: "app", "capabilities": able}))
+
 
 PAIRS: dict[str, Pair] = {
     # handshakes
@@ -164,14 +171,8 @@ PAIRS: dict[str, Pair] = {
         _before_open(530, 5, _OPEN_IDS, _LIMIT.format("")),
         _before_open(530, 5, _OPEN_IDS, _LIMIT.format("un").replace("unreached", "far")),
     ),
-    "capabilities-missing": Pair(
-        opening(client=_CLIENT % ABLE.replace('nack": true', 'nack": false')),
-        opening(client=_CLIENT % ABLE),
-    ),
-    "connection-unnamed": Pair(
-        opening(client=_CLIENT.replace("connection_name", "connection-name") % ABLE),
-        opening(client=_CLIENT % ABLE),
-    ),
+    "capabilities-missing": Pair(_client(nack=False), _client()),
+    "connection-unnamed": Pair(_client("connection-name"), _client()),
     "handshake-out-of-order": Pair(
         opening(steps=3) + "C: connection.open virtual_host=/\nFIN S\n",
         opening(steps=3) + "C: connection.tune-ok frame_max=131072\nFIN S\n",
@@ -214,9 +215,11 @@ PAIRS: dict[str, Pair] = {
     "declaration-mismatch": _refusal(406, "PRECONDITION_FAILED - inequivalent arg 'x'", 405),
     "publishes-discarded": Pair(
         OPEN + "C2: channel.open\nS2: channel.open-ok\n" + refused(404, "NO") + PUBLISH,
-        OPEN + "C2: channel.open\nS2: channel.open-ok\n" + refused(404, "NO")
+        OPEN
+        + "C2: channel.open\nS2: channel.open-ok\n"
+        + refused(404, "NO")
         + PUBLISH.replace("C1", "C2"),
-    ),  # fmt: skip
+    ),
     "connection-forced-closed": Pair(_connection_closed(320), _connection_closed(321)),
     "disconnect-unclean": Pair(OPEN + CLOSED, OPEN + "C: connection.close\n" + CLOSED),
     "consumer-cancelled": Pair(_cancelled(5000), _cancelled(4999)),
@@ -224,15 +227,17 @@ PAIRS: dict[str, Pair] = {
         406, "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out", 404
     ),
     "message-too-large": _refusal(
-        406, "PRECONDITION_FAILED - message size 9 is larger than 8",
+        406,
+        "PRECONDITION_FAILED - message size 9 is larger than 8",
         near_text="PRECONDITION_FAILED - message size 9 is smaller than 8",
-    ),  # fmt: skip
-    "reconnect-loop": Pair(_again(59_981), _again(59_982)),
+    ),
+    "reconnect-loop": Pair(_again(59_981), _again(59_984)),
     "exclusive-queue-locked": _refusal(405, "RESOURCE_LOCKED", 404),
     "user-id-refused": _refusal(
-        406, "PRECONDITION_FAILED - user_id property set to 'a'",
+        406,
+        "PRECONDITION_FAILED - user_id property set to 'a'",
         near_text="PRECONDITION_FAILED - user_id property not 'a'",
-    ),  # fmt: skip
+    ),
     # publishes
     "publishes-unprotected": Pair(
         OPEN + PUBLISH + END, OPEN + "C1: confirm.select\n" + PUBLISH + END

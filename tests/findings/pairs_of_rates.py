@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests import encoder
-from tests.findings.cases import Case, Pair, edited, sent
+from tests.findings.cases import Case, Pair, sent
 from tests.findings.pairs_of_octets import HELLO, OPEN
 from tests.findings.pairs_of_peers import (
     CONFIRM,
     CONSUMER,
     DELIVER,
-    END,
     PUBLISH,
     each,
     opening,
+    table,
 )
 from tests.session.events import DEFINED
 from tests.session.script import MS, START_NS, Script
@@ -24,7 +24,6 @@ _QOS = CONSUMER.replace("C1: basic.consume", "C1: basic.qos prefetch_count=1\nC1
 _ASKED = "C1: queue.declare queue=q\n@+{ms}ms S1: queue.declare-ok queue=q\n"
 _TX = OPEN + "C1: tx.select\nS1: tx.select-ok\n"
 _BRIEF = "C1: channel.close reply_code=200\nS1: channel.close-ok\n"
-_JAVA = '{"product": "RabbitMQ", "platform": "%s"}'
 _UUID = "00000000-0000-4000-8000-00000000000"
 
 
@@ -123,8 +122,10 @@ def _sent_again(times: int) -> Callable[[], Case]:
 def _stalled(ms: int) -> str:
     """A publish whose body comes 2 ms and a time after its method."""
     method, header, body = (one.hex() for one in _publish(5))
-    return OPEN + f"OCTETS C {method}\nOCTETS C {header}\n@+{ms}ms C2: channel.open\n" + (
-        f"OCTETS C {body}\n"
+    return (
+        OPEN
+        + f"OCTETS C {method}\nOCTETS C {header}\n@+{ms}ms C2: channel.open\n"
+        + (f"OCTETS C {body}\n")
     )
 
 
@@ -173,7 +174,7 @@ def _channels(last: str = "") -> str:
 
 def _spring(platform: str) -> str:
     one = "C1: channel.open\nS1: channel.open-ok\n" + _BRIEF
-    return opening(client=_JAVA % platform) + one * 10
+    return opening(client=table(product="RabbitMQ", platform=platform)) + one * 10
 
 
 def _declared(times: int) -> str:
@@ -223,16 +224,21 @@ def _staying(ms: int) -> str:
 
 def _small(body: int) -> str:
     tuned = "channel_max=9 frame_max=8192 heartbeat=60"
-    return opening(tuned=tuned) + "C1: channel.open\nS1: channel.open-ok\n" + (
-        f"C1: basic.publish routing_key=q | body={body}\n"
+    return (
+        opening(tuned=tuned)
+        + "C1: channel.open\nS1: channel.open-ok\n"
+        + (f"C1: basic.publish routing_key=q | body={body}\n")
     )
 
 
 def _changed(last: str) -> str:
     """Ten queues that are made and deleted, but perhaps the last."""
-    return OPEN + each(
-        9, "C1: queue.declare queue=q{n}\n", "C1: queue.delete queue=q{n}\n"
-    ) + "C1: queue.declare queue=q\n" + last
+    return (
+        OPEN
+        + each(9, "C1: queue.declare queue=q{n}\n", "C1: queue.delete queue=q{n}\n")
+        + "C1: queue.declare queue=q\n"
+        + last
+    )
 
 
 def _waited(ms: int) -> str:
@@ -244,14 +250,16 @@ def _waited(ms: int) -> str:
 
 def _large_headers(size: int) -> str:
     """Headers of so many octets as JSON."""
-    table = '{"a": "%s"}' % ("x" * (size - len('{"a":""}')))
-    return OPEN + f"C1: basic.publish routing_key=q | body=1 headers='{table}'\n"
+    headers = table(a="x" * (size - len('{"a":""}')))
+    return OPEN + f"C1: basic.publish routing_key=q | body=1 headers='{headers}'\n"
 
 
 def _multiplied(count: int) -> str:
     published = "C1: basic.publish exchange=news | body=110000\n"
-    return OPEN + published + each(
-        count, "S1: basic.deliver exchange=news delivery_tag={n} | body=110000\n"
+    return (
+        OPEN
+        + published
+        + each(count, "S1: basic.deliver exchange=news delivery_tag={n} | body=110000\n")
     )
 
 
@@ -309,7 +317,9 @@ PAIRS: dict[str, Pair] = {
     "php-short-connections": Pair(_short(993), _short(994)),
     "declaration-repeated": Pair(_declared(10), _declared(9)),
     "queue-length-polling": Pair(_polled(10), _polled(9)),
-    "get-polling": Pair(_gets("S1: basic.get-empty\n"), _gets("S1: basic.get-ok delivery_tag=10\n")),
+    "get-polling": Pair(
+        _gets("S1: basic.get-empty\n"), _gets("S1: basic.get-ok delivery_tag=10\n")
+    ),
     "acknowledgements-single": Pair(_single(1000), _single(999)),
     "confirm-per-message": Pair(
         CONFIRM + each(49, PUBLISH, "@+9ms S1: basic.ack delivery_tag={n}\n") + PUBLISH,
