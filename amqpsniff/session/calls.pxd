@@ -12,12 +12,15 @@ cdef class Call:
     cdef public bint replied, delivered, forgotten
     cdef public list keys
 
+cdef class Waits:
+    cdef public object unreplied, undelivered
+
 cdef class Calls:
     cdef public long long most, age_ns, hits
     cdef public dict waiting, askers
     cdef public object order
     cdef Asker asker(self, Session session)
-    cpdef object end(self, Session session, object end_ns)
+    cpdef object end(self, Session session)
     cdef int ask(self, Call call, object key, str expiration) except? -1
     cdef int wait(self, Call call, object key) except? -1
     cdef Call find(self, object key, bint delivered)

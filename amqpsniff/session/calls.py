@@ -41,8 +41,17 @@ class Asker:
     def closed_before(self, ts_ns):
         """Whether the connection was closed before that time."""
         if self.session is not None:
-            self.close_ns = self.session.close_ns
+            self.close_ns = closed_at(self.session)
         return self.close_ns is not None and self.close_ns < ts_ns
+
+
+def closed_at(session):
+    """When a connection was closed, or TCP ended: None while it is open, or was when last seen."""
+    if session.close_ns is not None:
+        return session.close_ns
+    conversation = session.peer.conversation
+    over_ns = getattr(conversation, "over_ns", -1)
+    return over_ns if conversation.ended is not None and over_ns >= 0 else None
 
 
 class Call:
@@ -58,6 +67,16 @@ class Call:
         self.delivered = False
         self.forgotten = False
         self.keys = []
+
+
+class Waits:
+    """Requests under one key, in their order: those without a reply, and those without a delivery
+    of it. Those that have one may still be at the beginning; the last request is in both.
+    """
+
+    def __init__(self):
+        self.unreplied = deque()
+        self.undelivered = deque()
 
 
 class Calls:
@@ -78,12 +97,12 @@ class Calls:
             found = self.askers[session.number] = Asker(session)
         return found
 
-    def end(self, session, end_ns):
-        """A connection is over, at a time that is None when it is not known."""
+    def end(self, session):
+        """A connection is over."""
         found: Asker = self.askers.pop(session.number, None)
         if found is not None:
             found.session = None
-            found.close_ns = end_ns if session.close_ns is None else session.close_ns
+            found.close_ns = closed_at(session)
 
     def ask(self, call, key, expiration):
         """Remember a request under a key; `expiration` is its property, None for none."""
@@ -103,10 +122,11 @@ class Calls:
         if call.forgotten or len(call.keys) >= MOST_KEYS or key in call.keys:
             return 0
         call.keys.append(key)
-        line = self.waiting.get(key)
-        if line is None:
-            line = self.waiting[key] = deque()
-        line.append(call)
+        waits: Waits = self.waiting.get(key)
+        if waits is None:
+            waits = self.waiting[key] = Waits()
+        waits.unreplied.append(call)
+        waits.undelivered.append(call)
         return 0
 
     def find(self, key, delivered):
@@ -114,9 +134,10 @@ class Calls:
 
         It is the oldest without one; when all have one, the last.
         """
-        line = self.waiting.get(key)
-        if line is None:
+        waits: Waits = self.waiting.get(key)
+        if waits is None:
             return None
+        line = waits.undelivered if delivered else waits.unreplied
         call: Call = line[0]
         while len(line) > 1 and (call.forgotten or (call.delivered if delivered else call.replied)):
             line.popleft()
@@ -139,9 +160,12 @@ class Calls:
         call: Call = self.order.popleft()
         call.forgotten = True
         for key in call.keys:
-            line = self.waiting.get(key)
-            while line and cython.cast(Call, line[0]).forgotten:
-                line.popleft()
-            if line is not None and not line:
+            waits: Waits = self.waiting.get(key)
+            if waits is None:
+                continue
+            for line in (waits.unreplied, waits.undelivered):
+                while line and cython.cast(Call, line[0]).forgotten:
+                    line.popleft()
+            if not waits.unreplied:
                 del self.waiting[key]
         return 0
