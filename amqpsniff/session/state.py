@@ -260,7 +260,8 @@ class Channel(Closable):
     `waited_publishes`: those made while none was unconfirmed. `waits`: deliveries that came while
     none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `queued`: deliveries
     whose publish is known; `longest`: that with the most time since then, as (packet, time, queue,
-    packet of the publish). `repeats`: publishes that came before. `blamed_packet_number`:
+    packet of the publish). `repeats`: publishes that came before. `sighted`: ordinal of its first
+    sighting, negative for none. `blamed_packet_number`:
     the oldest request that waited when the server closed the channel and blamed its method. Times
     are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
     `joined`: what is known of one that was open before, where times of late are measured.
@@ -318,6 +319,7 @@ class Channel(Closable):
         self.queued = self.queued_ns = self.queued_ns_max = 0
         self.longest = None
         self.repeats = self.last_repeat = 0
+        self.sighted = -1
         self.numbering = self.numbered = False
         self.next_number = 1
         self.in_transaction = False
