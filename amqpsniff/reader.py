@@ -296,7 +296,7 @@ class Capture:
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-            self.comments = packets.comments
+            self.comments, self.link_types = packets.comments, packets.link_types
         if census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:

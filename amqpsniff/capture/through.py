@@ -20,7 +20,9 @@ from amqpsniff.capture.tshark import Run, Tshark, find
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 from amqpsniff.findings import Finding
 
-LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276))
+LINK_TYPES = frozenset(
+    (0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276)
+)
 """LINKTYPE_ values whose packets are read here; the others are tshark's."""
 
 AUTO, OWN, TSHARK = "auto", "own", "tshark"

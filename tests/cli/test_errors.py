@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import signal
 import subprocess
 import time
@@ -271,6 +272,10 @@ def test_where_no_tcp_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (
         "0 of them looked at as TCP; link type 105 is not read here; reading it by tshark:" in said
     )
+    squeezed = tmp_path / "wireless.pcap.gz"
+    squeezed.write_bytes(gzip.compress(octets))
+    for command in ("inspect", "messages"):
+        assert "; link type 105 is not read here" in run(command, str(squeezed)).err
     octets[20] = 1
     octets[24 + 16 + 12 : 24 + 16 + 14] = b"\x88\xb5"
     tunnel = tmp_path / "tunnel.pcap"
