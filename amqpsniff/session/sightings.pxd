@@ -14,7 +14,7 @@ cdef class Sightings:
     cdef public long long count, rows, most, last_ns, last_capture, last_number
     cdef public Integers ts_ns, capture, number, kind, connection, channel
     cdef public Integers mark, route, seen_ns, seen_number
-    cdef int at(self, object capture, long long number, long long ts_ns) except? -1
+    cpdef int at(self, object capture, long long number, long long ts_ns) except? -1
     cdef int at_end(self, object conversation) except? -1
     cdef int publish(self, Channel channel, MessageRows messages, long long row) except? -1
     cdef int deliver(self, Channel channel, MessageRows messages, long long row) except? -1

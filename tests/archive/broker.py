@@ -10,6 +10,9 @@ from tests.tcp import wire
 
 from .splits import Packet
 
+ACROSS = {"publish-repeated", "poison-message", "queue-residence-long"}
+"""Findings that take the messages of all connections."""
+
 QUEUES = ("q", "r")
 PUBLISHERS = 3
 CONSUMERS = 3

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.session.rules import requeueing
 from amqpsniff.tables.schema import schema_of
 
-from .broker import traffic
+from .broker import ACROSS, traffic
 from .splits import TABLES, by_one_engine, by_tasks, deal, packets_of, write_pcap
 
 NAMES = (
@@ -51,9 +52,6 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
             assert together[table] == alone[table], (turn, table)
 
 
-ACROSS = {"publish-repeated", "poison-message", "queue-residence-long"}
-
-
 def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
     """Messages go from connection to connection, and come again on others."""
     until = time.monotonic() + SECONDS
@@ -73,6 +71,19 @@ def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Pat
         assert together == alone, turn
         told |= {row[CODE] for row in alone}
     assert told >= ACROSS
+
+
+def test_what_is_forgotten_does_not_depend_on_the_cuts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requeueing, "MOST_MESSAGES", 5)
+    monkeypatch.setattr(requeueing, "MOST_REDELIVERED", 2)
+    chance = random.Random(7)
+    paths = deal(traffic(chance, 600), tmp_path, chance, 6)
+    alone = by_one_engine(paths, ("findings",))["findings"]
+    together = by_tasks(paths, ("findings",), task_octets=2_000)["findings"]
+    assert together == alone
+    assert {"rules-limit", "poison-message"} <= {row[CODE] for row in alone}
 
 
 def test_the_whole_is_that_of_the_uncut_capture(samples: Path, tmp_path: Path) -> None:
