@@ -48,6 +48,7 @@ class Settler:
         self.limits = limits
         self.most = limits.outstanding
         self.outstanding = 0
+        self.unanswered = deque()
         self.hits = {}
         self.watcher = None
         self.spreads = None
@@ -131,6 +132,18 @@ class Settler:
             return self.hit("outstanding")
         self.outstanding += 1
         self.outstanding -= _append(channel.returnable, (entry.exchange, entry.routing_key), entry)
+        if entry.number <= 0 and not channel.in_transaction:
+            self.unanswered.append(entry)
+            if len(self.unanswered) > self.limits.returnable:
+                self.be_done([self.unanswered.popleft()])
+        return 0
+
+    def _expect_no_return(self, entry):
+        """A publish that the broker might have given back has its outcome."""
+        channel: Channel = entry.channel
+        key = (entry.exchange, entry.routing_key)
+        self.outstanding -= _trim(channel.returnable, key)
+        _trim(channel.alike, (*key, entry.mark))
         return 0
 
     # entries end
@@ -141,6 +154,8 @@ class Settler:
         entry.outcome_number = number
         entry.outcome_ns = ts_ns
         self.ended[outcome] += 1
+        if entry.kind == _PUBLISH and entry.exchange is not None:
+            self._expect_no_return(entry)
         if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
             spread: Spread = self.spreads[outcome]
             spread.add(ts_ns - entry.ts_ns)
@@ -322,9 +337,9 @@ class Settler:
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
         key = (returned.exchange, returned.routing_key)
-        entry: Entry = _oldest(channel.alike.get((*key, returned.mark)))
+        entry: Entry = _oldest(channel.alike, (*key, returned.mark))
         if entry is None:
-            entry = _oldest(channel.returnable.get(key))
+            entry = _oldest(channel.returnable, key)
         if entry is not None:
             if entry.wants:
                 channel.unconfirmed -= 1
@@ -332,17 +347,21 @@ class Settler:
         return entry
 
     def returnable(self, channel):
-        """The publishes that may still come back, as a list; they are taken out."""
-        found = [entry for listed in channel.returnable.values() for entry in listed]
-        self.outstanding -= len(found)
-        channel.returnable = {}
-        channel.alike = {}
+        """The publishes that may still come back, as a list."""
+        found: list = []
+        for listed in channel.returnable.values():
+            if type(listed) is Entry:
+                found.append(listed)
+            else:
+                found.extend(listed)
         return found
 
     def be_done(self, entries):
-        """Publishes of a transaction that cannot come back any more."""
+        """Publishes that cannot come back any more."""
+        entry: Entry
         for entry in entries:
             self._close_row(entry, -1)
+            self._expect_no_return(entry)
         return 0
 
     def finish(self, channel):
@@ -351,6 +370,8 @@ class Settler:
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED)
         self.be_done(self.returnable(channel))
+        channel.returnable = {}
+        channel.alike = {}
         noted = [entry for listed in (channel.noted, *channel.committing) for entry, _ in listed]
         for entry in (*channel.deliveries.take_until(-1), *noted):
             self.outstanding -= 1
@@ -360,27 +381,48 @@ class Settler:
         return 0
 
 
-def _append(lists, key, entry):
-    """Append an entry to the list of a key, without those at its head that are answered.
+# Lists of entries by key, in their order: an entry alone, for most keys have one, or a deque.
+# What is answered is at their heads only for a moment, and no key is there without an entry.
 
-    Gives the number of those.
-    """
+
+def _append(lists, key, entry):
+    """Append an entry to the list of a key; gives the number of answered ones that went."""
+    dropped: cython.longlong = _trim(lists, key)
     listed = lists.get(key)
     if listed is None:
-        listed = lists[key] = deque()
-    before = len(listed)
-    _oldest(listed)
-    dropped = before - len(listed)
-    listed.append(entry)
+        lists[key] = entry
+    elif type(listed) is Entry:
+        lists[key] = deque((listed, entry))
+    else:
+        listed.append(entry)
     return dropped
 
 
-def _oldest(listed):
-    """The oldest entry of a list that is not answered, or None; answered ones before it go."""
-    entry: Entry
-    while listed:
-        entry = listed[0]
-        if entry.outcome < 0 and not entry.ended:
-            return entry
+def _trim(lists, key):
+    """Take answered entries from the head of a list; gives their number."""
+    listed = lists.get(key)
+    dropped: cython.longlong = 0
+    if listed is None:
+        return 0
+    if type(listed) is Entry:
+        if not _is_answered(listed):
+            return 0
+        del lists[key]
+        return 1
+    while listed and _is_answered(listed[0]):
         listed.popleft()
-    return None
+        dropped += 1
+    if not listed:
+        del lists[key]
+    return dropped
+
+
+def _oldest(lists, key):
+    """The oldest entry of a list, which is not answered; None for none."""
+    listed = lists.get(key)
+    return listed[0] if type(listed) is deque else listed
+
+
+@cython.cfunc
+def _is_answered(entry: Entry) -> cython.bint:
+    return entry.outcome >= 0 or entry.ended
