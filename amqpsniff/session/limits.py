@@ -9,10 +9,10 @@ class Limits(NamedTuple):
     Attributes:
         channels: Channel numbers in use, over all connections. RabbitMQ allows 2,047 in one; a
             hostile client may claim 65,535 in each of its connections.
-        outstanding: Publishes and deliveries not settled, over all connections: some 200 octets
-            each. Later ones have no outcome.
-        returnable: Mandatory publishes that nothing will confirm, over all connections. A broker gives
-            back what it cannot route when it reads it, so the oldest are taken for done with.
+        outstanding: Publishes and deliveries not settled, over all connections: some 260 octets
+            each, 800 where they may come back (measured). Later ones have no outcome.
+        returnable: Mandatory publishes that nothing will confirm, over all connections. A broker
+            gives back what it cannot route when it reads it: the oldest are taken for done with.
         requests: Requests of one channel that wait for their replies; a client that waits has one.
         consumers: Consumers of one channel.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
