@@ -16,6 +16,12 @@ from amqpsniff.session import state
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import MessageRows  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.returnable import (  # type: ignore[import-not-found]
+        append,
+        every,
+        oldest,
+        trim,
+    )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Entry,
@@ -23,6 +29,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.counts import Spread
+    from amqpsniff.session.returnable import append, every, oldest, trim
     from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -131,7 +138,7 @@ class Settler:
         if self.outstanding >= self.most:
             return self.hit("outstanding")
         self.outstanding += 1
-        self.outstanding -= _append(channel.returnable, (entry.exchange, entry.routing_key), entry)
+        self.outstanding -= append(channel.returnable, (entry.exchange, entry.routing_key), entry)
         if entry.number <= 0 and not channel.in_transaction:
             self.unanswered.append(entry)
             if len(self.unanswered) > self.limits.returnable:
@@ -142,8 +149,8 @@ class Settler:
         """A publish that the broker might have given back has its outcome."""
         channel: Channel = entry.channel
         key = (entry.exchange, entry.routing_key)
-        self.outstanding -= _trim(channel.returnable, key)
-        _trim(channel.alike, (*key, entry.mark))
+        self.outstanding -= trim(channel.returnable, key)
+        trim(channel.alike, (*key, entry.mark))
         return 0
 
     # entries end
@@ -210,7 +217,7 @@ class Settler:
         entry.open_row = True
         rows.wait(row)
         if entry.kind == _PUBLISH and entry.exchange is not None:
-            _append(entry.channel.alike, (entry.exchange, entry.routing_key, entry.mark), entry)
+            append(entry.channel.alike, (entry.exchange, entry.routing_key, entry.mark), entry)
         return 0
 
     def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
@@ -337,9 +344,9 @@ class Settler:
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
         key = (returned.exchange, returned.routing_key)
-        entry: Entry = _oldest(channel.alike, (*key, returned.mark))
+        entry: Entry = oldest(channel.alike, (*key, returned.mark))
         if entry is None:
-            entry = _oldest(channel.returnable, key)
+            entry = oldest(channel.returnable, key)
         if entry is not None:
             if entry.wants:
                 channel.unconfirmed -= 1
@@ -348,13 +355,7 @@ class Settler:
 
     def returnable(self, channel):
         """The publishes that may still come back, as a list."""
-        found: list = []
-        for listed in channel.returnable.values():
-            if type(listed) is Entry:
-                found.append(listed)
-            else:
-                found.extend(listed)
-        return found
+        return every(channel.returnable)
 
     def be_done(self, entries):
         """Publishes that cannot come back any more."""
@@ -379,50 +380,3 @@ class Settler:
         channel.noted = []
         channel.committing = []
         return 0
-
-
-# Lists of entries by key, in their order: an entry alone, for most keys have one, or a deque.
-# What is answered is at their heads only for a moment, and no key is there without an entry.
-
-
-def _append(lists, key, entry):
-    """Append an entry to the list of a key; gives the number of answered ones that went."""
-    dropped: cython.longlong = _trim(lists, key)
-    listed = lists.get(key)
-    if listed is None:
-        lists[key] = entry
-    elif type(listed) is Entry:
-        lists[key] = deque((listed, entry))
-    else:
-        listed.append(entry)
-    return dropped
-
-
-def _trim(lists, key):
-    """Take answered entries from the head of a list; gives their number."""
-    listed = lists.get(key)
-    dropped: cython.longlong = 0
-    if listed is None:
-        return 0
-    if type(listed) is Entry:
-        if not _is_answered(listed):
-            return 0
-        del lists[key]
-        return 1
-    while listed and _is_answered(listed[0]):
-        listed.popleft()
-        dropped += 1
-    if not listed:
-        del lists[key]
-    return dropped
-
-
-def _oldest(lists, key):
-    """The oldest entry of a list, which is not answered; None for none."""
-    listed = lists.get(key)
-    return listed[0] if type(listed) is deque else listed
-
-
-@cython.cfunc
-def _is_answered(entry: Entry) -> cython.bint:
-    return entry.outcome >= 0 or entry.ended
