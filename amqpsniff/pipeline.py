@@ -215,8 +215,7 @@ class Pipeline:
             waiting = frames.pending if frames.wanted else 0
             self._given_early += waiting + (messages.pending if messages.wanted else 0)
         self._held_rows -= _rows(taken)
-        frames.given = messages.given = True
-        return taken
+        return (frames.give(), messages.give(), *taken[2:])
 
     def take_open(self) -> Iterator[Taken]:
         """Every batch of rows that is there; their rows change further as replies come.
@@ -304,7 +303,9 @@ class Pipeline:
             if self.decoder.rows:
                 self._hold()
             else:
-                self.decoder.take()
+                frames, messages, *_ = self.decoder.take()
+                frames.give()
+                messages.give()
                 self._frames_followed = self._messages_followed = 0
 
     def _hold(self) -> None:

@@ -13,7 +13,9 @@ cdef class Call:
     cdef public list keys
 
 cdef class Waits:
-    cdef public object unreplied, undelivered
+    cdef public list calls
+    cdef public Py_ssize_t start, unreplied, undelivered
+    cdef bint trim(self) except? -1
 
 cdef class Calls:
     cdef public long long most, age_ns, hits

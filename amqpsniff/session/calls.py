@@ -30,6 +30,10 @@ MOST_KEYS = 8
 """Addresses under which one request waits: its channel and one for each delivery to a server, which
 are the same; a hostile broker could deliver one request under ever new addresses."""
 
+MOST_PASSED = 32
+"""Requests of one line that are forgotten and still have their place, beyond which it is given up
+when they are half of the line."""
+
 
 class Asker:
     """A connection that sent requests; `session` is None once it is over."""
@@ -70,13 +74,28 @@ class Call:
 
 
 class Waits:
-    """Requests under one key, in their order: those without a reply, and those without a delivery
-    of it. Those that have one may still be at the beginning; the last request is in both.
+    """Requests under one key, in the order in which they came there.
+
+    Those before `start` are forgotten, those before `unreplied` and `undelivered` too, or have what
+    they wait for; the last is never passed by. A list, for most keys have one request: a deque
+    takes four times as much memory.
     """
 
     def __init__(self):
-        self.unreplied = deque()
-        self.undelivered = deque()
+        self.calls = []
+        self.start = self.unreplied = self.undelivered = 0
+
+    def trim(self):
+        """Give up the place of requests that are forgotten, now and then; whether all are."""
+        count: cython.Py_ssize_t = len(self.calls)
+        while self.start < count and cython.cast(Call, self.calls[self.start]).forgotten:
+            self.start += 1
+        if self.start > MOST_PASSED and 2 * self.start > count:
+            del self.calls[: self.start]
+            self.unreplied = max(self.unreplied - self.start, 0)
+            self.undelivered = max(self.undelivered - self.start, 0)
+            self.start = 0
+        return self.start == len(self.calls)
 
 
 class Calls:
@@ -125,8 +144,7 @@ class Calls:
         waits: Waits = self.waiting.get(key)
         if waits is None:
             waits = self.waiting[key] = Waits()
-        waits.unreplied.append(call)
-        waits.undelivered.append(call)
+        waits.calls.append(call)
         return 0
 
     def find(self, key, delivered):
@@ -137,11 +155,16 @@ class Calls:
         waits: Waits = self.waiting.get(key)
         if waits is None:
             return None
-        line = waits.undelivered if delivered else waits.unreplied
-        call: Call = line[0]
-        while len(line) > 1 and (call.forgotten or (call.delivered if delivered else call.replied)):
-            line.popleft()
-            call = line[0]
+        last: cython.Py_ssize_t = len(waits.calls) - 1
+        at: cython.Py_ssize_t = waits.undelivered if delivered else waits.unreplied
+        call: Call = waits.calls[at]
+        while at < last and (call.forgotten or (call.delivered if delivered else call.replied)):
+            at += 1
+            call = waits.calls[at]
+        if delivered:
+            waits.undelivered = at
+        else:
+            waits.unreplied = at
         return None if call.forgotten else call
 
     def is_late(self, call, ts_ns):
@@ -161,11 +184,6 @@ class Calls:
         call.forgotten = True
         for key in call.keys:
             waits: Waits = self.waiting.get(key)
-            if waits is None:
-                continue
-            for line in (waits.unreplied, waits.undelivered):
-                while line and cython.cast(Call, line[0]).forgotten:
-                    line.popleft()
-            if not waits.unreplied:
+            if waits is not None and waits.trim():
                 del self.waiting[key]
         return 0

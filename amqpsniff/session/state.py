@@ -88,6 +88,11 @@ class Entry:
             self.mark = 0
 
 
+MOST_ANSWERED = 1_024
+"""Answered entries that stay in a ledger's order, beyond as many as are not: one that is never
+answered would keep all after it."""
+
+
 class Ledger:
     """Entries of one channel that wait for an answer, by number.
 
@@ -115,8 +120,8 @@ class Ledger:
         self.last = entry.number
         self.entries[entry.number] = entry
         self.order.append(entry)
-        if self.head > 512 and 2 * self.head > len(self.order):
-            del self.order[: self.head]
+        if len(self.order) > MOST_ANSWERED + 2 * len(self.entries):
+            self.order = [one for one in self.order[self.head :] if one.held]
             self.head = 0
         return before
 
