@@ -283,3 +283,16 @@ def test_where_no_tcp_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     said = run("summary", str(tunnel)).err
     assert "--reader tshark may find it" in said
     assert "--reader" not in run("summary", str(tunnel), "--reader", "own").err
+
+
+@pytest.mark.parametrize("command", ["export -t frames --format csv", "report"])
+def test_a_capture_in_the_folder_read_is_not_written_over(command: str, tmp_path: Path) -> None:
+    capture = tmp_path / "a" / "trace.pcap"
+    capture.parent.mkdir()
+    octets = (SAMPLES / "php_churn.pcap").read_bytes()
+    capture.write_bytes(octets)
+    for given in (str(tmp_path), str(tmp_path / "*" / "*.pcap")):
+        result = run(*command.split(), given, "-o", str(capture))
+        assert result.code == 2
+        assert "is the capture itself" in result.err
+    assert capture.read_bytes() == octets
