@@ -170,6 +170,7 @@ class Report:
                     "Replies by the request's method",
                 ),
             ),
+            about="Quantiles in charts are 3 % exact, those in tables 0.4 %." if spreads else "",
         )
 
     def _connections(self) -> None:

@@ -228,7 +228,8 @@ def test_a_capture_without_amqp_has_a_page(tmp_path: Path) -> None:
 
 
 def test_an_empty_capture_is_not_called_good(tmp_path: Path) -> None:
-    capture = write_capture(tmp_path / "none.pcap", [])
+    capture = tmp_path / "none.pcap"
+    capture.write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
     assert report(tmp_path / "page.html", capture).code == 0
     text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
     assert "There is no packet in the capture." in text
