@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,22 +38,26 @@ def unread(totals: Totals) -> str:
     return f"{plural(totals.sealed, 'TLS conversation')} cannot be read; {HOW}"
 
 
-def table(
+def show(
     encrypted: list[dict[str, Any]],
     totals: Totals,
     output: Output,
     limit: int | None = None,
     *,
     verbose: bool = False,
-) -> Iterator[str]:
-    """The conversations that could not be read, as lines under a table of connections."""
+) -> None:
+    """Write the conversations that could not be read, under a table of connections."""
     from .render.encrypted import blocks, grid
 
     sealed = [one for one in encrypted if not one["opened"]][:limit]
-    if sealed:
-        yield ""
-        yield output.paint("heading", unread(totals))
-        if verbose:
-            yield from blocks(sealed, output.paint)
-        else:
-            yield from grid(sealed, narrow=output.narrow).lines(output.room, output.paint)
+    if not sealed:
+        return
+    heading = wrap(unread(totals), output.room)
+    output.lines(["", *(output.paint("heading", line) for line in heading)])
+    laid_out = grid(sealed, narrow=output.narrow)
+    if verbose:
+        output.lines(blocks(sealed, output.paint))
+    elif output.terminal:
+        output.show(laid_out.build(output.room))
+    else:
+        output.lines(laid_out.lines(output.room, output.paint))

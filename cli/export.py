@@ -13,10 +13,9 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from .completions import columns, words
+from .completions import columns
 from .options import (
     ROWS,
-    TABLES,
     Bodies,
     BodySha256,
     Input,
@@ -24,6 +23,7 @@ from .options import (
     Rows,
     format_option,
     spread,
+    table_option,
 )
 
 ENDINGS = {
@@ -41,17 +41,7 @@ BINARY = ("parquet", "arrow")
 def export(
     source: Input,
     rows: Rows,
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            "-t",
-            metavar="T",
-            autocompletion=words(TABLES),
-            help=f"{', '.join(TABLES)}.",
-            rich_help_panel=ROWS,
-        ),
-    ],
+    table: Annotated[str, table_option("Table whose rows are written")],
     columns: Annotated[
         str | None,
         typer.Option(

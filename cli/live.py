@@ -11,9 +11,19 @@ import typer
 
 from amqpsniff.errors import UsageError
 
-from .completions import interfaces, words
+from .completions import interfaces
 from .measures import size, span
-from .options import OUTPUT, ROWS, TABLES, Decoding, Rows, check_format, format_option, spread
+from .options import (
+    OUTPUT,
+    ROWS,
+    TABLES,
+    Decoding,
+    Rows,
+    check_format,
+    format_option,
+    spread,
+    table_option,
+)
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 STANDARD_INPUT = "-"
@@ -152,17 +162,7 @@ def live(
     recording: Recording,
     decoding: Decoding,
     rows: Rows,
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            "-t",
-            metavar="T",
-            autocompletion=words(TABLES),
-            help=f"Table whose rows are given: {', '.join(TABLES)}.",
-            rich_help_panel=ROWS,
-        ),
-    ] = "messages",
+    table: Annotated[str, table_option("Table whose rows are given")] = "messages",
     settle: Annotated[
         str,
         typer.Option(

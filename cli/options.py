@@ -67,6 +67,18 @@ def limit_option(text: str = "Stop after this many rows.", panel: str = ROWS) ->
     )
 
 
+def table_option(text: str) -> Any:
+    """The option `--table`; the help names the tables behind `text`."""
+    return typer.Option(
+        "--table",
+        "-t",
+        metavar="T",
+        autocompletion=words(TABLES),
+        help=f"{text}: {', '.join(TABLES)}.",
+        rich_help_panel=ROWS,
+    )
+
+
 def body_limit_option(text: str) -> Any:
     """The option `--body-limit`, and what the help says of it."""
     return typer.Option(min=0, metavar="N", help=text, rich_help_panel=OUTPUT)

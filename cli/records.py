@@ -47,9 +47,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
         from . import encrypted
 
         capture = reading.capture
-        output.lines(
-            encrypted.table(capture.encrypted, capture.totals, output, rows.limit, verbose=verbose)
-        )
+        encrypted.show(capture.encrypted, capture.totals, output, rows.limit, verbose=verbose)
     reading.miss(selection)
     return reading.exit_code
 

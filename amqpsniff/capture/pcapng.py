@@ -252,6 +252,7 @@ class PcapngReader(Reader):
 def _u32(
     octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
 ) -> cython.longlong:
+    """A number, as in `pcap`: a call into another module would take longer than reading it."""
     if big:
         return (
             cython.cast(cython.longlong, octets[at]) << 24

@@ -65,7 +65,6 @@ class Ring:
         self._status = self._view.cast("I")
         self._poll = select.poll()
         self._poll.register(socket_, select.POLLIN | select.POLLERR)
-        self._ready = False
 
     def _share(self) -> tuple[mmap.mmap, memoryview]:
         size = self._blocks * BLOCK_OCTETS

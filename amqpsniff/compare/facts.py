@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from amqpsniff.spec import SIDES
+
 Row = dict[str, Any]
 
 MOST_CLIENTS = 50_000
@@ -63,7 +65,7 @@ class Facts:
         name = row["connection_name"] or row["client_product"]
         if name and len(self.clients) < MOST_CLIENTS:
             self.clients[row["connection_id"]] = name
-        for side in ("client", "server"):
+        for side in SIDES:
             parts = (row[f"{side}_product"], row[f"{side}_version"], row.get(f"{side}_platform"))
             if any(parts):
                 self._count(self.products, (side, *parts))

@@ -88,14 +88,7 @@ class JsonWriter(OctetReader):
         while rest >= 10:
             rest //= 10
             width += 1
-        at: cython.longlong = out.used + width
-        out.used = at
-        while width > 0:
-            at -= 1
-            width -= 1
-            out.octets[at] = cython.cast(cython.uchar, 48 + number % 10)
-            number //= 10
-        return 0
+        return self._padded(number, width)
 
     def _padded(self, number, width):
         """Write a non-negative integer in exactly `width` digits."""

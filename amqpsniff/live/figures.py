@@ -40,11 +40,6 @@ MOST_NAMES = 500
 
 Row = dict[str, Any]
 
-EXCHANGE_COLUMNS = ("exchange", "published_per_s", "delivered_per_s", "octets_per_s",
-                    "published", "delivered")  # fmt: skip
-KEY_COLUMNS = ("exchange", "routing_key", *EXCHANGE_COLUMNS[1:])
-QUEUE_COLUMNS = ("queue", "delivered_per_s", "octets_per_s", "delivered")
-
 _MESSAGES = (("basic.publish",), ("basic.deliver", "basic.get-ok"))
 
 MOST_ENDED = 200

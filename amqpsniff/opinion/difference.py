@@ -9,19 +9,7 @@ from amqpsniff.opinion.sighting import Ours, Theirs
 ONLY_OURS, ONLY_THEIRS = "only-ours", "only-theirs"
 KIND, CHANNEL, SIZE, METHOD = "kind", "channel", "size", "method"
 ARGUMENT, PROPERTY, MALFORMED = "argument", "property", "malformed"
-
-WHAT = {
-    ONLY_OURS: "we see a frame that tshark does not show",
-    ONLY_THEIRS: "tshark shows a frame that we do not see",
-    KIND: "the frame type",
-    CHANNEL: "the channel",
-    SIZE: "the size",
-    METHOD: "the method",
-    ARGUMENT: "an argument",
-    PROPERTY: "a property",
-    MALFORMED: "tshark calls the frame malformed",
-}
-"""What a difference can be about."""
+"""What a difference can be about; `malformed` is what tshark calls a frame that is none here."""
 
 
 class Difference(NamedTuple):

@@ -179,6 +179,7 @@ class Delays:
         self._counts: dict[int, list[int]] = {}
         self.number = 0
         self.largest = 0
+        self.smallest = MAX_NS
         steps.join(self)
 
     def move(self, steps: int) -> None:
@@ -209,7 +210,9 @@ class Delays:
         places = pc.floor(pc.multiply(octaves, float(PLACES_PER_OCTAVE))).cast(pa.int64())
         both = pc.add(pc.multiply(steps, PLACES), places)
         self.number += len(times)
-        self.largest = max(self.largest, pc.max(delays).as_py())
+        ends = pc.min_max(delays).as_py()
+        self.smallest = min(self.smallest, ends["min"])
+        self.largest = max(self.largest, ends["max"])
         for row in pc.value_counts(both).to_pylist():
             step, place = divmod(row["values"], PLACES)
             counts = self._counts.get(step)
@@ -222,9 +225,9 @@ class Delays:
         return [_quantiles(self._sum(group), fractions) for group in self._steps.groups(most)]
 
     def overall(self, fractions: Sequence[float]) -> list[float | None]:
-        """The same of all times."""
+        """The same of all times; never less than the smallest or more than the largest."""
         return [
-            None if found is None else min(found, float(self.largest))
+            None if found is None else float(max(min(found, self.largest), self.smallest))
             for found in _quantiles(self._sum(self._counts), fractions)
         ]
 

@@ -35,7 +35,6 @@ class SafeStreams:
         self._written = 0
         self._read = 0
         self._spans: dict[int, array[int]] = {}
-        self._offsets: tuple[int, list[int]] = (-1, [])
 
     def __enter__(self) -> SafeStreams:
         return self

@@ -16,9 +16,9 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import consumers
-from amqpsniff.session.state import CLIENT, SERVER, SIDES, Reason, read_reason
+from amqpsniff.session.state import CLIENT, SERVER, Reason, read_reason
 from amqpsniff.session.states import BLOCKING, CHANNEL, CONNECTION, MODE
-from amqpsniff.spec import METHODS
+from amqpsniff.spec import METHODS, SIDES
 
 if cython.compiled:
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]

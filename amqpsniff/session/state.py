@@ -22,7 +22,6 @@ else:
 _NULL = cython.declare(cython.longlong, NULL)
 
 CLIENT, SERVER = 0, 1
-SIDES = states.SIDES
 
 OUTCOMES = (
     "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-SIDES = ("client", "server")
+from amqpsniff.spec import SIDES
 
 
 class Transition(NamedTuple):

@@ -20,7 +20,7 @@ from .constants import (
 )
 from .methods import METHODS, Argument, Method, methods_for
 from .properties import CONTENT_CLASSES, Property, properties_for
-from .rows import DIALECTS, Row
+from .rows import DIALECTS, SIDES, Row
 from .tags import FIELD_TAGS, FIELD_TYPES, READINGS, FieldTag, field_tags, unusual_tags
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "PROTOCOL_HEADERS",
     "READINGS",
     "REPLY_CODES",
+    "SIDES",
     "Argument",
     "Constant",
     "FieldTag",

@@ -7,6 +7,9 @@ classes because importing `typing` or `dataclasses` would cost more time than pa
 DIALECTS = ("0-8", "0-9", "0-9-1")
 """The dialects whose frames and methods the tables describe, oldest first."""
 
+SIDES = ("client", "server")
+"""The two sides of a connection, as columns name them."""
+
 _LETTERS = {
     "8": ("0-8",),
     "9": ("0-9",),

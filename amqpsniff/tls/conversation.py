@@ -59,7 +59,6 @@ class TlsConversation(Opener):
         why: Why it will not open, in words, when it is `SEALED`.
         denied: It is no TLS after all.
         alerts: Those that report an error.
-        secured_ns: When the handshake was over, as far as it could be read.
     """
 
     def __init__(self, secrets: Secrets, sink: Sink) -> None:
@@ -68,7 +67,6 @@ class TlsConversation(Opener):
         self.why = ""
         self.alerts: list[Alert] = []
         self.denied = False
-        self.secured_ns: int | None = None
         self._revision = -1
         self._waiting: list[tuple[Direction, int, bytes, bytes, int, int]] = []
         self._waiting_octets = 0
@@ -111,7 +109,7 @@ class TlsConversation(Opener):
     def clear(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
         """What a record carries that is not application data."""
         if kind == HANDSHAKE:
-            self._messages(way, text, number, ts_ns)
+            self._messages(way, text)
         elif kind == ALERT:
             self._alert(way, text, number, ts_ns)
         elif kind == CHANGE_CIPHER_SPEC and self.handshake.version != TLS_1_3:
@@ -124,7 +122,7 @@ class TlsConversation(Opener):
         if description not in _HARMLESS:
             self.alerts.append(Alert(way.index, description, number, ts_ns))
 
-    def _messages(self, way: Direction, text: bytes, number: int, ts_ns: int) -> None:
+    def _messages(self, way: Direction, text: bytes) -> None:
         """Handshake messages, which may span records."""
         way.messages += text
         while len(way.messages) >= 4:
@@ -136,11 +134,9 @@ class TlsConversation(Opener):
                 return
             kind, body = way.messages[0], bytes(way.messages[4 : 4 + length])
             del way.messages[: 4 + length]
-            self._message(way, kind, body, number, ts_ns)
+            self._message(way, kind, body)
 
-    def _message(
-        self, way: Direction, kind: int, body: bytes, number: int, ts_ns: int, whole: bool = True
-    ) -> None:
+    def _message(self, way: Direction, kind: int, body: bytes, whole: bool = True) -> None:
         if kind == CLIENT_HELLO and self.client is None:
             self.client = way.index
         elif kind == SERVER_HELLO and self.client is None:
@@ -153,7 +149,6 @@ class TlsConversation(Opener):
         elif kind == END_OF_EARLY_DATA and len(way.later) > 1:
             self.use(way, way.later.pop(0))
         elif kind == FINISHED and way.protection is not None:
-            self.secured_ns = ts_ns
             if way.later:
                 self.use(way, way.later.pop(0))
             elif not way.protection.inner:
@@ -322,10 +317,10 @@ class TlsConversation(Opener):
                 self.seal(INCOMPLETE)
             return
         way.messages += text
-        self._messages(way, b"", number, ts_ns)
+        self._messages(way, b"")
         if len(way.messages) > 4:
             kind, body = way.messages[0], bytes(way.messages[4:])
-            self._message(way, kind, body, number, ts_ns, whole=False)
+            self._message(way, kind, body, whole=False)
         way.messages.clear()
 
     # ends

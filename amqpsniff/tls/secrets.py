@@ -106,11 +106,6 @@ class Secrets:
         return bool(self._by_name or self._keys or self._log)
 
     @property
-    def has_keys(self) -> bool:
-        """Whether there are private keys."""
-        return bool(self._keys)
-
-    @property
     def has_lines(self) -> bool:
         """Whether there is a key log, in a file or a capture."""
         return bool(self._by_name or self._log)

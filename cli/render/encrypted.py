@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
+from amqpsniff.spec import SIDES
+
 from .. import times
 from .grid import Grid
 from .text import NONE, UNKNOWN, count, duration, harmless, octets, plural
@@ -47,7 +49,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
 def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
     """All that is known of each conversation, one field a line."""
     for one in rows:
-        ends = " → ".join(harmless(one[side] or UNKNOWN) for side in ("client", "server"))
+        ends = " → ".join(harmless(one[side] or UNKNOWN) for side in SIDES)
         yield f"{paint('connection', one['connection_id'])} {ends}"
         yield from tree({name: value for name, value in _fields(one) if value}, paint, 1)
 
@@ -70,7 +72,7 @@ def _fields(one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield name, None if time_ns is None else Raw(times.absolute(time_ns))
     yield "lasted", Raw(_lasted(one))
     yield "packets", Raw(f"{one['first_packet_number']} to {one['last_packet_number']}")
-    for side in ("client", "server"):
+    for side in SIDES:
         packets = plural(one[f"{side}_packets"], "packet")
         yield f"{side}_sent", Raw(f"{count(one[f'{side}_octets'])} B in {packets}")
     yield "ended", one["ended"]

@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
+from amqpsniff.spec import SIDES
+
 from .. import times
 from .grid import Grid
 from .text import NONE, UNKNOWN, count, duration, harmless, named, octets
@@ -64,7 +66,7 @@ def _connection(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
     yield _lasted(row)
     for name in ("channels", "published", "delivered", "acknowledged"):
         yield count(row[name])
-    for side in ("client", "server"):
+    for side in SIDES:
         sent = row[f"{side}_octets"]
         yield octets(sent) if sent is not None else UNKNOWN
     blocked_ns = row["blocked_ns"]

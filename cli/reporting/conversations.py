@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.findings import KINDS
 from amqpsniff.report.tables import shortened
+from amqpsniff.spec import SIDES
 
 from ..counting import is_one_of
 from ..gaps import GAP, Gaps
@@ -45,7 +46,8 @@ MOST_FINDINGS = 30
 MOST_CHARACTERS = 240
 """Characters of an event: an argument may have a hundred thousand."""
 
-NOTE, SIDES = "note", ("client", "server")
+NOTE = "note"
+"""What stands for a side where neither said it."""
 
 Event = list[Any]
 """[time, packet, side, channel, method, detail, outcome, level], as the page's script has it."""

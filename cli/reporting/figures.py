@@ -78,9 +78,10 @@ class Figures:
         }
         made = []
         if messages:
-            made.append(self._courses(messages, "Messages", "per second"))
+            made.append(self._courses(messages, _titled("Messages", messages), "per second"))
         if sent:
-            made.append(self._courses(sent, "Octets of AMQP", "octets per second"))
+            title = _titled("Octets of AMQP", sent)
+            made.append(self._courses(sent, title, "octets per second"))
         return made
 
     def levels(self) -> list[Spec]:
@@ -90,7 +91,8 @@ class Figures:
         depth = {name: values for name, values in depth.items() if any(values)}
         made = []
         if depth:
-            made.append(self._courses(depth, "Unacked and unconfirmed", "messages", levels=True))
+            title = " and ".join(depth).capitalize()
+            made.append(self._courses(depth, title, "messages", levels=True))
         open_ = levels["connections"].levels(self._points)
         if any(open_):
             made.append(self._courses({"open": open_}, "Open connections", "", levels=True))
@@ -167,6 +169,11 @@ class Figures:
             return time_ns / 1e6
         start = self._gathering.reading.started()
         return round((time_ns - (self._first_ns if start is None else start)) / 1e9, 6)
+
+
+def _titled(title: str, series: Collection[str]) -> str:
+    """A title that says what a single line is: only several have a legend."""
+    return f"{title} {next(iter(series))}" if len(series) == 1 else title
 
 
 def _events(gathering: Gathering) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.report.buckets import Counts, Delays, Steps
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
 
 from ..counting import is_one_of
 from ..options import Scope
@@ -133,7 +133,7 @@ class Gathering:
         batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
         header = is_one_of(batch.column("frame_type"), frozenset(OTHER_FRAMES))
         octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OVERHEAD_OCTETS))
-        for side in ("client", "server"):
+        for side in SIDES:
             mask = is_one_of(batch.column("sender"), frozenset((side,)))
             times = batch.column("ts_ns").filter(mask)
             self.rates[side].add(times, octets.filter(mask))

@@ -73,7 +73,7 @@ def sentences(summary: Row, gathering: Gathering, cases: list[Case]) -> list[str
         *_flow(summary, gathering),
         *_waiting(gathering),
         *_ends(summary, gathering),
-        *_found(cases, gathering.found),
+        *(_found(cases, gathering.found) if summary["packets"] or gathering.found else ()),
         *_unknown(gathering),
     ]
 
@@ -89,6 +89,9 @@ def _p99(gathering: Gathering, name: str) -> str:
 
 def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
     number = summary["connection_count"]
+    if not summary["packets"]:
+        yield "There is no packet in the capture."
+        return
     if not number:
         yield "There is no AMQP in what was captured, as far as it can be read."
         return
@@ -109,7 +112,8 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
         text += f"; at most about {count(int(most))} at a time"
     midstream = summary["quality"]["midstream_connections"]
     if midstream:
-        text += f". {count(midstream)} of them began before the capture"
+        who = f"{count(midstream)} of them" if midstream < number else "All of them"
+        text += f". {who if number > 1 else 'It'} began before the capture"
     yield f"{text}."
 
 
@@ -170,7 +174,7 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
         if most > 0:
             noun = one if most == 1 else several
             rest = _rest(int(levels[-1]))
-            yield f"About {count(most)} {noun} at most waited for {awaited} at a time; {rest}."
+            yield f"At most about {count(most)} {noun} waited for {awaited} at a time; {rest}."
 
 
 def _rest(left: int) -> str:
@@ -225,12 +229,13 @@ def _unknown(gathering: Gathering) -> Iterator[str]:
     parts = flaws(numbers, {one.code for one in gathering.reading.findings})
     if parts:
         yield f"The capture is not perfect: {', '.join(parts)}."
-    else:
+    elif totals.packets:
         yield f"The capture is good: {FLAWLESS}."
     if totals.sealed:
+        them = "it" if totals.sealed == 1 else "them"
         yield (
             f"{plural(totals.sealed, 'TLS conversation')} could not be read; --tls-keylog opens "
-            "them where there are keys."
+            f"{them} where there are keys."
         )
 
 

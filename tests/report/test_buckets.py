@@ -77,6 +77,12 @@ def test_quantiles_are_exact_to_three_percent() -> None:
     assert delays.largest == took[-1]
 
 
+def test_the_only_time_is_exact() -> None:
+    delays = Delays(Steps())
+    delays.add(_array([BEGIN_NS]), _array([42_200_000]))
+    assert delays.overall((0.5, 0.99)) == [42_200_000, 42_200_000]
+
+
 def test_times_out_of_all_bounds_are_counted_at_the_bounds() -> None:
     delays = Delays(Steps())
     delays.add(_array([1, 2**62, 2**62]), _array([-5, 0, MAX_NS * 4]))

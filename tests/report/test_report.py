@@ -44,9 +44,9 @@ def test_sentences_say_what_the_summary_says(page: str) -> None:
         "Clients published 53 messages with 22.9 kB of bodies, at most 51 in one second.",
         "The broker delivered 58 messages; consumers acknowledged 40.",
         "8 were put back into their queues and 10 were given up by consumers.",
-        "About 10 deliveries at most waited for an acknowledgement at a time; none did at the end.",
+        "At most about 10 deliveries waited for an acknowledgement at a time; none did at the end.",
         "Not all connections ended well: 2 closed with an error.",
-        "5 errors of 5 kinds: The broker closed a channel with an error (channel-closed-by-broker)",
+        "7 errors of 5 kinds: The broker closed a channel with an error (channel-closed-by-broker)",
         "The capture is good: nothing missing.",
     ):
         assert sentence in text
@@ -225,3 +225,25 @@ def test_a_capture_without_amqp_has_a_page(tmp_path: Path) -> None:
     assert report(tmp_path / "page.html", capture).code == 0
     text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
     assert "There is no AMQP" in text
+
+
+def test_an_empty_capture_is_not_called_good(tmp_path: Path) -> None:
+    capture = tmp_path / "none.pcap"
+    capture.write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
+    assert report(tmp_path / "page.html", capture).code == 0
+    text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
+    assert "There is no packet in the capture." in text
+    assert "The capture is good" not in text
+
+
+def test_connections_that_all_began_before_the_capture(tmp_path: Path) -> None:
+    assert report(tmp_path / "page.html", "midstream.pcap").code == 0
+    text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
+    assert "at most about 2 at a time. All of them began before the capture." in text
+    assert ">(default)<" in text
+
+
+def test_a_single_line_is_named_by_the_title(tmp_path: Path) -> None:
+    assert report(tmp_path / "page.html", "blocked.pcap").code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Messages published" in {chart["title"] for chart in data_of(page)["charts"]}

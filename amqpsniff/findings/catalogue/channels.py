@@ -9,7 +9,8 @@ CHANNELS = (
          "Channel 0 was used for something else, or another channel for the connection",
          "A method of a class other than connection, or a content, on channel 0; or a connection "
          "method on another channel. RabbitMQ answers 503, 504 or 505.",
-         "The client's library is at fault; the whole connection closes, with all its channels."),
+         "Update the client's library: the broker closes the whole connection over it, with all "
+         "its channels."),
     Kind("channel-not-open", "error", "B",
          "A method was sent on a channel that is not open",
          "No channel.open came before it on this channel, or the channel was closed. RabbitMQ "

@@ -30,16 +30,19 @@ CONTENTS = (
     Kind("content-class-wrong", "error", "A",
          "A content header has another class than its method",
          "The class number in the content header differs from that of the method before it.",
-         "RabbitMQ answers 505; the client builds the content header wrongly."),
+         "RabbitMQ answers 505; update the client's library, which builds the content header "
+         "wrongly."),
     Kind("content-weight", "error", "A",
          "A content header has a weight other than zero",
          "The second field of the content header is not zero. RabbitMQ answers 505 with a text "
          "that speaks of a non content header frame.",
-         "The client builds the content header wrongly."),
+         "RabbitMQ answers 505; update the client's library, which builds the content header "
+         "wrongly."),
     Kind("properties-malformed", "error", "A",
          "Content properties do not decode exactly",
          "The property list is shorter or longer than its flags say.",
-         "RabbitMQ answers 501 or 541 when it reads them; the client encodes properties wrongly."),
+         "RabbitMQ answers 501 or 541 when it reads them; update the client's library, which "
+         "encodes properties wrongly."),
     Kind("property-flags-undefined", "warning", "A",
          "A content header sets undefined property flags",
          "A flag is set for which the class has no property, or the flag that announces more "

@@ -5,8 +5,9 @@ from __future__ import annotations
 from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
-from amqpsniff.session.state import CLIENT, SERVER, SIDES
+from amqpsniff.session.state import CLIENT, SERVER
 from amqpsniff.session.states import MODE
+from amqpsniff.spec import SIDES
 
 _NOT_IMPLEMENTED = 540
 

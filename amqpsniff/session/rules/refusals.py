@@ -7,7 +7,8 @@ from typing import Any
 from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import duration
-from amqpsniff.session.state import SERVER, SIDES
+from amqpsniff.session.state import SERVER
+from amqpsniff.spec import SIDES
 
 _FIRST_ERROR = 300
 """Reply codes below it are no errors (0-9-1: 200 is success)."""
