@@ -20,6 +20,7 @@ from amqpsniff.archive.batch import run_here
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.spark_jobs.batch import _unreadable
 
 from .splits import by_one_engine, deal, packets_of, write_pcap
 from .tables import everything, files_there, manifest, written_rows
@@ -121,8 +122,11 @@ def test_captures_that_workers_do_not_see(archive: Path, tmp_path: Path) -> None
         archive.rename(tmp_path / "elsewhere")
         return run_here(function, items, watch)
 
-    summary = Batch([str(archive)], str(tmp_path / "tables")).run(run)
-    assert summary.unreadable_files == summary.files
+    batch = Batch([str(archive)], str(tmp_path / "tables"))
+    summary = batch.run(run)
+    assert summary.unreadable_files == summary.files == summary.bad_files
+    assert _unreadable(batch).startswith(f"none of {summary.files} files could be read; the first")
+    assert _unreadable(batch).endswith("; can the workers see the captures?")
 
 
 def test_what_is_lost_of_the_work_is_done_again(archive: Path, tmp_path: Path) -> None:
