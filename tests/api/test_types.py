@@ -70,4 +70,4 @@ def test_mistakes_are_found(site: Path, tmp_path: Path) -> None:
 
 def test_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert consumer.main(SAMPLES / "pika_mix.pcap") == 1
-    assert "channel-closed-by-broker" in capsys.readouterr().out
+    assert "vhost-refused" in capsys.readouterr().out
