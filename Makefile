@@ -7,6 +7,7 @@ CAPTURES ?= samples
 JOBS ?= 2
 # Seconds that `make fuzz` gives each harness.
 FUZZ_SECONDS ?= 120
+HARNESSES ?= $(patsubst tests/fuzz/%.py,%,$(wildcard tests/fuzz/fuzz_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -52,11 +53,15 @@ man: $(SET_UP) ## write the manual page, build/amqpsniff.1
 	$(BIN)/amqpsniff --show-man > build/amqpsniff.1
 
 fuzz: $(SET_UP) ## run every fuzz harness for FUZZ_SECONDS
-	@for harness in tests/fuzz/fuzz_*.py; do \
-		[ -e "$$harness" ] || { echo "no fuzz harness"; exit 0; }; \
-		name=$$(basename "$$harness" .py); mkdir -p build/fuzz/$$name; \
+	@$(plain)
+	@$(BIN)/python -m tests.fuzz.seeds build/seeds
+	@set -e; for name in $(HARNESSES); do \
+		mkdir -p build/fuzz/$$name build/seeds/$$name; \
 		echo "== $$name"; \
-		$(BIN)/python "$$harness" -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/$$name || exit 1; \
+		(cd build/plain && PYTHONPATH=. $(CURDIR)/$(BIN)/python -m tests.fuzz.$$name \
+			-max_total_time=$(FUZZ_SECONDS) -artifact_prefix=../fuzz/ ../fuzz/$$name ../seeds/$$name); \
+		echo "== $$name, what was found, compiled"; \
+		$(BIN)/python -m tests.fuzz.$$name -runs=0 -artifact_prefix=build/fuzz/ build/fuzz/$$name build/seeds/$$name; \
 	done
 
 bench: $(SET_UP) ## measure against the bars
@@ -68,6 +73,13 @@ bench: $(SET_UP) ## measure against the bars
 clean: ## remove everything that was built, .venv included
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find amqpsniff cli spark_jobs tests \( -name '*.so' -o -name '*.c' -o -name __pycache__ \) -prune -exec rm -rf {} +
+
+# The package without its compiled modules: coverage of plain Python is what guides the fuzzers.
+define plain
+rm -rf build/plain && mkdir -p build/plain && \
+tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ amqpsniff | tar xf - -C build/plain && \
+ln -s $(CURDIR)/tests $(CURDIR)/samples build/plain
+endef
 
 # The installed layout out of links, for tools that read files and not the import system.
 define tree

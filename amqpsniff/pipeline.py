@@ -20,6 +20,7 @@ from amqpsniff.decode.proxied import header_octets
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
 from amqpsniff.session import Census, Journeys, Tracker
+from amqpsniff.session.sightings import Sightings
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import METHODS
 from amqpsniff.tcp.reassembly import Reassembler
@@ -93,8 +94,9 @@ class Pipeline:
     counts every row on its way. `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS
     conversations that ended. Of a `share` only its conversations are followed; with `records` what
     concerns several connections is not judged but kept (`amqpsniff.findings.records`), for who
-    knows those of all shares. With `places` the `reassembler` says where segments lie. `capture` is
-    the capture that rows and findings are of, None before the first.
+    knows those of all shares; what takes all messages goes to `sightings` then. With `places` the
+    `reassembler` says where segments lie. `capture` is the capture that rows and findings are of,
+    None before the first.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Pipeline:
         claims: bool = False,
         records: bool = False,
         places: bool = False,
+        sightings: Sightings | None = None,
     ) -> None:
         wanted = frozenset(tables)
         self.options = options or Options()
@@ -137,6 +140,9 @@ class Pipeline:
             log=self.log if "findings" in wanted else None,
             learns=census is not None or links,
         )
+        if sightings is not None:
+            self.decoder.handler.contents.seed = sightings.seed
+            self.tracker.sightings = sightings
         self.census = census
         if census is not None:
             self.tracker.settler.measure()
@@ -178,6 +184,7 @@ class Pipeline:
 
     def finish(self) -> StreamBatch:
         """There are no more packets: end every conversation; gives the last events of TCP."""
+        self.tracker.begin_end()
         events = self.reassembler.finish()
         self._decode(self.tls.finish(events))
         self.decoder.finish(self.capture)
@@ -195,8 +202,7 @@ class Pipeline:
             hits |= self.journeys.hits
         if self._given_early:
             hits["rows that wait"] = self._given_early
-        for name, count in hits.items():
-            self.log.add(Finding("session-limit", f"{name}: {count} times", self.capture))
+        self.log.add_limits(hits, self.capture)
         return events
 
     def take(self) -> Taken:
@@ -209,8 +215,7 @@ class Pipeline:
             waiting = frames.pending if frames.wanted else 0
             self._given_early += waiting + (messages.pending if messages.wanted else 0)
         self._held_rows -= _rows(taken)
-        frames.given = messages.given = True
-        return taken
+        return (frames.give(), messages.give(), *taken[2:])
 
     def take_open(self) -> Iterator[Taken]:
         """Every batch of rows that is there; their rows change further as replies come.
@@ -298,7 +303,9 @@ class Pipeline:
             if self.decoder.rows:
                 self._hold()
             else:
-                self.decoder.take()
+                frames, messages, *_ = self.decoder.take()
+                frames.give()
+                messages.give()
                 self._frames_followed = self._messages_followed = 0
 
     def _hold(self) -> None:

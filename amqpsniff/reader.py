@@ -7,10 +7,7 @@ are decoded, so memory does not grow with the capture.
 from __future__ import annotations
 
 import os
-import select
-import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from amqpsniff.session import Census
     from amqpsniff.tables.query import Result
     from amqpsniff.tcp.shares import Share
-
-STANDARD_INPUT = "-"
 
 MOST_NAMES = 3
 """Names of captures that are shown of one."""
@@ -100,6 +95,7 @@ class Capture:
 
     Attributes:
         names: The captures, as they were found.
+        once: Those among them that can be read only once: standard input, pipes.
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
         outcomes, replies: What `count` found out, or the last pass with a census.
@@ -115,7 +111,7 @@ class Capture:
     def __init__(
         self, paths: Iterable[str | os.PathLike[str]], options: Options | None = None
     ) -> None:
-        from amqpsniff.capture import expand
+        from amqpsniff.capture import expand, is_regular
 
         self.names = expand(paths)
         self.options = options or Options()
@@ -127,7 +123,7 @@ class Capture:
         self.comments: list[str] = []
         self.early = False
         self.found: list[Found] = []
-        self._once = [name for name in self.names if _read_once(name)]
+        self.once = [name for name in self.names if not is_regular(name)]
         self._passes = 0
 
     def __repr__(self) -> str:
@@ -260,8 +256,8 @@ class Capture:
         """A new pipeline for another reading of the input."""
         if not self.names:
             raise UsageError("this capture is closed")
-        if self._passes and self._once:
-            raise UsageError(f"{self._once[0]} can be read only once; save it to a file first")
+        if self._passes and self.once:
+            raise UsageError(f"{self.once[0]} can be read only once; save it to a file first")
         self._passes += 1
         pipeline = Pipeline(self.options, tables, **more)
         self.totals = pipeline.totals
@@ -279,7 +275,6 @@ class Capture:
             tables.add("messages")  # some findings are made together with a message's row
         links = any(maker.links for maker in makers)
         pipeline = self._pipeline(tables, links=links, census=census, share=share)
-        waits = STANDARD_INPUT in self.names
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch in packets:
                 pipeline.learn(packets.take_secrets())
@@ -288,7 +283,7 @@ class Capture:
                     yield from _recorded(makers, pipeline)
                 if pipeline.ready:
                     yield from _made(makers, pipeline.settled())
-                elif waits and _at_rest():
+                elif self.once and packets.at_rest():
                     self.early = True
                     yield from _made(makers, pipeline.rest())
                     self.early = False
@@ -296,7 +291,7 @@ class Capture:
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-            self.comments = packets.comments
+            self.comments, self.link_types = packets.comments, packets.link_types
         if census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:
@@ -318,18 +313,3 @@ def _recorded(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]
     for maker in makers:
         if records.get(maker.table):
             yield maker.table, maker.make(records[maker.table])
-
-
-def _at_rest() -> bool:
-    """Whether standard input has nothing more for now: time to show what came so far."""
-    return not select.select([0], [], [], 0)[0]
-
-
-def _read_once(name: str) -> bool:
-    """Whether a second reading would not find the same octets."""
-    if name == STANDARD_INPUT:
-        return True
-    try:
-        return not stat.S_ISREG(Path(name).stat().st_mode)
-    except OSError:
-        return False

@@ -108,9 +108,13 @@ def format_of(wanted: str | None, output: Path | None) -> str:
 
 
 def refuse_captures(output: Path, captures: list[str]) -> None:
-    """Raise UsageError when the output is one of the captures."""
-    for name in captures:
-        if output.exists() and Path(name).exists() and output.samefile(name):
+    """Raise UsageError when the output is one of the captures, also one that a folder holds."""
+    from amqpsniff.capture import expand
+
+    if not output.exists():
+        return
+    for name in expand(captures):
+        if Path(name).exists() and output.samefile(name):
             raise UsageError(f"{output} is the capture itself; give -o another name")
 
 

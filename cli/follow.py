@@ -96,14 +96,12 @@ class _Following:
 
     def write(self, form: str) -> int:
         """Write the conversation; the exit code."""
-        from amqpsniff.reader import STANDARD_INPUT
-
         from .conversation import find
         from .reading import Reading
 
-        if STANDARD_INPUT in self._source.captures:
-            raise UsageError("follow reads captures twice; save standard input to a file first")
         first = Reading(self._source)
+        if first.capture.once:
+            raise UsageError("follow reads captures twice; save standard input to a file first")
         found = find(first, self._part)
         if found is None:
             return first.exit_code

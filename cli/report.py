@@ -105,12 +105,10 @@ def _check(gathering: Gathering) -> None:
 
 
 def _page(gathering: Gathering, title: str | None, *, whole: bool) -> str:
-    from amqpsniff.reader import STANDARD_INPUT
-
     from .reporting.sections import Report
 
     made = Report(gathering, title, whole=whole)
-    if STANDARD_INPUT not in gathering.reading.capture.names:
+    if not gathering.reading.capture.once:
         made.tell_conversations()
     return made.html()
 

@@ -13,6 +13,7 @@ What it does not do: push filters down; choose columns with `.schema(…)`.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +26,17 @@ from amqpsniff.archive.errors import schema as error_schema
 from amqpsniff.archive.listing import Listed, list_captures
 from amqpsniff.archive.merging import merge_findings
 from amqpsniff.archive.output import Note
-from amqpsniff.archive.places import opener_for
+from amqpsniff.archive.places import Folder, opener_for
 from amqpsniff.archive.plan import Task, make_plan
 from amqpsniff.archive.secrets import task_octets_for, with_secrets_of
+from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.archive.task import TaskRun
+from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.session.sightings import Sightings
 from amqpsniff.tables.schema import schema_of
 
 from .options import SourceOptions, parse, table_of
@@ -136,21 +140,30 @@ class Reading:
                 for _, batch in self._run(share, task, [self.table]).batches():
                     yield batch.select(self.columns)
 
-    def _run(self, share: Share, task: Task, tables: list[str]) -> TaskRun:
+    def _run(
+        self, share: Share, task: Task, tables: list[str], sightings: Sightings | None = None
+    ) -> TaskRun:
         opener = opener_for([one.path for one in task.sources], self.options.storage)
         columns = {self.table: self.columns}
-        return TaskRun(task, share.decoding, tables, columns=columns, opener=opener)
+        return TaskRun(
+            task, share.decoding, tables, columns=columns, opener=opener, sightings=sightings
+        )
 
     def _findings(self, share: Share) -> pa.RecordBatch:
         from amqpsniff.tables.batches import finding_batch
 
         notes = []
-        for task in share.tasks:
-            run = self._run(share, task, ["findings"])
-            for _ in run.batches():
-                pass
-            notes.append(Note.of("", run))
-        return finding_batch(merge_findings(notes, share.files)).select(self.columns)
+        with tempfile.TemporaryDirectory(prefix="amqpsniff-") as scratch:
+            folder = Folder(scratch)
+            for number, task in enumerate(share.tasks):
+                with SightingsFile(folder, f"{number}.parquet", own_seed()) as file:
+                    run = self._run(share, task, ["findings"], file.sightings)
+                    for _ in run.batches():
+                        pass
+                notes.append(Note.of("", run))
+                notes[-1].sighted = file.sighted
+            found = merge_findings(notes, share.files, folder)
+        return finding_batch(found).select(self.columns)
 
 
 class AmqpReader(DataSourceReader):

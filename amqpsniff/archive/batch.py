@@ -11,8 +11,10 @@ present plan has written is deleted once the manifest no longer names it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
@@ -26,7 +28,7 @@ from amqpsniff.tables.schema import TABLES
 from .errors import error_rows, error_table
 from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
-from .output import NO_DATE, Note, Order, _by_day, carry_out
+from .output import NO_DATE, SIGHTINGS, Note, Order, _by_day, carry_out
 from .places import Folder, StorageOptions, is_part
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
 from .progress import NOTES, Progress, Step
@@ -63,6 +65,8 @@ def run_here(
         watch()
     return results
 
+
+SEED = "_work/seed"
 
 LONGER = 1.2
 """How much longer than its core's part of the work a task is that is helped by a thread."""
@@ -133,6 +137,7 @@ class Batch:
         self._planning = {"task_octets": task_octets, "max_reads": max_reads}
         self.plan = Plan()
         self.notes: list[Note] = []
+        self._seed = 0
         self._listed: Sequence[Listed] | None = None
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
 
@@ -159,6 +164,7 @@ class Batch:
         """Bring the folder up to date; `cores` is how many items the runner works on at a time."""
         files = self._surveys(runner, notice)
         self.plan = make_plan(files, **self._planning)
+        self._seed = self._known_seed()
         orders = self._orders()
         before = self._notes(orders)
         for order in orders:
@@ -182,8 +188,16 @@ class Batch:
         for task in self.plan.tasks:
             base = task.key(salt)
             place = (self.tables, self.folder.name, self.storage)
-            orders.append(Order(task, base + mark, base, options, *place))
+            orders.append(Order(task, base + mark, base, options, *place, seed=self._seed))
         return orders
+
+    def _known_seed(self) -> int:
+        """The seed of sightings, which all of them share: made once, and kept."""
+        with contextlib.suppress(ValueError):
+            return int(self.folder.read(SEED) or b"", 16)
+        made = int.from_bytes(os.urandom(8), "big")
+        self.folder.write(SEED, b"%016x" % made)
+        return made
 
     def _salt(self) -> str:
         """What a task's rows depend on beside its files, but for what opens TLS."""
@@ -211,6 +225,7 @@ class Batch:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""
         wanted = {order.base: order.key for order in orders}
         notes: dict[str, Note] = {}
+        sighted = set(self.folder.names(SIGHTINGS))
         for name in self.folder.names(NOTES):
             key = name.rpartition("/")[2].removesuffix(".json")
             if key[:KEY_DIGITS] not in wanted or name != f"{NOTES}/{key}.json":
@@ -220,13 +235,17 @@ class Batch:
                 note = Note.from_octets(octets or b"")
             except (ValueError, KeyError, TypeError):
                 continue
+            if note.sighted is not None and (
+                note.seed != self._seed or note.sighted.name not in sighted
+            ):
+                continue
             if note.key == wanted.get(note.base) or not note.encrypted:
                 notes[note.base] = note
         return notes
 
     def _commit(self, done_before: int) -> Summary:
         """Write what is about the whole, then the manifest, then delete what it does not name."""
-        findings = merge_findings(self.notes, self.plan.files)
+        findings = merge_findings(self.notes, self.plan.files, self.folder)
         lost = [one for note in self.notes for one in note.lost]
         errors = error_rows(self.plan.files, lost)
         files: dict[str, list[str]] = {table: [] for table in [*self.tables, "errors"]}
@@ -295,7 +314,8 @@ class Batch:
 
     def _tidy(self, kept: set[str]) -> None:
         """Delete what an earlier state of the archive has left."""
-        kept |= {note.place for note in self.notes}
+        kept |= {note.place for note in self.notes} | {SEED}
+        kept |= {note.sighted.name for note in self.notes if note.sighted is not None}
         kept |= {survey_name(one) for one in self.plan.files}
         ours = {*TABLES, "errors", "_work"}
         for name in self.folder.names():

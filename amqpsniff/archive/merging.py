@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from amqpsniff.findings import Finding, FindingLog, Records
+from amqpsniff.session.rules.limits import of_messages
 from amqpsniff.session.rules.together import judge_together
 
 from .output import Note
+from .places import Folder
+from .sightings import review_sightings
 from .survey import Surveyed
 
 MOST_FINDINGS = 5_000_000
@@ -21,8 +24,10 @@ bounds of one reader, which keep it small."""
 _OF_ALL = ("packets-cut", "findings-limit")
 
 
-def merge_findings(notes: Iterable[Note], files: Sequence[Surveyed]) -> list[Finding]:
-    """The findings of the whole archive, those about files first."""
+def merge_findings(
+    notes: Iterable[Note], files: Sequence[Surveyed], folder: Folder | None = None
+) -> list[Finding]:
+    """The findings of the whole archive, those about files first; `folder` has the sightings."""
     notes = list(notes)
     of_files = [one for file in files for one in file.findings]
     known = {(one.capture, one.code) for one in of_files}
@@ -38,13 +43,26 @@ def merge_findings(notes: Iterable[Note], files: Sequence[Surveyed]) -> list[Fin
         one.cause_code = one.cause_packet_number = None
         log.add(one)
     times = [one.last_ns for one in files if one.last_ns is not None]
+    if folder is not None:
+        sighted = [note.sighted for note in notes if note.sighted is not None]
+        captures = sorted(one.path for one in files)
+        review = review_sightings(sighted, folder.open, captures, log)
+        records.forget(of_messages(review.repeats, review.returns))
     judge_together(records, log, max(times, default=None))
+    _add_limits(log, records, files)
     _add_cut(log, notes, files)
     return [*of_files, *log.take(of_files)]
 
 
 def _order(finding: Finding) -> tuple[int, str, int]:
     return finding.ts_ns or 0, finding.capture or "", finding.packet_number or 0
+
+
+def _add_limits(log: FindingLog, records: Records, files: Sequence[Surveyed]) -> None:
+    """Say which bounds on memory were reached, over all tasks, at the end of the last capture."""
+    ends = [(one.last_ns, one.path) for one in files if one.last_ns is not None]
+    capture = max(ends)[1] if ends else None
+    log.add_limits(records.limits, capture)
 
 
 def _add_cut(log: FindingLog, notes: Sequence[Note], files: Sequence[Surveyed]) -> None:

@@ -21,7 +21,10 @@ from .beside import Beside
 from .places import Folder, opener_for
 from .plan import Task
 from .progress import NOTES, Signs
+from .sightings import Sighted, SightingsFile
 from .task import TaskRun
+
+SIGHTINGS = "_work/sightings"
 
 DAY_NS = 86_400_000_000_000
 
@@ -38,7 +41,7 @@ TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "cha
 
 @dataclass
 class Order:
-    """A task with all that is needed to do it in another process.
+    """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
     With `beside` a thread writes the rows while the task decodes on: for a task that is longer than
     its core's part of the work, when other cores have nothing left to do.
@@ -52,6 +55,7 @@ class Order:
     output: str
     storage: dict[str, Any] = field(default_factory=dict)
     beside: bool = False
+    seed: int = 0
 
     @property
     def opener(self) -> Opener | None:
@@ -69,6 +73,7 @@ class Note:
 
     key: str
     base: str = ""
+    seed: int = 0
     encrypted: int = 0
     files: dict[str, list[str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
@@ -80,6 +85,7 @@ class Note:
     found: list[Finding] = field(default_factory=list)
     lost: list[Finding] = field(default_factory=list)
     records: Records = field(default_factory=Records)
+    sighted: Sighted | None = None
 
     @classmethod
     def of(cls, key: str, run: TaskRun) -> Note:
@@ -107,6 +113,7 @@ class Note:
         facts = {name: value for name, value in vars(self).items() if name != "records"}
         for name in ("found", "lost"):
             facts[name] = [asdict(one) for one in facts[name]]
+        facts["sighted"] = None if self.sighted is None else asdict(self.sighted)
         head = [sum(self.rows.values()), len(self.found)]
         facts["records"] = self.records.plain()
         return f"{json.dumps(head)}\n{json.dumps(facts)}".encode()
@@ -118,6 +125,7 @@ class Note:
         for name in ("found", "lost"):
             facts[name] = [Finding(**one) for one in facts[name]]
         facts["records"] = Records.of(facts["records"])
+        facts["sighted"] = Sighted(**facts["sighted"]) if facts["sighted"] else None
         return cls(**facts)
 
 
@@ -127,11 +135,14 @@ def carry_out(order: Order) -> Note:
     tables = [table for table in order.tables if table != "findings"]
     rows = dict.fromkeys(tables, 0)
     signs = Signs(folder, order.key, order.task.packets)
+    file = SightingsFile(folder, f"{SIGHTINGS}/{order.key}.parquet", order.seed)
     run = TaskRun(
         order.task, order.options, order.tables, encoded=True, opener=order.opener,
         watch=lambda packets: signs(packets, sum(rows.values())),
+        sightings=file.sightings,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
+        stack.enter_context(file)
         days = _Days(folder, order.key, stack)
         with Beside(days.add) if order.beside else contextlib.nullcontext(days.add) as add:
             for table, batch in run.batches():
@@ -139,7 +150,7 @@ def carry_out(order: Order) -> Note:
                 rows[table] += batch.num_rows
         files = days.close()
     note = Note.of(order.key, run)
-    note.base = order.base
+    note.base, note.seed, note.sighted = order.base, order.seed, file.sighted
     note.rows, note.files = rows, files
     if not note.lost:  # a file that comes back is read again
         folder.write(note.place, note.to_octets())

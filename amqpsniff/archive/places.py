@@ -95,6 +95,11 @@ class Folder:
             return None
         return octets
 
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file for reading; raises OSError when it is not there."""
+        file: IO[bytes] = self._system.open_input_file(self._path(name))
+        return file
+
     def write(self, name: str, octets: bytes) -> None:
         """Put a file there in one step: it has its old content, or the new one."""
         with self.create(name) as file:

@@ -11,6 +11,7 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.session.sightings import Sightings
 from amqpsniff.tcp.shares import Share
 
 from .plan import Task
@@ -24,7 +25,8 @@ ROWS = ("frames", "messages")
 class TaskRun:
     """Reads a task: `batches` gives rows, what is known of the whole is here afterwards.
 
-    `watch` is told now and then how many packets were read, those passed over included.
+    `watch` is told now and then how many packets were read, those passed over included. What takes
+    the messages of all connections goes to `sightings`, without which it is judged by the task's.
 
     Attributes:
         totals: Counts of what was read.
@@ -43,6 +45,7 @@ class TaskRun:
         encoded: bool = False,
         opener: Opener | None = None,
         watch: Callable[[int], None] = lambda packets: None,
+        sightings: Sightings | None = None,
     ) -> None:
         from amqpsniff.tables.batches import Maker
 
@@ -55,6 +58,7 @@ class TaskRun:
         self.lost: list[Finding] = []
         self._opener = opener
         self._watch = watch
+        self._sightings = sightings if "findings" in tables else None
         self._makers = [
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in tables
@@ -66,7 +70,9 @@ class TaskRun:
         wanted = set(self.tables)
         if "findings" in wanted:
             wanted.add("messages")  # some findings are made together with a message's row
-        pipeline = Pipeline(self.options, wanted, share=_share(self.task), records=True)
+        pipeline = Pipeline(
+            self.options, wanted, share=_share(self.task), records=True, sightings=self._sightings,
+        )  # fmt: skip
         self.totals = pipeline.totals
         names = [source.path for source in self.task.sources]
         try:

@@ -1,7 +1,14 @@
 """Packets in: capture files and streams, read into batches of rows."""
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
-from amqpsniff.capture.sources import CaptureFile, CaptureSet, expand, open_capture, read
+from amqpsniff.capture.sources import (
+    CaptureFile,
+    CaptureSet,
+    expand,
+    is_regular,
+    open_capture,
+    read,
+)
 
 __all__ = [
     "NO_TIME",
@@ -9,6 +16,7 @@ __all__ = [
     "CaptureSet",
     "PacketBatch",
     "expand",
+    "is_regular",
     "open_capture",
     "read",
 ]

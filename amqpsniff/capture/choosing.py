@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeAlias
 
-from amqpsniff.capture.file import STANDARD_INPUT, CaptureFile, Opener
+from amqpsniff.capture.file import CaptureFile, Opener, is_regular
 from amqpsniff.capture.formats import (
     DESCRIBED_OCTETS,
     is_wiresharks,
@@ -92,7 +92,7 @@ def for_tshark(name: str, *, named: bool) -> bool:
 
     One that was named by itself may be anything; of those found in a folder only known formats are.
     """
-    if name == STANDARD_INPUT:
+    if not is_regular(name):
         return False
     head = _head(name)
     return may_be_wiresharks(head) if named else is_wiresharks(head) and not _trouble()

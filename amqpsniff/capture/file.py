@@ -11,6 +11,7 @@ import os
 import select
 import stat
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, Protocol
 
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
@@ -62,6 +63,10 @@ class Source(Protocol):
 
     def back(self, octets: int) -> None:
         """Read the last octets once more; only where the source is regular."""
+        ...
+
+    def at_rest(self) -> bool:
+        """Whether a read would wait, because whoever writes the octets has no more for now."""
         ...
 
     def park(self) -> None:
@@ -197,6 +202,10 @@ class CaptureFile:
         self._reader.ended = True
         self._source.close()
 
+    def at_rest(self) -> bool:
+        """Whether it is still being written, and all there is so far was read."""
+        return not self._ahead and self._source.at_rest()
+
     def park(self) -> None:
         """Give the file descriptor back until the next read, where the file can be opened again."""
         self._source.park()
@@ -269,6 +278,17 @@ class CaptureFile:
             self._troubles.append(("capture-truncated", f"{cut}; everything before was read"))
 
 
+def is_regular(name: str) -> bool:
+    """Whether a name stands for a file that gives the same octets whenever it is opened.
+
+    Pipes and devices do not, nor does a file that is not there.
+    """
+    try:
+        return name != STANDARD_INPUT and stat.S_ISREG(Path(name).stat().st_mode)
+    except OSError:
+        return False
+
+
 def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTETS) -> CaptureFile:
     """Open a capture by path, or `-` for standard input; raises CaptureError, NotACapture."""
     return CaptureFile(name, block_octets=block_octets)
@@ -309,7 +329,10 @@ class _Source:
                     "-: standard input is a terminal; pipe a capture into it, as from "
                     '"tcpdump -U -w -"'
                 )
-            self._file = io.FileIO(0, closefd=False)
+            try:
+                self._file = io.FileIO(0, closefd=False)
+            except OSError:
+                raise CaptureError("-: standard input is closed; pipe a capture into it") from None
             return
         try:
             if opener is not None:
@@ -339,6 +362,12 @@ class _Source:
             block = self._file.read(octets)
         self._position += len(block)
         return block
+
+    def at_rest(self) -> bool:
+        """Whether a read would wait; never of a regular file."""
+        if self.regular or self._closed or self._file is None:
+            return False
+        return not select.select([self._file], [], [], 0)[0]
 
     def back(self, octets: int) -> None:
         """Read the last octets once more; only where the file is regular."""

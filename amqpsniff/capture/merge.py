@@ -114,6 +114,10 @@ class CaptureSet:
             self._close(lane)
         self._waiting = []
 
+    def at_rest(self) -> bool:
+        """Whether one of the captures that are open is being written, and all so far was read."""
+        return any(file.at_rest() for file in self._files())
+
     def _files(self) -> Iterator[AnyCapture]:
         return (lane.file for lane in self._open if lane.file is not None)
 

@@ -13,22 +13,31 @@ from amqpsniff.capture.file import (
     BLOCK_OCTETS,
     STANDARD_INPUT,
     CaptureFile,
+    is_regular,
     open_capture,
 )
 from amqpsniff.capture.formats import shown
 from amqpsniff.capture.merge import GLANCE_OCTETS, CaptureSet
 from amqpsniff.errors import CaptureError, NotACapture
 
-__all__ = ["BLOCK_OCTETS", "CaptureFile", "CaptureSet", "expand", "open_capture", "read"]
+__all__ = [
+    "BLOCK_OCTETS",
+    "CaptureFile",
+    "CaptureSet",
+    "expand",
+    "is_regular",
+    "open_capture",
+    "read",
+]
 
 
 def expand(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Names of the captures that files, directories, patterns (`*`, `?`, `[]`, `**`), `-` mean.
 
     A directory means every file below it whose content is a capture; other files in it are passed
-    over. A file named, or matched by a pattern, is taken as it is. A file that is reached twice is
-    listed once, where it came first. Raises CaptureError for a name that is not there, a pattern
-    that matches nothing, and when there is nothing in the end.
+    over. A file named, or matched by a pattern, is taken as it is; a pattern means no pipes. A file
+    that is reached twice is listed once, where it came first. Raises CaptureError for a name that
+    is not there, a pattern that matches nothing, and when there is nothing in the end.
     """
     names: dict[object, str] = {}
     given = [os.fspath(one) for one in inputs]
@@ -67,7 +76,10 @@ def _named(one: str) -> Iterator[str]:
         if not matches:
             raise CaptureError(f"{shown(one)}: no file matches this pattern")
         for match in matches:
-            yield from _captures_below(match) if Path(match).is_dir() else (match,)
+            if Path(match).is_dir():
+                yield from _captures_below(match)
+            elif is_regular(match):
+                yield match
     else:
         raise CaptureError(f"{shown(one)}: no such file or directory")
 

@@ -8,19 +8,23 @@ finds instead (`amqpsniff.capture.segments`). Numbers are those of the file eith
 from __future__ import annotations
 
 import os
+import select
 import weakref
 from collections.abc import Iterator
 from functools import cache
+from subprocess import DEVNULL
 
-from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile
+from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile, is_regular
 from amqpsniff.capture.formats import shown
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.segments import ARGUMENTS, LINK_RAW, Segments
-from amqpsniff.capture.tshark import Run, Tshark, find
+from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, find
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 from amqpsniff.findings import Finding
 
-LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276))
+LINK_TYPES = frozenset(
+    (0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276)
+)
 """LINKTYPE_ values whose packets are read here; the others are tshark's."""
 
 AUTO, OWN, TSHARK = "auto", "own", "tshark"
@@ -60,6 +64,10 @@ class _Pipe:
     def back(self, octets: int) -> None:
         """A pipe does not go back; never asked for where the source is not regular."""
 
+    def at_rest(self) -> bool:
+        """tshark is always about to give more."""
+        return False
+
     def park(self) -> None:
         """A pipe is not opened again."""
 
@@ -91,7 +99,7 @@ class ThroughTshark:
             self.tshark = found_tshark()
         except TsharkError as error:
             raise TsharkError(f"{shown(name)}: {error}") from None
-        self.regular = name != STANDARD_INPUT
+        self.regular = is_regular(name)
         self.format = "tshark"
         self.findings: list[Finding] = []
         self.secrets: list[tuple[int, bytes]] = []
@@ -112,12 +120,13 @@ class ThroughTshark:
         """Start a tshark on the capture in place of the one there is, if any."""
         if self._run is not None:
             self._run.close()
-        stream = self.capture == STANDARD_INPUT
+        stream = not self.regular
         more = ("-l",) if stream else ()
         run = Run(
             self.tshark,
             ["-r", self.capture, *options, *more],
-            **({"stdin": 0, "silence_s": PATIENCE_S} if stream else {}),  # type: ignore[arg-type]
+            stdin=0 if self.capture == STANDARD_INPUT else DEVNULL,
+            silence_s=PATIENCE_S if stream else SILENCE_S,
         )
         weakref.finalize(self, run.close)
         self._run = run
@@ -143,7 +152,7 @@ class ThroughTshark:
         """Have tshark look for TCP."""
         run = self._start(ARGUMENTS)
         self.link_types = [LINK_RAW]
-        if self.capture != STANDARD_INPUT:
+        if self.regular:
             self._read_secrets()
         self._rows = self._batches(run)
         self._first = next(self._rows, None)
@@ -190,6 +199,10 @@ class ThroughTshark:
                 Finding("capture-truncated", detail, self.capture, self.packets or None)
             )
         run.close()
+
+    def at_rest(self) -> bool:
+        """Whether standard input, which tshark reads, has no more for now."""
+        return self.capture == STANDARD_INPUT and not select.select([0], [], [], 0)[0]
 
     @property
     def packets(self) -> int:

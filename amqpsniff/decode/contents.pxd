@@ -12,6 +12,7 @@ cdef class ContentAssembler:
     cdef public object report, new_hash
     cdef public bint keep_bodies, unread
     cdef public long long held, opened
+    cdef public unsigned long long seed
     cdef public list losses
     cdef Content _find(self, Half half, int channel)
     cdef Content _awaiting(self, Half half, int channel)

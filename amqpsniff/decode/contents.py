@@ -20,6 +20,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import rows
+from amqpsniff.decode.octets import own_seed
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.messages import (  # type: ignore[import-not-found]
@@ -68,7 +69,8 @@ class ContentAssembler:
         keep_bodies: Whether bodies are kept.
 
     `unread`: nobody looks at messages, their rows need not be made. `losses` are places where
-    frames may be missing: (row of the next frame, connection, direction).
+    frames may be missing: (row of the next frame, connection, direction). `seed` is that of the
+    marks of messages.
     """
 
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
@@ -78,6 +80,7 @@ class ContentAssembler:
         self.report = report
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
+        self.seed = own_seed()
         self.held = 0
         self.opened = 0
         self.unread = False
@@ -211,7 +214,9 @@ class ContentAssembler:
             return 0
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
         open_content.located = self.properties.located
-        open_content.mark = cython.cast(cython.longlong, reader.hash_of(at + 4, end - at - 4) >> 1)
+        open_content.mark = cython.cast(
+            cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
+        )
         open_content.header_start = open_content.store.used
         reader.copy_to(open_content.store, at, end - at)
         open_content.header_end = open_content.store.used

@@ -12,4 +12,5 @@ cdef class OctetReader:
     cdef bint is_text(self, long long start, long long count) except? -1
     cdef int code_in(self, Vocabulary vocabulary, long long start, long long count) except? -1
     cdef unsigned long long hash_of(self, long long start, long long count) except? 1
+    cdef unsigned long long hash_with(self, unsigned long long seed, long long start, long long count) except? 1
     cdef bint _equals(self, Vocabulary vocabulary, long long first, long long start, long long count) except? -1

@@ -22,6 +22,11 @@ _MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _SEED = cython.declare(cython.ulonglong, int.from_bytes(os.urandom(8), sys.byteorder))
 
 
+def own_seed():
+    """The seed of this process."""
+    return _SEED
+
+
 class OctetReader:
     """Reads `data`."""
 
@@ -134,9 +139,13 @@ class OctetReader:
 
     def hash_of(self, start, count):
         """A hash of octets of the data, with a seed that no capture can know."""
+        return self.hash_with(_SEED, start, count)
+
+    def hash_with(self, seed, start, count):
+        """The same with another seed, for hashes that several processes are to agree on."""
         if start < 0 or start + count > len(self.data):
             raise IndexError("octets outside the data")
-        h: cython.ulonglong = _SEED ^ cython.cast(cython.ulonglong, count)
+        h: cython.ulonglong = seed ^ cython.cast(cython.ulonglong, count)
         word: cython.ulonglong = 0
         at: cython.longlong = start
         end: cython.longlong = start + count

@@ -155,6 +155,21 @@ class Rows:
             self.waiting.values[row] = 0
         return 0
 
+    def give(self):
+        """These rows as another object, to be given out.
+
+        What still refers to this one, a message that waits for its outcome, holds no columns then:
+        else one message that is never settled would hold a batch of them.
+        """
+        taken = type(self)(self.vocabularies, 1, self.wanted)
+        for name in self.CODES + self.INTEGERS + self.TEXTS:
+            setattr(taken, name, getattr(self, name))
+            setattr(self, name, None)
+        taken.rows, taken.pending, taken.capacity = self.rows, self.pending, self.capacity
+        taken.given = self.given = True
+        self.vocabularies = None
+        return taken
+
 
 class FrameRows(Rows):
     """Rows of the `frames` table, one per frame; `rows_expected` of them, and
@@ -247,3 +262,10 @@ class MessageRows(Rows):
     def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True):
         Rows.__init__(self, vocabularies, rows_expected, wanted)
         self.links = None
+
+    def give(self):
+        """These rows as another object, with their links; see `Rows.give`."""
+        taken = Rows.give(self)
+        taken.links = self.links
+        self.links = None
+        return taken

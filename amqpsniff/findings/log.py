@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -75,6 +75,14 @@ class FindingLog:
             if self._news is not None:
                 del self._news[key]
             self._add_unplaced(finding)
+
+    def add_limits(self, hits: Mapping[str, int], capture: str | None) -> None:
+        """Say how often limits of the session were reached, by name, at the end of a capture."""
+        if self.recorded is not None:
+            self.recorded.hit(hits)
+            return
+        for name, count in hits.items():
+            self.add(Finding("session-limit", f"{name}: {count} times", capture))
 
     def _has_room(self, code: str) -> bool:
         if self._most is not None:

@@ -3,12 +3,13 @@
 A reader of a share of the connections cannot judge what is about many: it records what its own
 connections contribute. `once` holds findings that stand for many places, `notes` what rules have
 to say about single connections, each with the `judge` that is to hear it, `exchanges` what was
-counted by exchange. All of it is plain values, and does not depend on how connections are shared.
+counted by exchange, `forgotten` and `limits` what bounds on memory have cost. All of it is plain
+values, and does not depend on how connections are shared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 Order = tuple[int, int, str, int]
@@ -39,6 +40,8 @@ class Records:
         self.once: dict[tuple[Any, ...], list[Any]] = {}
         self.notes: list[tuple[Order, str, tuple[Any, ...]]] = []
         self.exchanges: dict[str, tuple[int, ...]] = {}
+        self.forgotten: dict[str, int] = {}
+        self.limits: dict[str, int] = {}
 
     def seen(
         self,
@@ -64,6 +67,14 @@ class Records:
         before = self.exchanges.get(exchange, (0,) * len(counts))
         self.exchanges[exchange] = tuple(a + b for a, b in zip(before, counts, strict=True))
 
+    def forget(self, counts: Mapping[str, int]) -> None:
+        """What rules had to forget."""
+        _add(self.forgotten, counts)
+
+    def hit(self, counts: Mapping[str, int]) -> None:
+        """How often limits were reached."""
+        _add(self.limits, counts)
+
     def add(self, other: Records) -> None:
         """Take what another collected."""
         for key, entry in other.once.items():
@@ -71,6 +82,8 @@ class Records:
         self.notes += other.notes
         for exchange, counts in other.exchanges.items():
             self.count(exchange, counts)
+        self.forget(other.forgotten)
+        self.hit(other.limits)
 
     def plain(self) -> dict[str, Any]:
         """All of it for JSON."""
@@ -78,6 +91,8 @@ class Records:
             "once": [[key, entry] for key, entry in self.once.items()],
             "notes": self.notes,
             "exchanges": list(self.exchanges.items()),
+            "forgotten": self.forgotten,
+            "limits": self.limits,
         }
 
     @classmethod
@@ -88,6 +103,8 @@ class Records:
             made.once[_tuples(key)] = list(_tuples(entry))
         made.notes = [_tuples(one) for one in plain["notes"]]
         made.exchanges = {name: tuple(counts) for name, counts in plain["exchanges"]}
+        made.forget(plain["forgotten"])
+        made.hit(plain["limits"])
         return made
 
     def _join(self, key: tuple[Any, ...], entry: list[Any]) -> None:
@@ -100,6 +117,11 @@ class Records:
         known[4] = max(entry[4], known[4])
         known[5] = max(entry[5] or 0, known[5] or 0) or None
         known[3] += entry[3]
+
+
+def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
 
 
 def _tuples(value: Any) -> Any:

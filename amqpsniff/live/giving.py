@@ -57,7 +57,7 @@ class Giver:
             return
         batch = self.maker.make(taken)
         if not rows.pending or self._settle_ns == 0:
-            rows.given = True
+            rows.give()
             yield batch
             return
         waiting = waiting_rows(rows)
@@ -86,7 +86,7 @@ class Giver:
                 if one.batch.num_rows:
                     kept.append(one)
                 else:
-                    one.rows.given = True
+                    one.rows.give()
         self._held = kept
 
     def rest(self) -> Iterator[Any]:
@@ -96,7 +96,7 @@ class Giver:
 
     def _all_of(self, one: _Held) -> Any:
         batch = _current(one.rows, one.batch, one.places)
-        one.rows.given = True
+        one.rows.give()
         self.waiting -= batch.num_rows
         return batch
 

@@ -23,7 +23,7 @@ from amqpsniff.opinion.redaction import redacted
 from amqpsniff.opinion.rows import our_frames
 from amqpsniff.opinion.sighting import Ours, Theirs, theirs
 from amqpsniff.opinion.traffic import Traffic
-from amqpsniff.reader import STANDARD_INPUT, Capture
+from amqpsniff.reader import Capture
 
 WINDOW_PACKETS = 4_000
 """Packets between reading and comparing: longer than a hole is waited for (256 segments of its
@@ -53,8 +53,8 @@ class Comparison:
     def __init__(
         self, capture: Capture, tshark: Tshark | None = None, *, silence_s: float = SILENCE_S
     ) -> None:
-        if len(capture.names) != 1 or capture.names[0] == STANDARD_INPUT:
-            raise UsageError("tshark is given one capture file; several, or `-`, are not one")
+        if len(capture.names) != 1 or capture.once:
+            raise UsageError("tshark is given one capture file; several, or a pipe, are not one")
         self._show_secrets = capture.options.show_secrets
         self.capture = Capture(capture.names, replace(capture.options, show_secrets=True))
         self.tshark = tshark or find()

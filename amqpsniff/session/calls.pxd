@@ -12,12 +12,17 @@ cdef class Call:
     cdef public bint replied, delivered, forgotten
     cdef public list keys
 
+cdef class Waits:
+    cdef public list calls
+    cdef public Py_ssize_t start, unreplied, undelivered
+    cdef bint trim(self) except? -1
+
 cdef class Calls:
     cdef public long long most, age_ns, hits
     cdef public dict waiting, askers
     cdef public object order
     cdef Asker asker(self, Session session)
-    cpdef object end(self, Session session, object end_ns)
+    cpdef object end(self, Session session)
     cdef int ask(self, Call call, object key, str expiration) except? -1
     cdef int wait(self, Call call, object key) except? -1
     cdef Call find(self, object key, bint delivered)

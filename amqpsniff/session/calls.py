@@ -30,6 +30,10 @@ MOST_KEYS = 8
 """Addresses under which one request waits: its channel and one for each delivery to a server, which
 are the same; a hostile broker could deliver one request under ever new addresses."""
 
+MOST_PASSED = 32
+"""Requests of one line that are forgotten and still have their place, beyond which it is given up
+when they are half of the line."""
+
 
 class Asker:
     """A connection that sent requests; `session` is None once it is over."""
@@ -41,8 +45,17 @@ class Asker:
     def closed_before(self, ts_ns):
         """Whether the connection was closed before that time."""
         if self.session is not None:
-            self.close_ns = self.session.close_ns
+            self.close_ns = closed_at(self.session)
         return self.close_ns is not None and self.close_ns < ts_ns
+
+
+def closed_at(session):
+    """When a connection was closed, or TCP ended: None while it is open, or was when last seen."""
+    if session.close_ns is not None:
+        return session.close_ns
+    conversation = session.peer.conversation
+    over_ns = getattr(conversation, "over_ns", -1)
+    return over_ns if conversation.ended is not None and over_ns >= 0 else None
 
 
 class Call:
@@ -58,6 +71,31 @@ class Call:
         self.delivered = False
         self.forgotten = False
         self.keys = []
+
+
+class Waits:
+    """Requests under one key, in the order in which they came there.
+
+    Those before `start` are forgotten, those before `unreplied` and `undelivered` too, or have what
+    they wait for; the last is never passed by. A list, for most keys have one request: a deque
+    takes four times as much memory.
+    """
+
+    def __init__(self):
+        self.calls = []
+        self.start = self.unreplied = self.undelivered = 0
+
+    def trim(self):
+        """Give up the place of requests that are forgotten, now and then; whether all are."""
+        count: cython.Py_ssize_t = len(self.calls)
+        while self.start < count and cython.cast(Call, self.calls[self.start]).forgotten:
+            self.start += 1
+        if self.start > MOST_PASSED and 2 * self.start > count:
+            del self.calls[: self.start]
+            self.unreplied = max(self.unreplied - self.start, 0)
+            self.undelivered = max(self.undelivered - self.start, 0)
+            self.start = 0
+        return self.start == len(self.calls)
 
 
 class Calls:
@@ -78,12 +116,12 @@ class Calls:
             found = self.askers[session.number] = Asker(session)
         return found
 
-    def end(self, session, end_ns):
-        """A connection is over, at a time that is None when it is not known."""
+    def end(self, session):
+        """A connection is over."""
         found: Asker = self.askers.pop(session.number, None)
         if found is not None:
             found.session = None
-            found.close_ns = end_ns if session.close_ns is None else session.close_ns
+            found.close_ns = closed_at(session)
 
     def ask(self, call, key, expiration):
         """Remember a request under a key; `expiration` is its property, None for none."""
@@ -103,10 +141,10 @@ class Calls:
         if call.forgotten or len(call.keys) >= MOST_KEYS or key in call.keys:
             return 0
         call.keys.append(key)
-        line = self.waiting.get(key)
-        if line is None:
-            line = self.waiting[key] = deque()
-        line.append(call)
+        waits: Waits = self.waiting.get(key)
+        if waits is None:
+            waits = self.waiting[key] = Waits()
+        waits.calls.append(call)
         return 0
 
     def find(self, key, delivered):
@@ -114,13 +152,19 @@ class Calls:
 
         It is the oldest without one; when all have one, the last.
         """
-        line = self.waiting.get(key)
-        if line is None:
+        waits: Waits = self.waiting.get(key)
+        if waits is None:
             return None
-        call: Call = line[0]
-        while len(line) > 1 and (call.forgotten or (call.delivered if delivered else call.replied)):
-            line.popleft()
-            call = line[0]
+        last: cython.Py_ssize_t = len(waits.calls) - 1
+        at: cython.Py_ssize_t = waits.undelivered if delivered else waits.unreplied
+        call: Call = waits.calls[at]
+        while at < last and (call.forgotten or (call.delivered if delivered else call.replied)):
+            at += 1
+            call = waits.calls[at]
+        if delivered:
+            waits.undelivered = at
+        else:
+            waits.unreplied = at
         return None if call.forgotten else call
 
     def is_late(self, call, ts_ns):
@@ -139,9 +183,7 @@ class Calls:
         call: Call = self.order.popleft()
         call.forgotten = True
         for key in call.keys:
-            line = self.waiting.get(key)
-            while line and cython.cast(Call, line[0]).forgotten:
-                line.popleft()
-            if line is not None and not line:
+            waits: Waits = self.waiting.get(key)
+            if waits is not None and waits.trim():
                 del self.waiting[key]
         return 0

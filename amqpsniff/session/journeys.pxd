@@ -31,7 +31,8 @@ cdef class Journeys:
     cdef Call _ask(self, MessageRows messages, long long row, Place place)
     cdef unsigned long long _on_channel(self, MessageRows messages, long long row, Place place) except? 1
     cdef unsigned long long _correlated(self, MessageRows messages, long long row, unsigned long long h) except? 1
-    cdef Call _reply(self, MessageRows messages, Links found, long long row)
+    cdef Call _waiting(self, unsigned long long h, Place place, bint delivered)
+    cdef Call _reply(self, MessageRows messages, Links found, long long row, Place place)
     cdef int _bring(self, MessageRows messages, Links found, long long row, Place place, Publish publish) except? -1
     cdef Call _unseen(self, MessageRows messages, long long row, Place place)
     cdef int _say_reply(self, MessageRows messages, Links found, long long row, Call call) except? -1

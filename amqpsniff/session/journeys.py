@@ -122,8 +122,7 @@ class Journeys:
     def end(self, peer):
         """A connection is over; call it before the tracker's `end`."""
         if peer.session is not None:
-            end_ns = peer.conversation.end_ns
-            self.calls.end(peer.session, end_ns if end_ns is not None and end_ns > 0 else None)
+            self.calls.end(peer.session)
 
     # publishes
 
@@ -143,7 +142,7 @@ class Journeys:
         publish.connection_id = place.connection_id
         publish.identified = row < messages.message_id.rows and messages.message_id.valid[row]
         if self.calls.waiting:
-            publish.answers = self._reply(messages, found, row)
+            publish.answers = self._reply(messages, found, row, place)
         if messages.reply_to.values[row] >= 0:
             publish.asks = self._ask(messages, row, place)
         self.lines.remember(publish)
@@ -237,7 +236,7 @@ class Journeys:
             h = self._on_channel(messages, row, place)
         else:
             h = coded(words.reply_to, code)
-        key: cython.ulonglong = self._correlated(messages, row, h)
+        key: cython.ulonglong = mixed(self._correlated(messages, row, h), place.vhost)
         self.calls.ask(call, key, words.expiration.text(messages.expiration.values[row]))
         return call
 
@@ -251,19 +250,34 @@ class Journeys:
         """A hash of an address, with a message's correlation id."""
         return mixed(h, self.likeness.text(messages.correlation_id, row))
 
-    def _reply(self, messages, found, row):
+    def _waiting(self, h, place, delivered):
+        """The request that a reply to a hash answers, in the virtual host of a connection."""
+        call: Call = self.calls.find(mixed(h, place.vhost), delivered)
+        vhost: cython.ulonglong
+        if call is not None:
+            return call
+        if place.vhost != _ANYWHERE:
+            return self.calls.find(mixed(h, _ANYWHERE), delivered) if self.unknown else None
+        for each in self.vhosts:
+            vhost = each
+            call = self.calls.find(mixed(h, vhost), delivered)
+            if call is not None:
+                return call
+        return None
+
+    def _reply(self, messages, found, row, place):
         """The request that a publish answers; None for none."""
         words: Vocabularies = messages.vocabularies
         code: cython.int = messages.routing_key.values[row]
         if code < 0:
             return None
         key: cython.ulonglong = self._correlated(messages, row, coded(words.routing_key, code))
-        call: Call = self.calls.find(key, False)
+        call: Call = self._waiting(key, place, False)
         exchange = words.exchange.text(messages.exchange.values[row])
         if call is None and exchange:
             address: bytes = exchange.encode() + _SLASH + words.routing_key.text(code).encode()
             key = self._correlated(messages, row, self.likeness.octets(address))
-            call = self.calls.find(key, False)
+            call = self._waiting(key, place, False)
         if call is None:
             return None
         call.replied = True
@@ -278,7 +292,8 @@ class Journeys:
         if publish is not None:
             if publish.asks is not None and code >= 0 and is_direct(words.reply_to, code):
                 key: cython.ulonglong = coded(words.reply_to, code)
-                self.calls.wait(publish.asks, self._correlated(messages, row, key))
+                key = mixed(self._correlated(messages, row, key), place.vhost)
+                self.calls.wait(publish.asks, key)
             call = publish.answers
         if call is None and (publish is None or publish.asks is None):
             call = self._unseen(messages, row, place)
@@ -297,7 +312,7 @@ class Journeys:
         h: cython.ulonglong = coded(words.routing_key, code)
         if is_direct(words.routing_key, code):
             h = self._on_channel(messages, row, place)
-        return self.calls.find(self._correlated(messages, row, h), True)
+        return self._waiting(self._correlated(messages, row, h), place, True)
 
     def _say_reply(self, messages, found, row, call):
         """Say in a message's row what request it answers."""

@@ -179,7 +179,7 @@ def _commit(
         return None
     noted, channel.noted = channel.noted, []
     channel.committing.append(noted)
-    return noted, [entry for listed in channel.returnable.values() for entry in listed]
+    return noted, tracker.settler.returnable(channel)
 
 
 def _committed(

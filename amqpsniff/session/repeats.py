@@ -56,10 +56,17 @@ class Repeats:
         named: cython.bint = messages.message_id.has(row)
         if not named and not messages.correlation_id.has(row):
             return -1
-        mark: cython.longlong = messages.mark.values[row]
-        now: cython.longlong = messages.ts_ns.values[row]
+        return self.publish(
+            messages.mark.values[row],
+            self._route(messages, row),
+            named,
+            messages.packet_number.values[row],
+            messages.ts_ns.values[row],
+        )
+
+    def publish(self, mark, route, named, number, now):
+        """The same of a publish with an id, as numbers."""
         place: object = self.places.get(mark)
-        route: cython.longlong = self._route(messages, row)
         slot: cython.longlong
         since: cython.longlong = now
         if place is None:
@@ -75,7 +82,7 @@ class Repeats:
                     return self.numbers.values[slot]
         self.since.values[slot] = since
         self.routes.values[slot] = route
-        self.numbers.values[slot] = messages.packet_number.values[row]
+        self.numbers.values[slot] = number
         self.times.values[slot] = now
         return -1
 
@@ -83,13 +90,20 @@ class Repeats:
         """Where the publish is that a delivery is of; -1 when it is not known or has no time."""
         if not self.places:
             return -1
-        place: object = self.places.get(messages.mark.values[row])
+        mark: cython.longlong = messages.mark.values[row]
+        if mark not in self.places:
+            return -1
+        return self.place_of(mark, self._route(messages, row))
+
+    def place_of(self, mark, route):
+        """The same of a delivery with this mark and route."""
+        place: object = self.places.get(mark)
         if place is None:
             return -1
         slot: cython.longlong = place
         if self.since.values[slot] == _NULL:
             return -1
-        return slot if self.routes.values[slot] == self._route(messages, row) else -1
+        return slot if self.routes.values[slot] == route else -1
 
     def _free(self):
         """The next place of the ring; what was there is forgotten."""

@@ -3,7 +3,7 @@ from amqpsniff.session.lately cimport Lately
 from amqpsniff.session.state cimport Channel, Entry
 
 cdef class Settler:
-    cdef public object limits, watcher
+    cdef public object limits, watcher, unanswered
     cdef public dict hits
     cdef public list spreads
     cdef public Lately lately
@@ -14,6 +14,7 @@ cdef class Settler:
     cdef int deliver(self, Channel channel, Entry entry) except? -1
     cdef int _wait(self, Channel channel, Entry entry) except? -1
     cdef int expect_return(self, Channel channel, Entry entry) except? -1
+    cdef int _expect_no_return(self, Entry entry) except? -1
     cdef int settle(self, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int _write(self, Entry entry) except? -1
     cdef int _shut(self, Entry entry) except? -1

@@ -16,6 +16,12 @@ from amqpsniff.session import state
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import MessageRows  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.returnable import (  # type: ignore[import-not-found]
+        append,
+        every,
+        oldest,
+        trim,
+    )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Entry,
@@ -23,6 +29,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.counts import Spread
+    from amqpsniff.session.returnable import append, every, oldest, trim
     from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -48,6 +55,7 @@ class Settler:
         self.limits = limits
         self.most = limits.outstanding
         self.outstanding = 0
+        self.unanswered = deque()
         self.hits = {}
         self.watcher = None
         self.spreads = None
@@ -130,7 +138,19 @@ class Settler:
         if self.outstanding >= self.most:
             return self.hit("outstanding")
         self.outstanding += 1
-        self.outstanding -= _append(channel.returnable, (entry.exchange, entry.routing_key), entry)
+        self.outstanding -= append(channel.returnable, (entry.exchange, entry.routing_key), entry)
+        if entry.number <= 0 and not channel.in_transaction:
+            self.unanswered.append(entry)
+            if len(self.unanswered) > self.limits.returnable:
+                self.be_done([self.unanswered.popleft()])
+        return 0
+
+    def _expect_no_return(self, entry):
+        """A publish that the broker might have given back has its outcome."""
+        channel: Channel = entry.channel
+        key = (entry.exchange, entry.routing_key)
+        self.outstanding -= trim(channel.returnable, key)
+        trim(channel.alike, (*key, entry.mark))
         return 0
 
     # entries end
@@ -141,6 +161,8 @@ class Settler:
         entry.outcome_number = number
         entry.outcome_ns = ts_ns
         self.ended[outcome] += 1
+        if entry.kind == _PUBLISH and entry.exchange is not None:
+            self._expect_no_return(entry)
         if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
             spread: Spread = self.spreads[outcome]
             spread.add(ts_ns - entry.ts_ns)
@@ -195,7 +217,7 @@ class Settler:
         entry.open_row = True
         rows.wait(row)
         if entry.kind == _PUBLISH and entry.exchange is not None:
-            _append(entry.channel.alike, (entry.exchange, entry.routing_key, entry.mark), entry)
+            append(entry.channel.alike, (entry.exchange, entry.routing_key, entry.mark), entry)
         return 0
 
     def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
@@ -322,9 +344,9 @@ class Settler:
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
         key = (returned.exchange, returned.routing_key)
-        entry: Entry = _oldest(channel.alike.get((*key, returned.mark)))
+        entry: Entry = oldest(channel.alike, (*key, returned.mark))
         if entry is None:
-            entry = _oldest(channel.returnable.get(key))
+            entry = oldest(channel.returnable, key)
         if entry is not None:
             if entry.wants:
                 channel.unconfirmed -= 1
@@ -332,17 +354,15 @@ class Settler:
         return entry
 
     def returnable(self, channel):
-        """The publishes that may still come back, as a list; they are taken out."""
-        found = [entry for listed in channel.returnable.values() for entry in listed]
-        self.outstanding -= len(found)
-        channel.returnable = {}
-        channel.alike = {}
-        return found
+        """The publishes that may still come back, as a list."""
+        return every(channel.returnable)
 
     def be_done(self, entries):
-        """Publishes of a transaction that cannot come back any more."""
+        """Publishes that cannot come back any more."""
+        entry: Entry
         for entry in entries:
             self._close_row(entry, -1)
+            self._expect_no_return(entry)
         return 0
 
     def finish(self, channel):
@@ -351,6 +371,8 @@ class Settler:
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED)
         self.be_done(self.returnable(channel))
+        channel.returnable = {}
+        channel.alike = {}
         noted = [entry for listed in (channel.noted, *channel.committing) for entry, _ in listed]
         for entry in (*channel.deliveries.take_until(-1), *noted):
             self.outstanding -= 1
@@ -358,29 +380,3 @@ class Settler:
         channel.noted = []
         channel.committing = []
         return 0
-
-
-def _append(lists, key, entry):
-    """Append an entry to the list of a key, without those at its head that are answered.
-
-    Gives the number of those.
-    """
-    listed = lists.get(key)
-    if listed is None:
-        listed = lists[key] = deque()
-    before = len(listed)
-    _oldest(listed)
-    dropped = before - len(listed)
-    listed.append(entry)
-    return dropped
-
-
-def _oldest(listed):
-    """The oldest entry of a list that is not answered, or None; answered ones before it go."""
-    entry: Entry
-    while listed:
-        entry = listed[0]
-        if entry.outcome < 0 and not entry.ended:
-            return entry
-        listed.popleft()
-    return None

@@ -63,7 +63,7 @@ cdef class Channel(Closable):
     cdef public long long most_number, slow_confirm_number, slow_ack_number
     cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
     cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
-    cdef public long long queued, queued_ns, queued_ns_max, repeats, last_repeat
+    cdef public long long queued, queued_ns, queued_ns_max, repeats, last_repeat, sighted
     cdef public tuple longest
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag

@@ -87,6 +87,11 @@ class Entry:
             self.mark = 0
 
 
+MOST_ANSWERED = 1_024
+"""Answered entries that stay in a ledger's order, beyond as many as are not: one that is never
+answered would keep all after it."""
+
+
 class Ledger:
     """Entries of one channel that wait for an answer, by number.
 
@@ -114,8 +119,8 @@ class Ledger:
         self.last = entry.number
         self.entries[entry.number] = entry
         self.order.append(entry)
-        if self.head > 512 and 2 * self.head > len(self.order):
-            del self.order[: self.head]
+        if len(self.order) > MOST_ANSWERED + 2 * len(self.entries):
+            self.order = [one for one in self.order[self.head :] if one.held]
             self.head = 0
         return before
 
@@ -259,7 +264,8 @@ class Channel(Closable):
     `waited_publishes`: those made while none was unconfirmed. `waits`: deliveries that came while
     none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `queued`: deliveries
     whose publish is known; `longest`: that with the most time since then, as (packet, time, queue,
-    packet of the publish). `repeats`: publishes that came before. `blamed_packet_number`:
+    packet of the publish). `repeats`: publishes that came before. `sighted`: ordinal of its first
+    sighting, negative for none. `blamed_packet_number`:
     the oldest request that waited when the server closed the channel and blamed its method. Times
     are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
     `joined`: what is known of one that was open before, where times of late are measured.
@@ -317,6 +323,7 @@ class Channel(Closable):
         self.queued = self.queued_ns = self.queued_ns_max = 0
         self.longest = None
         self.repeats = self.last_repeat = 0
+        self.sighted = -1
         self.numbering = self.numbered = False
         self.next_number = 1
         self.in_transaction = False

@@ -6,7 +6,7 @@ from amqpsniff.session.state cimport Channel, Consumer, Entry, Event, Lane, Requ
 
 cdef class Tracker(Attacher):
     cdef public Pairing pairing
-    cdef public list channels, connections, captures
+    cdef public list channels, connections
     cdef public int farewell
     cdef public list channel_handlers, connection_handlers
     cdef public bint only_replies, wants_connections, wants_channels

@@ -108,6 +108,7 @@ class Tracker(Attacher):
             next_message = messages.ended_at.values[message]
         for row in range(first_frame, last + 1):
             while next_message <= row:
+                self.now_row = next_message - 1
                 self.attach(messages, message)
                 message += 1
                 next_message = last + 1
@@ -118,6 +119,7 @@ class Tracker(Attacher):
                 lost += 1
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
+                self.now_row = row
                 if frames.frame_type.values[row] == _METHOD_FRAME:
                     self._method(frames, row, peers)
                 if self.judges:
@@ -362,6 +364,7 @@ class Tracker(Attacher):
             tcp = peer.conversation
             self.tell_of("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})
         slow_methods.end_connection(self, session)
+        self.see_over(session)
         self.lanes -= len(session.lanes)
         if self.wants_connections:
             self.connections.append(connection_row(session, peer.dialect_name))
@@ -373,6 +376,7 @@ class Tracker(Attacher):
         if self.judges:
             self.tell("channel-ends", channel, channel.closed_packet_number, channel.end_ns, {})
         self.settler.finish(channel)
+        self.see_closed(channel)
         if self.wants_channels:
             self.channels.append(channel_row(channel))
         return 0
@@ -381,6 +385,8 @@ class Tracker(Attacher):
         """The capture is over, at a packet; every connection was ended before."""
         if self.judges:
             self.tell_of("capture-ends", None, number, ts_ns, {})
+        if self.sightings is not None:
+            self.sightings.finish()
 
     @property
     def rows(self):

@@ -1,6 +1,7 @@
 from amqpsniff.columns cimport Texts
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.session.repeats cimport Repeats
+from amqpsniff.session.sightings cimport Sightings
 from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
 
 cdef bint _may_stand_out(Texts column, long long start, long long end) except? -1
@@ -13,6 +14,9 @@ cdef class Watcher:
     cdef public long long large, stalled
     cdef public Repeats repeats
     cdef public object words
+    cdef public list captures
+    cdef public Sightings sightings
+    cdef public long long now_row
     cdef public FrameRows frames
     cdef public dict exchanges
     cdef long long[::1] tallies
@@ -20,6 +24,9 @@ cdef class Watcher:
     cpdef tell(self, str occasion, Channel channel, object number, object ts_ns, dict facts)
     cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
     cdef tell_method(self, Session session, Channel channel, Event event, Request request)
+    cpdef Sightings witness(self, Session session)
+    cdef int see_closed(self, Channel channel) except? -1
+    cdef int see_over(self, Session session) except? -1
     cdef int misplaced(self, FrameRows frames, long long row, list peers, str occasion) except? -1
     cdef int unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)

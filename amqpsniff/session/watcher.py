@@ -2,6 +2,7 @@
 """What rules want to know, told while rows are followed: only where somebody asked for findings.
 
 `Watcher` is the part of the tracker that counts for the rules and asks them on their occasions.
+With `sightings`, what takes the messages of all connections is written down there and not judged.
 """
 
 from array import array
@@ -27,12 +28,16 @@ if cython.compiled:
     from cython.cimports.amqpsniff.session.repeats import (  # type: ignore[import-not-found]
         Repeats,
     )
+    from cython.cimports.amqpsniff.session.sightings import (  # type: ignore[import-not-found]
+        Sightings,
+    )
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
     from amqpsniff.columns import Texts
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.repeats import Repeats
+    from amqpsniff.session.sightings import Sightings
     from amqpsniff.session.state import Session
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -91,7 +96,10 @@ class Watcher:
         self.large = LARGE_OCTETS
         self.repeats = Repeats() if self.judges else None
         self.stalled = STALLED_NS
+        self.sightings = None
         self.frames = None
+        self.captures = []
+        self.now_row = -1
         self.words = None
         self.exchanges = {}
         self.tallies = array("q")
@@ -143,6 +151,40 @@ class Watcher:
         if request is not None:
             _ask(_REPLIED, scene, session.memory)
 
+    def witness(self, session):
+        """Where what concerns several connections is written down, as of now; None: nowhere."""
+        sightings: Sightings = self.sightings
+        frames: FrameRows = self.frames
+        row: cython.longlong = self.now_row
+        if sightings is None:
+            return None
+        if sightings.over:
+            sightings.at_end(session.peer.conversation)
+        elif 0 <= row < frames.rows:
+            sightings.at(
+                self.captures[frames.capture.values[row]],
+                frames.packet_number.values[row],
+                frames.ts_ns.values[row],
+            )
+        return sightings
+
+    def see_closed(self, channel):
+        """Write down that a channel is over."""
+        if self.sightings is not None:
+            self.witness(channel.session).close(channel)
+        return 0
+
+    def see_over(self, session):
+        """Write down that a connection is."""
+        if self.sightings is not None:
+            self.sightings.end(session)
+        return 0
+
+    def begin_end(self):
+        """There are no more packets: what comes until `finish` is brought about by that."""
+        if self.sightings is not None:
+            self.sightings.over = True
+
     def misplaced(self, frames, row, peers, occasion):
         """Ask the rules about a method that may not come from its side, or on its channel."""
         peer: Connection = peers[frames.connection.values[row]]
@@ -182,7 +224,12 @@ class Watcher:
         facts: dict
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
-        if publish:
+        sightings: Sightings = self.witness(channel.session)
+        if sightings is not None and publish:
+            sightings.publish(channel, messages, row)
+        elif sightings is not None and messages.redelivered.values[row] != 1:
+            sightings.deliver(channel, messages, row)
+        elif publish:
             first: cython.longlong = self.repeats.first(messages, row)
             if first >= 0:
                 channel.repeats += 1

@@ -31,6 +31,9 @@ cdef class Follower:
         self, bytes octets, int index, long long[::1] rows, long long at, long long number,
         long long ts_ns
     ) except? -1
+    cdef bint _overtook(
+        self, Conversation conversation, HalfStream half, HalfStream other, long long ts_ns
+    ) except? -1
     cdef int _again(
         self, Conversation conversation, bytes octets, long long[::1] rows, long long at, long long number,
         long long ts_ns

@@ -214,6 +214,8 @@ class Follower:
                 conversation.ended = "rst"
                 if conversation.ended_by is None:
                     conversation.ended_by = index & 1
+            if self._overtook(conversation, half, other, ts_ns):
+                return 0
             conversation.over_ns = ts_ns
             return self._close(conversation, number, ts_ns, 1)
         if flags & NO_WINDOW or half.shut or other.shut:
@@ -228,6 +230,17 @@ class Follower:
                 conversation.ended, conversation.ended_by = "fin", index & 1
         self._settle(half, other, ts_ns)
         return self._end(conversation, half, other, number, ts_ns)
+
+    def _overtook(self, conversation, half, other, ts_ns):
+        """Whether octets that were there before a reset may still come, as with any hole."""
+        if half.acked <= half.next_offset and other.acked <= other.next_offset:
+            return 0
+        if not conversation.lingers:
+            conversation.lingers = True
+            half.linger_ns = later(ts_ns, self.limits.acked_hole_ns)
+            self.deadlines.linger(half, self.table.open)
+            return 1
+        return conversation.ended == "rst"
 
     def _again(self, conversation, octets, rows, at, number, ts_ns):
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""

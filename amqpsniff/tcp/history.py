@@ -93,10 +93,13 @@ class History:
     def copies(self, identification, before_ns, ts_ns):
         """Whether the packet being read is the one that was captured at `before_ns`, once more.
 
-        What is sent again is another IP packet, whose identification differs; where packets have
-        none, only the time, `Limits.duplicate_ns`, tells.
+        What is sent again is another IP packet, whose identification differs, and the clocks of two
+        capturing hosts may be apart; where packets have none (IPv6, or 0), only the time,
+        `Limits.duplicate_ns`, tells.
         """
-        return identification == self.identification and _near(before_ns, ts_ns, self.duplicate_ns)
+        if identification != self.identification:
+            return 0
+        return identification > 0 or _near(before_ns, ts_ns, self.duplicate_ns)
 
     def compare(self, last, octets, position, offset, length, seen, ts_ns):
         """Hold a segment against the chain that ends in row `last`.

@@ -9,7 +9,7 @@ length. An IP length of zero is a packet caught before segmentation offload cut 
 record's length stands.
 
 Tunnels are transparent: the innermost addresses are the conversation's. Not read: encrypted payload
-(ESP), compressed headers, GRE version 1, and UDP tunnels on other ports than the registered ones.
+(ESP), compressed headers, GRE version 1, and UDP tunnels on other ports than those named here.
 """
 
 import cython
@@ -28,6 +28,7 @@ IPV6 = cython.declare(cython.int, 0x86DD)
 ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
 ERSPAN = cython.declare(cython.int, 0x88BE)
 VXLAN_PORT = cython.declare(cython.int, 4789)
+VXLAN_PORT_OF_LINUX = cython.declare(cython.int, 8472)
 GENEVE_PORT = cython.declare(cython.int, 6081)
 PLACE_BITS = cython.declare(cython.int, 40)
 PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
@@ -221,13 +222,13 @@ class Layers:
         return cython.cast(cython.int, place >> PLACE_BITS)
 
     def _udp(self):
-        """VXLAN (RFC 7348) and Geneve (RFC 8926), by their registered ports."""
+        """VXLAN (RFC 7348) and Geneve (RFC 8926), by port: registered, or Linux's own for VXLAN."""
         at: cython.longlong = self.at
         port: cython.int
         if self.end - at < 16:
             return NOT_TCP
         port = _u16(self.octets, at + 2)
-        if port == VXLAN_PORT and self.octets[at + 8] & 8:
+        if self.octets[at + 8] & 8 and (port == VXLAN_PORT or port == VXLAN_PORT_OF_LINUX):
             return self._inner(ETHERNET_BRIDGING, at + 16)
         if port == GENEVE_PORT and self.octets[at + 8] >> 6 == 0:
             options: cython.longlong = (self.octets[at + 8] & 0x3F) * 4

@@ -8,8 +8,13 @@ PPPoE, LLC/SNAP) are taken off one after the other, `MAX_TAGS` of them at most.
 A place is one integer, `EtherType << PLACE_BITS | offset`; `NOT_IP` is the place of everything that
 leads to no IP header, also because the packet was cut before it.
 
-Link types: https://www.tcpdump.org/linktypes.html. What is not read: 802.11, Bluetooth, USB and
-others that carry no AMQP; they are counted as not IP.
+NFLOG (what a netfilter rule logs) and PKTAP (what tcpdump on macOS writes when no interface is
+named) put a header of their own before a packet. Both are in the byte order of the capturing host:
+PKTAP is written by machines that are little-endian, for NFLOG it is what makes sense.
+
+Link types: https://www.tcpdump.org/linktypes.html; PKTAP: libpcap's pcap/bpf.h and xnu's
+net/pktap.h. What is not read: 802.11, Bluetooth, USB and others that carry no AMQP; they are
+counted as not IP.
 """
 
 import cython
@@ -38,9 +43,20 @@ LINK_RAW = cython.declare(cython.int, 101)
 LINK_CISCO_HDLC = cython.declare(cython.int, 104)
 LINK_LOOP = cython.declare(cython.int, 108)
 LINK_COOKED = cython.declare(cython.int, 113)
+LINK_PPP_PPPD = cython.declare(cython.int, 166)
+LINK_PPP_DIRECTION = cython.declare(cython.int, 204)
+LINK_MPLS = cython.declare(cython.int, 219)
 LINK_IPV4 = cython.declare(cython.int, 228)
 LINK_IPV6 = cython.declare(cython.int, 229)
+LINK_NFLOG = cython.declare(cython.int, 239)
+LINK_PKTAP = cython.declare(cython.int, 258)
 LINK_COOKED_2 = cython.declare(cython.int, 276)
+
+# A packet logged by netfilter comes with some ten attributes; the bound is for crafted ones.
+MAX_ATTRIBUTES = cython.declare(cython.int, 64)
+NFLOG_PAYLOAD = cython.declare(cython.int, 9)
+# A PKTAP header of the first version; its own length says where the packet begins.
+PKTAP_OCTETS = cython.declare(cython.int, 108)
 
 
 @cython.cfunc
@@ -175,6 +191,48 @@ def _by_address_family(
     return NOT_IP
 
 
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _nflog_payload(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """Where the packet stands in what NFLOG wrote at `at`; -1 where there is none."""
+    _attribute: cython.int
+    length: cython.longlong
+    kind: cython.int
+    at += 4
+    for _attribute in range(MAX_ATTRIBUTES):
+        if end - at < 4:
+            return -1
+        if octets[at + 3] == 0:  # kinds are small numbers: the octet that is zero is the upper one
+            length = octets[at + 1] << 8 | octets[at]
+            kind = octets[at + 2]
+        else:
+            length = _u16(octets, at)
+            kind = _u16(octets, at + 2)
+        if length < 4:
+            return -1
+        if kind & 0x7FFF == NFLOG_PAYLOAD:
+            return at + 4
+        at += (length + 3) // 4 * 4
+    return -1
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _pktap(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """The place below a PKTAP header, which says the link type of the packet after it."""
+    length: cython.longlong
+    if end - at < PKTAP_OCTETS or octets[at + 2] or octets[at + 3] or octets[at + 9]:
+        return NOT_IP
+    length = octets[at + 1] << 8 | octets[at]
+    if length < PKTAP_OCTETS or octets[at + 10] or octets[at + 11]:
+        return NOT_IP
+    return link_place(octets, at + length, end, octets[at + 8])
+
+
 def link_place(octets, at, end, link_type):
     """The place of the IP header of a packet at `at` (captured up to `end`); or `NOT_IP`."""
     size: cython.longlong = end - at
@@ -192,6 +250,13 @@ def link_place(octets, at, end, link_type):
         return _place(IPV4, at)
     if link_type == LINK_IPV6:
         return _place(IPV6, at)
+    if link_type == LINK_PKTAP:
+        return _pktap(octets, at, end)
+    if link_type == LINK_NFLOG:
+        at = _nflog_payload(octets, at, end)
+        return _by_version(octets, at, end) if at >= 0 else NOT_IP
+    if link_type == LINK_MPLS:
+        return ip_place(octets, at, end, MPLS)
     if link_type == LINK_CISCO_HDLC:
         return ip_place(octets, at + 4, end, _u16(octets, at + 2)) if size >= 4 else NOT_IP
     return _ppp_link(octets, at, end, link_type)
@@ -206,8 +271,13 @@ def _ppp_link(
     link_type: cython.int,
 ) -> cython.longlong:
     place: cython.longlong
+    if link_type == LINK_PPP_DIRECTION:  # an octet that says which way it went, then PPP
+        at += 1
+        link_type = LINK_PPP
     if link_type == LINK_PPPOE:
         place = _ppp(octets, at + 6, end)
+    elif link_type == LINK_PPP_PPPD:  # that octet in place of the address
+        place = _ppp(octets, at + 2, end)
     elif link_type == LINK_PPP or link_type == LINK_PPP_HDLC:
         if end - at >= 4 and octets[at] in (0x0F, 0x8F):  # Cisco HDLC on the same link type
             place = _place(_u16(octets, at + 2), at + 4)

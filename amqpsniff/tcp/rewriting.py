@@ -31,9 +31,12 @@ ARP = cython.declare(cython.int, 0x0806)
 ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
 ERSPAN = cython.declare(cython.int, 0x88BE)
 VXLAN_PORT = cython.declare(cython.int, 4789)
+VXLAN_PORT_OF_LINUX = cython.declare(cython.int, 8472)
 GENEVE_PORT = cython.declare(cython.int, 6081)
 LINK_ETHERNET = cython.declare(cython.int, 1)
 LINK_COOKED = cython.declare(cython.int, 113)
+LINK_NFLOG = cython.declare(cython.int, 239)
+LINK_PKTAP = cython.declare(cython.int, 258)
 LINK_COOKED_2 = cython.declare(cython.int, 276)
 
 _EXTENSIONS = (0, 43, 60, 135, 139, 140)
@@ -85,21 +88,41 @@ class PacketRewriter:
         if place < 0:
             self._not_ip(link_type, end)
             return self.out
-        self._link_addresses(link_type)
+        self._link_header(link_type, place & PLACE_MASK)
         self._network(place >> PLACE_BITS, place & PLACE_MASK, end, max(original, end), 0)
         return self.out
 
     # link headers
 
-    def _link_addresses(self, link_type: int) -> None:
+    def _link_header(self, link_type: int, end: int) -> None:
+        """What stands before an IP header at `end`, which was found."""
+        if link_type == LINK_PKTAP:  # names of interfaces and processes, and their numbers
+            header = self.out[0] | self.out[1] << 8
+            self._blank(12, header)
+            self._link_addresses(self.out[8], header)
+        elif link_type == LINK_NFLOG:
+            self._attributes(end)
+        else:
+            self._link_addresses(link_type, 0)
+
+    def _attributes(self, end: int) -> None:
+        """NFLOG: what attributes before the packet hold, not their kinds and lengths."""
+        at = 4
+        while at < end:
+            little = self.out[at + 3] == 0
+            length = self.out[at + 1] << 8 | self.out[at] if little else self._u16(at)
+            self._blank(at + 4, min(at + length, end))
+            at += (length + 3) // 4 * 4
+
+    def _link_addresses(self, link_type: int, at: int) -> None:
         if self.addresses is None:
             return
         if link_type == LINK_ETHERNET:
-            self._macs(0)
+            self._macs(at)
         elif link_type == LINK_COOKED:
-            self._mac(6)
+            self._mac(at + 6)
         elif link_type == LINK_COOKED_2:
-            self._mac(12)
+            self._mac(at + 12)
 
     def _macs(self, at: int) -> None:
         if self.addresses is not None:
@@ -117,7 +140,7 @@ class PacketRewriter:
         if end < kept:
             kept = 0
         elif kept:
-            self._link_addresses(link_type)
+            self._link_addresses(link_type, 0)
         if link_type == LINK_ETHERNET and end >= 14 and self._u16(12) == ARP:
             kept = self._arp(14, end)
         self._blank(kept, end)
@@ -277,7 +300,7 @@ class PacketRewriter:
             self._blank(at + 4, end)
             return
         port = self._u16(at + 2)
-        if port == VXLAN_PORT and end - at >= 16 and out[at + 8] & 8:
+        if port in (VXLAN_PORT, VXLAN_PORT_OF_LINUX) and end - at >= 16 and out[at + 8] & 8:
             self._inner(ETHERNET_BRIDGING, at + 16, end, wire_end, depth)
         elif port == GENEVE_PORT and end - at >= 16 and out[at + 8] >> 6 == 0:
             options = (out[at + 8] & 0x3F) * 4

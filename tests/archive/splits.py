@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ import pyarrow as pa
 from amqpsniff.archive import TaskRun, make_plan, survey
 from amqpsniff.archive.merging import merge_findings
 from amqpsniff.archive.output import Note
+from amqpsniff.archive.places import Folder
+from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.capture import CaptureSet, read
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
@@ -21,6 +24,9 @@ from amqpsniff.tables.batches import Maker, finding_batch
 
 TABLES = ("frames", "messages", "connections", "channels", "findings")
 ETHERNET = 1
+
+MOST_SIGHTINGS = 40
+"""Sightings that a task holds, so that even small captures have several row groups."""
 
 
 class Packet(NamedTuple):
@@ -151,13 +157,19 @@ def by_tasks(
     plan = make_plan([survey(str(path)) for path in paths], **planning)
     made: dict[str, list[tuple[Any, ...]]] = {table: [] for table in tables}
     notes = []
-    for task in plan.tasks:
-        run = TaskRun(task, options, tables)
-        for table, batch in run.batches():
-            made[table] += rows_of(pa.Table.from_batches([batch]))
-        notes.append(Note.from_octets(Note.of("", run).to_octets()))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Folder(scratch)
+        for number, task in enumerate(plan.tasks):
+            with SightingsFile(folder, f"{number}.parquet", 1) as file:
+                file.sightings.most = MOST_SIGHTINGS
+                run = TaskRun(task, options, tables, sightings=file.sightings)
+                for table, batch in run.batches():
+                    made[table] += rows_of(pa.Table.from_batches([batch]))
+            note = Note.of("", run)
+            note.sighted = file.sighted
+            notes.append(Note.from_octets(note.to_octets()))
+        found = merge_findings(notes, plan.files, folder)
     if "findings" in tables:
-        found = merge_findings(notes, plan.files)
         made["findings"] = rows_of(pa.Table.from_batches([finding_batch(found)]))
     return {table: sorted(rows, key=repr) for table, rows in made.items()}
 

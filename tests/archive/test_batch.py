@@ -89,6 +89,22 @@ def test_a_second_run_has_nothing_to_do(archive: Path, tmp_path: Path) -> None:
     assert before == {path: path.stat().st_mtime_ns for path in output.rglob("frames/**/*.parquet")}
 
 
+def test_what_is_lost_of_the_work_is_done_again(archive: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tables"
+    batch(archive, output)
+    before = everything(output)
+    sighted = sorted(output.glob("_work/sightings/*"))
+    assert sighted
+    sighted[0].unlink()
+    summary = batch(archive, output)
+    assert summary.done_before == summary.tasks - 1
+    assert everything(output) == before
+    (output / "_work/seed").unlink()  # what was seen cannot be compared any more
+    summary = batch(archive, output)
+    assert summary.done_before == summary.tasks - len(sighted)
+    assert everything(output) == before
+
+
 def test_files_that_come_later_change_what_they_touch(archive: Path, tmp_path: Path) -> None:
     output, other = tmp_path / "tables", tmp_path / "other"
     files = sorted(archive.iterdir())

@@ -11,12 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.session.rules import requeueing
+from amqpsniff.tables.schema import schema_of
+
+from .broker import ACROSS, traffic
 from .splits import TABLES, by_one_engine, by_tasks, deal, packets_of, write_pcap
 
 NAMES = (
     "pika_mix php_churn node aiopika_rpc blocked lost midstream snapped zerowindow v08_v09 "
     "amqplib08"
 ).split()
+
+CODE = schema_of("findings").names.index("code")
 
 SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
 
@@ -44,6 +50,40 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
         together = by_tasks(paths, task_octets=task_octets, max_reads=chance.choice([1, 2, 8]))
         for table in TABLES:
             assert together[table] == alone[table], (turn, table)
+
+
+def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
+    """Messages go from connection to connection, and come again on others."""
+    until = time.monotonic() + SECONDS
+    turn = 0
+    told = set()
+    while turn < 3 or time.monotonic() < until:
+        turn += 1
+        chance = random.Random(f"across{turn}")
+        packets = traffic(chance, 400)
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        paths = deal(packets, folder, chance, chance.randint(2, 10))
+        alone = by_one_engine(paths, ("findings",))["findings"]
+        together = by_tasks(
+            paths, ("findings",), task_octets=2_000, max_reads=chance.choice([2, 8])
+        )["findings"]
+        assert together == alone, turn
+        told |= {row[CODE] for row in alone}
+    assert told >= ACROSS
+
+
+def test_what_is_forgotten_does_not_depend_on_the_cuts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requeueing, "MOST_MESSAGES", 5)
+    monkeypatch.setattr(requeueing, "MOST_REDELIVERED", 2)
+    chance = random.Random(7)
+    paths = deal(traffic(chance, 600), tmp_path, chance, 6)
+    alone = by_one_engine(paths, ("findings",))["findings"]
+    together = by_tasks(paths, ("findings",), task_octets=2_000)["findings"]
+    assert together == alone
+    assert {"rules-limit", "poison-message"} <= {row[CODE] for row in alone}
 
 
 def test_the_whole_is_that_of_the_uncut_capture(samples: Path, tmp_path: Path) -> None:

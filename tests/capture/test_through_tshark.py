@@ -149,12 +149,16 @@ def test_rare_links_and_tunnels(tmp_path: Path) -> None:
     assert rows(tunnel, reader=TSHARK) == rows(clear)
 
 
+PKTAP = b"l\0\0\0\1\0\0\0\x0c" + bytes(99)
+
+
 def test_link_types_are_those_that_tcp_reads() -> None:
     """A link type is ours when one of the ways of writing a packet on it leads to its IP header."""
     packet = tcp(1000, b"AMQP\0\0\x09\x01")
     before = (
         b"", b"\2\0\0\0", b"\0\0\0\2", bytes(12) + b"\x08\0", bytes(14) + b"\x08\0",
         b"\x08\0" + bytes(18), b"\x0f\0\x08\0", b"\x11\0\0\0\0\0\0\x21", b"\xff\3\0\x21",
+        b"\0\xff\3\0\x21", b"\0\0\1\x40", b"\2\0\0\0\x34\0\x09\0", PKTAP,
     )  # fmt: skip
     found = set()
     for link in range(300):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import signal
 import subprocess
 import time
@@ -271,6 +272,10 @@ def test_where_no_tcp_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (
         "0 of them looked at as TCP; link type 105 is not read here; reading it by tshark:" in said
     )
+    squeezed = tmp_path / "wireless.pcap.gz"
+    squeezed.write_bytes(gzip.compress(octets))
+    for command in ("inspect", "messages"):
+        assert "; link type 105 is not read here" in run(command, str(squeezed)).err
     octets[20] = 1
     octets[24 + 16 + 12 : 24 + 16 + 14] = b"\x88\xb5"
     tunnel = tmp_path / "tunnel.pcap"
@@ -278,3 +283,16 @@ def test_where_no_tcp_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     said = run("summary", str(tunnel)).err
     assert "--reader tshark may find it" in said
     assert "--reader" not in run("summary", str(tunnel), "--reader", "own").err
+
+
+@pytest.mark.parametrize("command", ["export -t frames --format csv", "report"])
+def test_a_capture_in_the_folder_read_is_not_written_over(command: str, tmp_path: Path) -> None:
+    capture = tmp_path / "a" / "trace.pcap"
+    capture.parent.mkdir()
+    octets = (SAMPLES / "php_churn.pcap").read_bytes()
+    capture.write_bytes(octets)
+    for given in (str(tmp_path), str(tmp_path / "*" / "*.pcap")):
+        result = run(*command.split(), given, "-o", str(capture))
+        assert result.code == 2
+        assert "is the capture itself" in result.err
+    assert capture.read_bytes() == octets

@@ -1,6 +1,6 @@
 # Any octets, read as a file or fed in any pieces, give packets or a CaptureError: nothing else is
 # raised, whole and in pieces they give the same packets, and every packet lies within its block.
-"""Fuzz the readers of capture files: `python tests/fuzz/fuzz_capture.py [CORPUS…]` (atheris).
+"""Fuzz the readers of capture files: `python -m tests.fuzz.fuzz_capture [CORPUS…]` (atheris).
 
 Coverage guides it only through uncompiled modules: run it on a tree without the compiled ones.
 """

@@ -23,6 +23,11 @@ MOST_TEXT_PER_OCTET = 300
 """A decimal of 6 octets is 260 digits long; nothing grows more."""
 
 
+def chosen(selector: int) -> str:
+    """The reading that the first octet of an input chooses."""
+    return READINGS[selector % len(READINGS)]
+
+
 def texts(table: bytes, reading: str) -> tuple[str, str]:
     """JSON of the table as an argument and as the headers of a message."""
     octets = frame(1, 1, DECLARE + table) + publish(2) + frame(2, 2, HEADERS + table)
@@ -39,9 +44,8 @@ def one_input(data: bytes) -> None:
     """Decode one table; raises AssertionError where the invariant does not hold."""
     if not data:
         return
-    reading = READINGS[data[0] % len(READINGS)]
     table = data[1:] if data[0] & 0x80 else longstr(data[1:])
-    for text in texts(table, reading):
+    for text in texts(table, chosen(data[0])):
         assert isinstance(json.loads(text), dict)
         assert len(text) < 300 + MOST_TEXT_PER_OCTET * len(table)
 

@@ -11,7 +11,7 @@ import sys
 from amqpsniff.tcp import Limits
 from tests.tcp.wire import IPV4_LINK, START_NS, Packet, run, tcp
 
-LINK_TYPES = (0, 1, 9, 12, 50, 51, 101, 104, 108, 113, 228, 229, 276, 147)
+LINK_TYPES = (0, 1, 9, 12, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276, 147)
 LIMITS = Limits(
     conversations=3,
     closed_conversations=3,

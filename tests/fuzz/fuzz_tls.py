@@ -108,5 +108,6 @@ def one_input(data: bytes) -> None:
 if __name__ == "__main__":
     import atheris
 
+    atheris.instrument_all()
     atheris.Setup(sys.argv, one_input)
     atheris.Fuzz()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import REPO, SAMPLES, SHARED
 from tests.decode.feeding import streams_of
+from tests.fuzz.seeds import SEEDS
 
 HERE = Path(__file__).parent
 HARNESSES = sorted(path.stem for path in HERE.glob("fuzz_*.py"))
@@ -59,6 +62,27 @@ def test_invariant(name: str, inputs: object) -> None:
     assert callable(inputs)
     for data in (b"", *inputs()):
         harness.one_input(data)
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_seeds_hold_the_invariant(name: str) -> None:
+    harness = importlib.import_module(f"tests.fuzz.{name}")
+    for data in SEEDS[name]():
+        harness.one_input(data)
+
+
+@pytest.mark.slow
+def test_make_fuzz() -> None:
+    """It runs a harness uncompiled, with coverage that guides it, and then compiled."""
+    pytest.importorskip("atheris")
+    made = ("-o", ".venv/.compiled", "-o", ".venv/.installed")
+    command = ["make", *made, "fuzz", "HARNESSES=fuzz_tcp", "FUZZ_SECONDS=1"]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "== fuzz_tcp, what was found, compiled" in said
+    covered = [int(one) for one in re.findall(r"DONE +cov: (\d+)", said)]
+    assert covered[0] > 400  # 150 where reassembly is compiled
 
 
 @pytest.mark.parametrize("name", HARNESSES)

@@ -309,10 +309,20 @@ def _feed_octets(script: Script, **options: Any) -> Fed:
 
 def _feed_packets(script: Script, **options: Any) -> Fed:
     engine = Engine(**options)
+    numbers: dict[int, int] = {}
+    for fed, (number, packet) in enumerate(wired(script), 1):
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+        numbers[fed] = number
+    engine.finish()
+    ports = _ports(packet.connection for packet in script.packets)
+    names = {f"10.0.0.1:{port}": name for name, port in ports.items()}
+    return Fed(engine, numbers, names)
+
+
+def wired(script: Script) -> Iterator[tuple[int, wire.Packet]]:
+    """The packets of a script as they are on the wire, each with the script's number of it."""
     ports = _ports(packet.connection for packet in script.packets)
     talks: dict[str, wire.Talk] = {}
-    numbers: dict[int, int] = {}
-    fed = 0
     for number, packet in enumerate(script.packets, 1):
         name = packet.connection
         if name not in talks:
@@ -325,10 +335,5 @@ def _feed_packets(script: Script, **options: Any) -> Fed:
         for start in range(0, len(packet.octets) or 1, SEGMENT):
             talk.put(side, packet.octets[start : start + SEGMENT], flags=wire.ACK | ends)
         for each in talk.packets:
-            fed += 1
-            engine.feed_packet(each.octets, packet.ts_ns, each.link_type)
-            numbers[fed] = number
+            yield number, each._replace(ts_ns=packet.ts_ns)
         talk.packets.clear()
-    engine.finish()
-    names = {f"10.0.0.1:{port}": name for name, port in ports.items()}
-    return Fed(engine, numbers, names)

@@ -235,6 +235,36 @@ def test_late_replies() -> None:
     assert linked(script) == ["a1 to q1 11ms late", "a2 to q2 11ms", "a3 to q3 13ms late"]
 
 
+def test_late_after_a_reset() -> None:
+    """TCP ended without a close, in the packet before."""
+    script = (
+        CALL
+        + """
+        [q1] c.C1: basic.publish routing_key=w | body=3 reply_to=b correlation_id=1
+        [a1] s.C1: basic.publish routing_key=b | body=2 correlation_id=1
+        c.RST C
+        [a2] s.C1: basic.publish routing_key=b | body=2 correlation_id=1
+        """
+    )
+    assert linked(script) == ["a1 to q1 1ms", "a2 to q1 3ms late"]
+
+
+def test_replies_stay_in_their_virtual_host() -> None:
+    """The same address and correlation id in two virtual hosts."""
+    script = (
+        opened("c", "s", vhost="/one")
+        + opened("d", vhost="/two")
+        + """
+        m.midstream
+        [q1] c.C1: basic.publish routing_key=w | body=3 reply_to=b correlation_id=1
+        [x1] d.C1: basic.publish routing_key=b | body=2 correlation_id=1
+        [a1] s.C1: basic.publish routing_key=b | body=2 correlation_id=1
+        [a2] m.C1: basic.publish routing_key=b | body=2 correlation_id=1
+        """
+    )
+    assert linked(script) == ["a1 to q1 2ms", "a2 to q1 3ms"]
+
+
 def test_direct_replies_without_the_server() -> None:
     """Only the client's connection was captured: the reply comes to the channel that asked."""
     script = (

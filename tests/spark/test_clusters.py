@@ -16,10 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.archive.broker import ACROSS, traffic
 from tests.archive.splits import by_one_engine, deal, packets_of
 from tests.archive.tables import written_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+CHANCE = random.Random(6)
 
 TABLES = ("frames", "messages", "connections", "channels", "findings")
 
@@ -36,6 +39,8 @@ def archive(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         packets += packets_of([samples / f"{name}.pcap"])
     packets.sort(key=lambda one: one.ts_ns)
     deal(packets, folder, random.Random(5), 10)
+    for path in deal(traffic(random.Random(5), 500), tmp_path_factory.mktemp("broker"), CHANCE):
+        path.rename(folder / f"broker-{path.name}")
     (folder / "bad.pcap").write_bytes(b"nothing")
     return folder
 
@@ -66,6 +71,7 @@ def check(archive: Path, output: Path, master: str) -> None:
     for table in TABLES:
         rows = [row for row in written_rows(output, table) if row[0] != str(archive / "bad.pcap")]
         assert rows == alone[table], table
+    assert {value for row in alone["findings"] for value in row} >= ACROSS
 
 
 def test_a_cluster_in_one_machine(archive: Path, tmp_path: Path) -> None:

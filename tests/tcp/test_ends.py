@@ -83,6 +83,29 @@ def test_reset_with_any_number_shows_nothing() -> None:
     assert run(talk.packets).stream(0) == [b"question"]
 
 
+@pytest.mark.parametrize("late_ms", [1, 9, 11])
+def test_reset_that_overtook_what_it_answers(late_ms: int) -> None:
+    """Octets that a reset acknowledges, or follows, are waited for as behind any hole: 10 ms."""
+    talk = Talk().hands()
+    asked = talk.client(b"question")
+    answered = talk.server(b"answer")
+    last = talk.put(1, flags=RST | ACK)
+    again = last._replace(ts_ns=last.ts_ns + 500)
+    late = [
+        packet._replace(ts_ns=last.ts_ns + late_ms * MILLISECOND + number)
+        for number, packet in enumerate((asked, answered))
+    ]
+    other = Talk(ports=(1, 5672), start_ns=last.ts_ns + 20 * MILLISECOND).hands()
+    hands = talk.packets[:3]
+    result = alike_in_any_batches([*hands, last, again, *late, *other.packets])
+    if late_ms < 10:
+        assert [result.stream(side) for side in (0, 1)] == [[b"question"], [b"answer"]]
+    else:
+        assert [result.stream(side) for side in (0, 1)] == [[8], [6]]
+    assert result.conversations[0][10:12] == ("rst", 1)
+    assert result.kinds()[-2:] == ["open", "close"]
+
+
 def test_reset_after_one_fin_is_a_reset_but_the_fin_was_first() -> None:
     talk = spoken()
     talk.client(flags=FIN | ACK)

@@ -52,6 +52,22 @@ def family(value: int, order: str) -> Callable[[Layer], bytes]:
     return lambda packet: struct.pack(order + "I", value) + bytes(packet)
 
 
+def nflog(order: str, packet: bytes) -> bytes:
+    """A packet that a rule of netfilter logged: attributes, the packet among them."""
+    attributes = ((1, b"\x86\xdd\0\0"), (10, PREFIX + b"\0"), (8, bytes(12)), (9, packet))
+    return b"\2\0\0\5" + b"".join(
+        struct.pack(order + "HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+        for kind, value in attributes
+    )
+
+
+def pktap(link: int, packet: bytes, header: int = 108) -> bytes:
+    """A packet as tcpdump on macOS writes it: interface, direction, process, then the packet."""
+    head = struct.pack("<III24sII", header, 1, link, PREFIX, 2, 2) + bytes(8)
+    return (head + struct.pack("<I20s", 4711, PREFIX)).ljust(header, b"\0") + packet
+
+
+PREFIX = b"secret name"
 CASES = {
     "ethernet": (1, ether(four())),
     "ethernet 6": (1, ether(six())),
@@ -84,6 +100,14 @@ CASES = {
     "pppoe": (1, ether(PPPoE(sessionid=3) / PPP(proto=0x0021) / four())),
     "pppoe 6": (1, ether(PPPoE(sessionid=3) / PPP(proto=0x0057) / six())),
     "pppoe link": (51, PPPoE(sessionid=3) / PPP(proto=0x0021) / four()),
+    "pppd": (166, b"\0\3\0\x21" + bytes(four())),
+    "ppp direction": (204, b"\1\xff\3\0\x57" + bytes(six())),
+    "mpls link": (219, MPLS(label=3, s=0) / MPLS(label=4, s=1) / four()),
+    "nflog little": (239, nflog("<", bytes(four()))),
+    "nflog big": (239, nflog(">", bytes(six()))),
+    "pktap": (258, pktap(1, bytes(ether(four())))),
+    "pktap loopback": (258, pktap(0, family(30, "<")(six()))),
+    "pktap longer": (258, pktap(1, bytes(ether(Dot1Q(vlan=5) / four())), 156)),
     "vlan": (1, ether(Dot1Q(vlan=5) / four())),
     "vlan in vlan": (1, ether(Dot1Q(vlan=5) / Dot1Q(vlan=6) / six())),
     "802.1ad": (1, ether(Dot1AD(vlan=5) / Dot1Q(vlan=6) / four())),
@@ -117,6 +141,7 @@ CASES = {
     "erspan 1": (1, ether(outer(GRE(proto=0x88BE) / ether(four())))),
     "vxlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(four())))),
     "vxlan vlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(Dot1Q() / six())))),
+    "vxlan of linux": (1, ether(outer(UDP(dport=8472) / VXLAN(vni=3) / ether(four())))),
     "geneve": (1, ether(outer(UDP(dport=6081) / GENEVE(vni=3, proto=0x6558) / ether(four())))),
     "geneve options": (
         1,

@@ -45,6 +45,23 @@ def test_wrap(side: int, distance: int) -> None:
     assert [event[3:] for event in result.events] == [event[3:] for event in plain.events]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_queues_read_out_of_step(seed: int) -> None:
+    """Packets come up to six packets late, and their acknowledgements before them."""
+    talk = Talk(step_ns=50_000).hands()
+    for number in range(100):
+        talk.client(b"question %d " % number)
+        talk.server(b"answer %d " % number)
+    choose = random.Random(seed)
+    late = [
+        packet._replace(ts_ns=packet.ts_ns + choose.randrange(300_000)) for packet in talk.packets
+    ]
+    result = run(talk.packets[:3] + sorted(late[3:], key=lambda packet: packet.ts_ns))
+    whole = run(talk.packets)
+    assert [result.stream(side) for side in (0, 1)] == [whole.stream(side) for side in (0, 1)]
+    assert result.counters["retransmissions"] == 0
+
+
 def segments(draw: st.DrawFn, octets: bytes) -> list[tuple[int, bytes]]:
     """Pieces of `octets` that cover it, some twice and cut elsewhere."""
     pieces = []

@@ -98,6 +98,23 @@ def test_one_packet_captured_twice() -> None:
     assert (late.counters["duplicates"], late.counters["retransmissions"]) == (0, 5)
 
 
+def test_one_packet_at_hosts_whose_clocks_differ() -> None:
+    """The identification of an IP packet tells; what TCP sends again has another."""
+    numbered = [
+        packet._replace(octets=packet.octets[:4] + bytes((number >> 8, number)) + packet.octets[6:])
+        for number, packet in enumerate(copies(40 * MILLISECOND)[:8], 7)
+    ]
+    there = [packet._replace(ts_ns=packet.ts_ns + 40 * MILLISECOND) for packet in numbered]
+    result = alike_in_any_batches([*numbered, *there])
+    assert (result.counters["duplicates"], result.counters["retransmissions"]) == (5, 0)
+    again = [
+        packet._replace(octets=packet.octets[:4] + bytes((9, number)) + packet.octets[6:])
+        for number, packet in enumerate(there)
+    ]
+    result = run([*numbered, *again])
+    assert (result.counters["duplicates"], result.counters["retransmissions"]) == (0, 5)
+
+
 def test_held_packet_captured_twice() -> None:
     talk = Talk().hands()
     held = talk.client(b"later", at=5)

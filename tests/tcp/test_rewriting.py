@@ -19,7 +19,7 @@ from scapy.packet import Raw
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.tcp.rewriting import PacketRewriter
 from tests.fuzz.fuzz_tcp import LINK_TYPES
-from tests.tcp.test_headers import CASES, PAYLOAD
+from tests.tcp.test_headers import CASES, PAYLOAD, PREFIX
 from tests.tcp.test_hostile import mutated
 from tests.tcp.wire import START_NS, Packet, run
 
@@ -61,6 +61,7 @@ def test_what_is_not_understood_is_filler(name: str) -> None:
     octets = bytes(layers)
     made = rewritten(octets, link_type)
     assert PAYLOAD not in made
+    assert PREFIX not in made
     assert run([Packet(made, START_NS, None, link_type)]).stream(0) == [b"x" * len(PAYLOAD)]
 
 

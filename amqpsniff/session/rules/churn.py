@@ -42,6 +42,8 @@ def judge_connection(scene: Scene) -> None:
     conversation = session.peer.conversation
     if not scene.certain or "connection.open" not in session.facts:
         return
+    if conversation.ended is None and session.closed_by is None:
+        return  # it may go on for long after the capture
     lasted = conversation.end_ns - conversation.start_ns
     channels = list(open_channels(session))
     published = session.published + sum(channel.published for channel in channels)
@@ -71,7 +73,7 @@ def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[An
     times, found = seen
     count = 1
     if found is None:
-        if len(times) < SHORT_CONNECTIONS or times[-1][0] - times[0][0] > CHURN_NS:
+        if len(times) < SHORT_CONNECTIONS or _spread_ns(times) > CHURN_NS:
             return
         count = SHORT_CONNECTIONS
         found = seen[1] = times[0]
@@ -79,9 +81,9 @@ def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[An
     log = scene.tracker.log
     if log.again("connection-churn", connection_id, None, None, count, times[-1][1]):
         return
-    apart = (times[-1][0] - times[0][0]) / (SHORT_CONNECTIONS - 1)
+    apart = _spread_ns(times) / (SHORT_CONNECTIONS - 1)
     detail = (
-        f"{address} opens a connection every {time_text(max(apart, 0))} and closes it within a "
+        f"{address} opens a connection every {time_text(apart)} and closes it within a "
         f"second, with at most {FEW_MESSAGES} messages on each"
     )
     log.add(
@@ -98,6 +100,12 @@ def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[An
             last_packet_number=times[-1][1],
         )
     )
+
+
+def _spread_ns(times: deque[tuple[int, Any, Any]]) -> int:
+    """From the first to the last beginning; connections end in another order than they began."""
+    begun = [one[0] for one in times]
+    return max(begun) - min(begun)
 
 
 def note_channel(scene: Scene) -> None:

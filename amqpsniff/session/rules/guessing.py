@@ -45,9 +45,10 @@ def judge_refused(
     if user is not None and len(refusals.users) < REFUSALS:
         refusals.users.add(user)
     times = refusals.times
+    spread_ns = max(times) - min(times) if times else 0
     if len(refusals.users) == REFUSALS:
         names = f"{REFUSALS} user names refused or more"
         report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {names}", here)
-    elif len(times) == REFUSALS and 0 <= times[-1] - times[0] <= WINDOW_NS:
-        often = f"{REFUSALS} logins refused in {(times[-1] - times[0]) / 1e9:.0f} s"
+    elif len(times) == REFUSALS and spread_ns <= WINDOW_NS:
+        often = f"{REFUSALS} logins refused in {spread_ns / 1e9:.0f} s"
         report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {often}", here)

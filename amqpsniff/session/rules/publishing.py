@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import code_at, name_at, number_of, packets_text, route
+from amqpsniff.session.sightings import FORGET
+
+REPEATED = "publish-repeated"
 
 _NO_ROUTE = 312
 _DIRECT_REPLY = "amq.rabbitmq.reply-to."
@@ -20,7 +25,7 @@ def returned(scene: Scene) -> None:
     if code_at(rows.reply_code, row) != _NO_ROUTE or key.startswith(_DIRECT_REPLY):
         return
     if entry is not None:
-        scene.tracker.repeats.forget(entry.mark)
+        _not_taken(scene, entry)
     where = route(name_at(rows, "exchange", row), key)
     published = f", published in packet {entry.packet_number}" if entry else ""
     confirms = "; the confirm that follows does not mean success"
@@ -31,7 +36,7 @@ def returned(scene: Scene) -> None:
 def rejected(scene: Scene) -> None:
     """The broker refused a publish."""
     entry = scene.facts["entry"]
-    scene.tracker.repeats.forget(entry.mark)
+    _not_taken(scene, entry)
     where = f" to {route(entry.exchange, entry.routing_key)}" if entry.routing_key else ""
     detail = f"publish {entry.number} of the channel, packet {entry.packet_number}{where}"
     scene.report("publish-rejected", detail)
@@ -41,8 +46,22 @@ def repeated(scene: Scene) -> None:
     """A publish that came before, and was neither returned nor refused."""
     rows, row, first = scene.facts["rows"], scene.facts["row"], scene.facts["first"]
     name = rows.message_id.octets_of(row).decode(errors="replace")
-    where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
-    scene.report("publish-repeated", f"message-id '{name}' to {where}; first in packet {first}")
+    names = name_at(rows, "exchange", row), name_at(rows, "routing_key", row)
+    scene.report(REPEATED, repeat_words(name, *names, first))
+
+
+def repeat_words(message_id: str, exchange: str | None, routing_key: str | None, first: int) -> str:
+    """What is said of a publish that came before, in packet `first`."""
+    return f"message-id '{message_id}' to {route(exchange, routing_key)}; first in packet {first}"
+
+
+def _not_taken(scene: Scene, entry: Any) -> None:
+    """The broker did not take a publish: it should come again."""
+    sightings = scene.tracker.witness(scene.session)
+    if sightings is None:
+        scene.tracker.repeats.forget(entry.mark)
+    else:
+        sightings.note(FORGET, scene.channel, entry.mark, 0, 0, None, None, None)
 
 
 def repeated_more(scene: Scene) -> None:
@@ -50,7 +69,7 @@ def repeated_more(scene: Scene) -> None:
     channel = scene.channel
     if channel.repeats > 1:
         more, last = channel.repeats - 1, channel.last_repeat
-        scene.report("publish-repeated", "", number=last, count=more, last=last)
+        scene.report(REPEATED, "", number=last, count=more, last=last)
 
 
 def unprotected(scene: Scene) -> None:

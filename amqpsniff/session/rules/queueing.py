@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.rules.amounts import SECOND, queue_text, time_text
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
+
+RESIDENCE = "queue-residence-long"
 
 LONG_NS = SECOND
 """Mean time in a queue that is long: with a consumer that keeps up it takes milliseconds."""
@@ -19,19 +23,28 @@ FEW = 10
 def judge(scene: Scene) -> None:
     """channel-ends: messages that waited for their consumer."""
     channel = scene.channel
-    if not channel.queued:
-        return
-    mean = channel.queued_ns / channel.queued
-    often = channel.queued >= FEW and mean >= LONG_NS
-    if not often and channel.queued_ns_max < VERY_LONG_NS:
-        return
-    number, ts_ns, queue, published = channel.longest
-    detail = (
-        f"{queue_text(queue)}: {number_of(channel.queued, 'message')} came {time_text(mean)} after "
-        f"their publish on average and {time_text(channel.queued_ns_max)} at most, that from "
+    if is_long(channel):
+        number, ts_ns, queue, published = channel.longest
+        detail = words(channel, queue, published)
+        scene.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=channel.queued)
+
+
+def is_long(times: Any) -> bool:
+    """Whether times in a queue are; `queued`, `queued_ns` and `queued_ns_max` as of a channel."""
+    if not times.queued:
+        return False
+    often = times.queued >= FEW and times.queued_ns / times.queued >= LONG_NS
+    return bool(often or times.queued_ns_max >= VERY_LONG_NS)
+
+
+def words(times: Any, queue: str | None, published: int) -> str:
+    """What is said of them; `published` is the packet of the publish with the longest."""
+    mean = times.queued_ns / times.queued
+    return (
+        f"{queue_text(queue)}: {number_of(times.queued, 'message')} came {time_text(mean)} after "
+        f"their publish on average and {time_text(times.queued_ns_max)} at most, that from "
         f"packet {published}"
     )
-    scene.report("queue-residence-long", detail, number=number, ts_ns=ts_ns, count=channel.queued)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"channel-ends": (judge,)}

@@ -12,8 +12,12 @@ import json
 import re
 from typing import Any
 
+from amqpsniff.columns import NULL
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import duration, name_at
+from amqpsniff.session.sightings import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
+
+POISON = "poison-message"
 
 POISON_DELIVERIES = 5
 """Deliveries of one message that are too many: a broken network or a restart explains two or three.
@@ -33,6 +37,8 @@ STORM_REQUEUED = 20
 ROUNDS = 3
 """Times a message went through a queue by dead-lettering from which on it is called a circle."""
 
+_KNOWN_BY = {COUNTED: "its x-delivery-count", AGAIN_NAMED: "", PUT_BACK: "properties and size"}
+
 _DELIVERY_COUNT = re.compile(rb'"x-delivery-count":(\d{1,18})[,}]')
 
 
@@ -46,43 +52,80 @@ class Rounds:
         self.rounds = 0
 
 
+Outstanding = dict[Any, Rounds]
+"""Redeliveries of a connection that are outstanding, by place."""
+
+
+class Returns:
+    """Messages that came again, the latest `MOST_MESSAGES`; `forgotten` counts those before.
+
+    Each method gives the how manieth time it is when that is too often, else 0.
+    """
+
+    def __init__(self) -> None:
+        self.messages: dict[Any, Rounds] = {}
+        self.forgotten = 0
+
+    def come_again(self, key: Any) -> int:
+        """A redelivery of a message with an id."""
+        known = self._known(key)
+        known.again += 1
+        return known.again + 1 if known.again + 1 >= POISON_DELIVERIES else 0
+
+    def come_again_alike(self, key: Any, outstanding: Outstanding, place: Any) -> None:
+        """A redelivery without an id: it may be one that was put back before."""
+        known = self._known(key)
+        if known.awaited > 0 and len(outstanding) < MOST_REDELIVERED:
+            known.awaited -= 1
+            outstanding[place] = known
+
+    def put_back(self, key: Any, outstanding: Outstanding, place: Any) -> int:
+        """A delivery that is given back."""
+        known = outstanding.pop(place, None)
+        times = 0
+        if known is None:
+            known = self._known(key)
+            known.put_back += 1
+        else:
+            known.rounds += 1
+            if known.rounds + 1 >= POISON_DELIVERIES * known.put_back:
+                times = known.rounds // known.put_back + 1
+        known.awaited += 1
+        return times
+
+    def _known(self, key: Any) -> Rounds:
+        known = self.messages.pop(key, None) or Rounds()
+        self.messages[key] = known
+        if len(self.messages) > MOST_MESSAGES:
+            del self.messages[next(iter(self.messages))]
+            self.forgotten += 1
+        return known
+
+
 def redelivered(scene: Scene) -> None:
     """A delivery that the broker calls a redelivery."""
     rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
     counted = _DELIVERY_COUNT.search(rows.headers.octets_of(row) if rows.headers.has(row) else b"")
     if counted and int(counted[1]) + 1 >= POISON_DELIVERIES:
-        _poison(scene, "its x-delivery-count", int(counted[1]) + 1)
+        if not _sight(scene, COUNTED, int(counted[1]) + 1):
+            _poison(scene, COUNTED, int(counted[1]) + 1)
     if rows.message_id.has(row):
-        name = rows.message_id.octets_of(row).decode(errors="replace")
-        known = _known(scene, (name_at(rows, "routing_key", row), name))
-        known.again += 1
-        if known.again + 1 >= POISON_DELIVERIES:
-            _poison(scene, f"message-id '{name}'", known.again + 1)
-    elif entry is not None:
-        _come_again(scene, entry)
-
-
-def _come_again(scene: Scene, entry: Any) -> None:
-    """A redelivery without an id: it may be one that was put back before."""
-    known = _known(scene, _alike(entry))
-    outstanding = scene.memory.setdefault("redelivered", {})
-    if known.awaited > 0 and len(outstanding) < MOST_REDELIVERED:
-        known.awaited -= 1
-        outstanding[_place(entry)] = known
+        octets = rows.message_id.octets_of(row)
+        key = name_at(rows, "routing_key", row), octets
+        if not _sight(scene, AGAIN_NAMED, 0, *key):
+            _poison(scene, AGAIN_NAMED, _returns(scene).come_again(key), octets)
+    elif entry is not None and not _sight(scene, AGAIN, entry.mark, _queue(entry)):
+        outstanding = scene.memory.setdefault("redelivered", {})
+        _returns(scene).come_again_alike(_alike(entry), outstanding, _place(entry))
 
 
 def requeued(scene: Scene) -> None:
     """A consumer put a delivery back."""
     entry = scene.facts["entry"]
-    known = scene.memory.get("redelivered", {}).pop(_place(entry), None)
-    if known is None:
-        known = _known(scene, _alike(entry))
-        known.put_back += 1
-    else:
-        known.rounds += 1
-        if known.rounds + 1 >= POISON_DELIVERIES * known.put_back:
-            _poison(scene, "properties and size", known.rounds // known.put_back + 1)
-    known.awaited += 1
+    if not _sight(scene, PUT_BACK, entry.mark, _queue(entry)):
+        outstanding = scene.memory.get("redelivered", {})
+        times = _returns(scene).put_back(_alike(entry), outstanding, _place(entry))
+        _poison(scene, PUT_BACK, times)
     _storm(scene)
 
 
@@ -91,32 +134,69 @@ def discarded(scene: Scene) -> None:
     outstanding = scene.memory.get("redelivered")
     if outstanding:
         outstanding.pop(_place(scene.facts["entry"]), None)
+    elif scene.tracker.sightings is not None:
+        _sight(scene, DISCARDED, 0)
 
 
-def _poison(scene: Scene, known_by: str, times: int) -> None:
+def _returns(scene: Scene) -> Returns:
+    returns: Returns = scene.everything.setdefault("came-again", Returns())
+    return returns
+
+
+def _poison(scene: Scene, kind: int, times: int, message_id: bytes | None = None) -> None:
+    if times:
+        entry = scene.facts["entry"]
+        detail = poison_words(kind, times, _tag(entry), _queue(entry), message_id)
+        scene.report(POISON, detail)
+
+
+def poison_words(
+    kind: int, times: int, tag: int | None, queue: str | None, message_id: bytes | None
+) -> str:
+    """What is said of a delivery that came too often; `kind` is that of its sighting."""
+    place = f" of queue '{queue}'" if queue else ""
+    what = "a delivery" if tag is None else f"delivery {tag}{place}"
+    known_by = _KNOWN_BY[kind] or f"message-id '{(message_id or b'').decode(errors='replace')}'"
+    return f"{what}: time {times} of that message, by {known_by}"
+
+
+def _sight(
+    scene: Scene, kind: int, mark: int, text: str | None = None, message_id: bytes | None = None
+) -> bool:
+    """Write down what takes all connections to judge; False where that is done at once."""
+    sightings = scene.tracker.witness(scene.session)
+    if sightings is None:
+        return False
     entry = scene.facts["entry"]
-    consumer = entry.consumer if entry is not None else None
-    queue = f" of queue '{consumer.queue}'" if consumer and consumer.queue else ""
-    detail = f"delivery {entry.number}{queue}" if entry is not None else "a delivery"
-    scene.report("poison-message", f"{detail}: time {times} of that message, by {known_by}")
+    session, tag = scene.session, _tag(entry)
+    if kind == AGAIN:
+        sightings.returning.add(session.number)
+    elif kind == DISCARDED and session.number not in sightings.returning:
+        return True
+    if kind != COUNTED:
+        mark = sightings.key(text, message_id, mark)
+    sightings.note(
+        kind, scene.channel, mark, NULL if tag is None else tag,
+        scene.number, scene.ts_ns, _queue(entry), message_id,
+    )  # fmt: skip
+    return True
+
+
+def _tag(entry: Any) -> int | None:
+    return None if entry is None else entry.number
+
+
+def _queue(entry: Any) -> str | None:
+    """The queue of a delivery; None when it is not known."""
+    return entry.consumer.queue if entry is not None and entry.consumer else None
 
 
 def _alike(entry: Any) -> tuple[Any, ...]:
-    return (entry.consumer.queue if entry.consumer else None), entry.mark
+    return _queue(entry), entry.mark
 
 
 def _place(entry: Any) -> tuple[Any, ...]:
     return entry.channel.number, entry.channel.incarnation, entry.number
-
-
-def _known(scene: Scene, key: tuple[Any, ...]) -> Rounds:
-    messages = scene.everything.setdefault("came-again", {})
-    known: Rounds = messages.pop(key, None) or Rounds()
-    messages[key] = known
-    if len(messages) > MOST_MESSAGES:
-        del messages[next(iter(messages))]
-        scene.forget("messages that came again")
-    return known
 
 
 # storms

@@ -89,10 +89,11 @@ def judge_failure(
         series.first = here
     times = series.times
     if not series.told:
-        if len(times) < FAILURES or not 0 <= times[-1] - times[0] <= FAILURES_WITHIN_NS:
+        spread_ns = max(times) - min(times)
+        if len(times) < FAILURES or spread_ns > FAILURES_WITHIN_NS:
             return
         series.told = True
-        within = lasting(times[-1] - times[0])
+        within = lasting(spread_ns)
         detail = f"{who}: {FAILURES} connections in {within} ended with: {failure}"
         report_at(scene, series.first, "reconnect-loop", detail, series.count, here.packet_number)
     else:

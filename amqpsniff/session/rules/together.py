@@ -35,7 +35,8 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     for _, name, payload in sorted(records.notes, key=lambda note: note[0]):
         _judge(name)(whole, *payload)
     returning.judge_leaks(whole)
-    if forgotten := whole.everything.get("forgotten"):
+    records.forget(whole.everything.get("forgotten", {}))
+    if forgotten := records.forgotten:
         detail = limits.words(forgotten)
         log.add(Finding("rules-limit", detail, ts_ns=last_ns, count=len(forgotten)))
     if records.exchanges:

@@ -103,7 +103,7 @@ def test_messages_remembered_are_limited() -> None:
     script = Script(OPEN)
     for tag in range(1, MOST_MESSAGES + 9):
         script.add(_deliver(tag, 1, f"body=1 message_id=m{tag}"))
-    assert len(feed(script).engine._pipeline.tracker.memory["came-again"]) == MOST_MESSAGES
+    assert len(feed(script).engine._pipeline.tracker.memory["came-again"].messages) == MOST_MESSAGES
 
 
 def test_a_storm() -> None:

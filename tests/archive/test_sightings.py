@@ -1,0 +1,100 @@
+"""Files of what tasks see of messages, all of them as one, and what is found in them."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from amqpsniff.archive.places import Folder
+from amqpsniff.archive.sightings import Sighted, SightingsFile, in_order
+from amqpsniff.session.repeats import MOST_PUBLISHES
+from amqpsniff.session.review import COLUMNS, Review
+from amqpsniff.session.rules.limits import of_messages
+from amqpsniff.session.sightings import CLOSED, COUNTED, DELIVER, NAMED, PUBLISH
+from amqpsniff.session.state import Channel, Session
+
+SECOND = 1_000_000_000
+CAPTURES = ("a.pcap", "b.pcap", "c.pcap")
+MOST = 7
+
+Key = tuple[int, int, int]
+"""When something was: time, index of the capture, packet."""
+
+
+def _write(folder: Folder, name: str, keys: list[Key]) -> Sighted:
+    """A task that sees something at these times."""
+    peer = SimpleNamespace(began=True, name=lambda: ("1", "c:1", "s:2"))
+    channel = Channel(Session(peer, CAPTURES[0], 0), CAPTURES[0], 1, 1, True)
+    with SightingsFile(folder, name, 5) as file:
+        file.sightings.most = MOST
+        for ts_ns, capture, number in keys:
+            file.sightings.at(CAPTURES[capture], number, ts_ns)
+            file.sightings.note(COUNTED, channel, 5, 0, number, ts_ns, None, None)
+        file.sightings.finish()
+    assert file.sighted is not None
+    assert file.sighted.rows == len(keys)
+    return file.sighted
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_tasks_come_together_in_order_and_some_at_a_time(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    folder = Folder(str(tmp_path))
+    tasks: list[list[Key]] = []
+    for _ in range(12):
+        begin = chance.randrange(300)
+        span = chance.choice([1, 30, 300])
+        drawn = {
+            (begin + chance.randrange(span), chance.randrange(3), chance.randrange(50))
+            for _ in range(chance.randint(1, 60))
+        }
+        tasks.append(sorted(drawn))
+    sighted = [_write(folder, f"{at}.parquet", keys) for at, keys in enumerate(tasks)]
+    together = []
+    for table in in_order(sighted, folder.open, CAPTURES):
+        rows = [table[name].to_pylist() for name in ("ts_ns", "capture", "number")]
+        together += zip(*rows, strict=True)
+        assert table.num_rows <= 60 * len(tasks)
+    assert together == sorted(key for keys in tasks for key in keys)
+
+
+def test_a_task_that_sees_nothing_leaves_nothing(tmp_path: Path) -> None:
+    with SightingsFile(Folder(str(tmp_path)), "none.parquet", 5) as file:
+        file.sightings.finish()
+    assert file.sighted is None
+    assert not list(tmp_path.iterdir())
+    assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES))
+
+
+def _feed(review: Review, *rows: dict[str, int]) -> None:
+    columns = {name: array("q", [row.get(name, 0) for row in rows]) for name in COLUMNS}
+    review.feed(columns, len(rows))
+
+
+def test_publishes_that_are_forgotten_are_counted() -> None:
+    def told(publishes: int) -> tuple[int, dict[str, int]]:
+        review = Review()
+        numbers = range(publishes)
+        _feed(review, *({"kind": NAMED, "mark": at, "seen_number": at} for at in numbers))
+        _feed(review, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
+        return len(review.seen), of_messages(review.repeats, review.returns)
+
+    assert told(MOST_PUBLISHES) == (1, {})
+    assert told(MOST_PUBLISHES + 2) == (0, {"publishes with an id": 3})
+
+
+def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> None:
+    review = Review()
+    for channel, seconds in enumerate((1, 11)):
+        _feed(
+            review,
+            {"kind": PUBLISH, "channel": 8, "mark": channel},
+            {"kind": DELIVER, "channel": channel, "mark": channel, "seen_ns": seconds * SECOND},
+        )
+    assert [one.channel for one in review.seen.values()] == [0, 1]
+    _feed(review, *({"kind": CLOSED, "channel": channel} for channel in (0, 1, 8)))
+    assert [one.channel for one in review.seen.values()] == [1]

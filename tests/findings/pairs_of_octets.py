@@ -1,0 +1,496 @@
+"""Pairs for what captures, TCP, TLS, frames, arguments and contents show: an octet more or less."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from amqpsniff.decode.values import MAX_TABLE_DEPTH
+from amqpsniff.session import Journeys, Memory
+from amqpsniff.tcp import Limits
+from amqpsniff.tcp.limits import HELD_SEGMENT_OCTETS
+from tests import encoder
+from tests.capture.build import enhanced, interface, section, statistics
+from tests.encoder import Field
+from tests.findings.cases import NS, Case, Pair, edited, file_of, kept, reassembled, sent
+from tests.session.script import Script
+from tests.tcp import wire
+
+HELLO = encoder.PROTOCOL_HEADERS["0-9-1"]
+OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+PUBLISH = "C1: basic.publish routing_key=k | body=5 "
+
+
+def _frame(kind: int, channel: int, payload: str, end: int = encoder.FRAME_END) -> str:
+    """A frame of the client, with the payload in hexadecimal."""
+    return f"OCTETS C {encoder.frame(kind, channel, bytes.fromhex(payload), end).hex()}\n"
+
+
+def _method(class_id: int, method_id: int, arguments: str = "") -> str:
+    return _frame(1, 1, f"{class_id:04x}{method_id:04x}{arguments}")
+
+
+def _header(size: int = 5, rest: str = "0000", class_id: int = 60, weight: int = 0) -> str:
+    return _frame(2, 1, f"{class_id:04x}{weight:04x}{size:016x}{rest}")
+
+
+def _body(count: int) -> str:
+    return _frame(3, 1, "78" * count)
+
+
+_PUBLISHES = _method(60, 40, "0000" + "00" + "016b" + "00")
+_ACKS = _method(60, 80, f"{1:016x}" + "00")
+_ACK = _ACKS.split()[2]
+_HEARTBEAT = "0800000000000000ce"[2:]
+
+
+def _content(header: str = "", body: str = "") -> str:
+    """A publish of which a frame may be another."""
+    return OPEN + _PUBLISHES + (header or _header()) + (body or _body(5))
+
+
+def _with_headers(fields: list[tuple[bytes, Field]]) -> str:
+    """A publish with a table of headers."""
+    return _content(_header(5, "2000" + encoder.table(fields).hex()))
+
+
+def _deep(count: int) -> Field:
+    field = Field("V", None)
+    for _ in range(count):
+        field = Field("F", [(b"a", field)])
+    return field
+
+
+# packets
+
+
+def _talk(pieces: int = 3) -> list[wire.Packet]:
+    """A client that says some packets to a broker, which acknowledges each."""
+    talk = wire.Talk(step_ns=0).hands()
+    talk.client(HELLO)
+    for _ in range(pieces):
+        talk.client(encoder.HEARTBEAT_FRAME)
+        talk.server()
+    return talk.goodbye().packets
+
+
+def _packets(text: str) -> list[wire.Packet]:
+    """The packets of a script, without those that open TCP."""
+    talk = wire.Talk(step_ns=0)
+    for packet in Script(text).packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    return talk.packets
+
+
+def _cut(left: int) -> Callable[[], Case]:
+    """A capture whose last packet is a basic.ack that lacks so many octets."""
+
+    def make() -> Case:
+        packets = _packets(OPEN + "C1: basic.ack delivery_tag=1")
+        octets = packets[-1].octets
+        return sent([*packets[:-1], packets[-1].cut(len(octets) - left)])
+
+    return make
+
+
+def _sent(packets: Callable[[], list[wire.Packet]]) -> Callable[[], Case]:
+    return lambda: sent(packets())
+
+
+def _lost(lost: bool) -> Callable[[], Case]:
+    packets = _talk()
+    return lambda: sent(packets[:4] + packets[5 if lost else 4 :])
+
+
+def _sent_again(octets: bytes) -> Callable[[], Case]:
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(HELLO)
+        talk.client(bytes(4), at=talk.sent[0])
+        talk.wait(NS)
+        talk.client(octets, at=len(HELLO))
+        return sent(talk.packets)
+
+    return make
+
+
+def _held(octets: int) -> Callable[[], Case]:
+    """Octets behind a hole, in two segments, where 100 may wait."""
+
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(bytes(50), at=4)
+        talk.client(bytes(octets - 50), at=54)
+        return reassembled(talk.packets, Limits(held_octets=100 + 2 * HELD_SEGMENT_OCTETS))
+
+    return make
+
+
+def _conversations(count: int) -> Callable[[], Case]:
+    """So many conversations where ten may be open; the last packet is of the last one."""
+
+    def make() -> Case:
+        packets = []
+        for number in [*range(1, 11), count]:
+            packets.append(wire.Talk(ports=(number, 5672)).client(b"x"))
+        return reassembled(packets, Limits(conversations=10))
+
+    return make
+
+
+def _far(more: int) -> Callable[[], Case]:
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(HELLO)
+        talk.client(b"far", at=len(HELLO) + Limits().impossible_ahead_octets + more)
+        return sent(talk.packets)
+
+    return make
+
+
+def _began(first: int) -> Callable[[], Case]:
+    return lambda: sent(_packets(OPEN)[first:])
+
+
+def _greeted(first: bytes, answer: bytes = b"") -> Callable[[], Case]:
+    """What a client says first, what the broker answers, and the end."""
+
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(first)
+        if answer:
+            talk.server(answer)
+        talk.client(flags=wire.RST | wire.ACK, at=8)
+        return sent(talk.packets)
+
+    return make
+
+
+def _half(answered: bool) -> Callable[[], Case]:
+    """A connection of which nothing of the broker was captured, or one packet."""
+    text = "midstream\n" + PUBLISH + "\nC1: basic.ack delivery_tag=1\n"
+    return edited(text + ("S1: basic.qos-ok" if answered else ""))
+
+
+# files
+
+
+def _file(change: Callable[[bytearray], Any] | None = None, **options: Any) -> Callable[[], Case]:
+    def make() -> Case:
+        octets = bytearray(file_of(_talk()))
+        if change is not None:
+            change(octets)
+        return kept(bytes(octets), **options)
+
+    return make
+
+
+def _truncate(octets: bytearray) -> None:
+    octets.pop()
+
+
+def _damage(octets: bytearray) -> None:
+    octets[24 + 11] = 0x7F  # the captured length of the first record
+
+
+def _second_file(first: int) -> Callable[[], Case]:
+    octets = file_of(_talk())
+    return lambda: kept(octets, bytes([first]) + octets[1:])
+
+
+def _dropped(count: int) -> Callable[[], Case]:
+    octets = section() + interface("<", link=wire.IPV4_LINK)
+    octets += enhanced("<", 1, _talk()[0].octets) + statistics("<", 0, (5, count))
+    return lambda: kept(octets)
+
+
+# TLS
+
+_CHOSEN = ("1.2", "AES128-GCM-SHA256")
+
+
+@cache
+def _encrypted(*chosen: str) -> tuple[list[wire.Packet], bytes]:
+    """Packets of a TLS conversation, and its key log."""
+    from tests.tls import talk as tls
+
+    with tempfile.TemporaryDirectory() as folder:
+        keylog = Path(folder) / "keys"
+        talk = wire.Talk(ports=(40000, 5671)).hands()
+        channel = tls.Channel(tls.Ends(*(chosen or _CHOSEN), keylog), talk).handshake()
+        for side, octets in tls.conversation()[:8]:
+            channel.send(side, octets)
+        channel.close()
+        return talk.goodbye().packets, keylog.read_bytes()
+
+
+def _opened(packets: list[wire.Packet], keys: bytes = b"") -> Case:
+    """A file of packets, read with the lines of a key log."""
+
+    def codes() -> set[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "keys"
+            path.write_bytes(keys)
+            return kept(file_of(packets), tls_keylog=path).codes()
+
+    return Case([*sent(packets).steps, *keys], codes)
+
+
+def _tls(
+    change: Callable[[list[wire.Packet]], list[wire.Packet]] | None = None,
+    keys: Callable[[bytes], bytes] = bytes,
+) -> Callable[[], Case]:
+    def make() -> Case:
+        packets, log = _encrypted()
+        return _opened(change(list(packets)) if change else packets, keys(log))
+
+    return make
+
+
+def _flip(octets: bytes, place: int) -> bytes:
+    changed = bytearray(octets)
+    changed[place] ^= 1
+    return bytes(changed)
+
+
+def _other_key(keys: bytes) -> bytes:
+    """A key log whose last secret ends in another digit."""
+    return keys[:-2] + (b"0" if keys[-2:-1] != b"0" else b"1") + keys[-1:]
+
+
+def _other_name(keys: bytes) -> bytes:
+    """A key log whose lines are of another conversation, by a digit of its random number."""
+    place = keys.index(b"CLIENT_RANDOM ") + len(b"CLIENT_RANDOM ")
+    return keys[:place] + (b"0" if keys[place : place + 1] != b"0" else b"1") + keys[place + 1 :]
+
+
+def _damaged_record(packets: list[wire.Packet]) -> list[wire.Packet]:
+    """The last packet but some with octets of the client, with its last octet another."""
+    place = [n for n, one in enumerate(packets) if len(one.octets) > 140][-2]
+    packets[place] = packets[place]._replace(octets=_flip(packets[place].octets, -1))
+    return packets
+
+
+def _version(packets: list[wire.Packet], version: bytes) -> list[wire.Packet]:
+    """The broker's first message with another version: it is 11 octets after the headers."""
+    place = next(n for n, one in enumerate(packets[3:], 3) if one.octets[20:22] == b"\x16\x27"
+                 and len(one.octets) > 60)  # fmt: skip
+    octets = packets[place].octets
+    octets = octets[:49] + version + octets[51:]
+    packets[place] = packets[place]._replace(octets=octets)
+    return packets
+
+
+def _starting(seconds: int) -> Callable[[list[wire.Packet]], list[wire.Packet]]:
+    """The same at another time; the certificate's last day is 2035-01-01."""
+
+    def move(packets: list[wire.Packet]) -> list[wire.Packet]:
+        late = seconds * NS - packets[0].ts_ns
+        return [one._replace(ts_ns=one.ts_ns + late) for one in packets]
+
+    return move
+
+
+@cache
+def _distrusted() -> list[wire.Packet]:
+    """A client that ends the handshake because it does not know the certificate."""
+    from tests.tls import talk as tls
+
+    ends = tls.Ends(*_CHOSEN, None)
+    ends.client.verify_mode = ssl.CERT_REQUIRED
+    talk = wire.Talk(ports=(40000, 5671)).hands()
+    channel = tls.Channel(ends, talk)
+    try:
+        channel.handshake()
+    except ssl.SSLError:
+        channel.deliver(0)
+    return talk.goodbye().packets
+
+
+def _alert(description: int) -> Callable[[], Case]:
+    """The alert that ends the handshake says this."""
+
+    def make() -> Case:
+        packets = list(_distrusted())
+        place = next(n for n, one in enumerate(packets) if one.octets[40:41] == b"\x15")
+        octets = packets[place].octets
+        packets[place] = packets[place]._replace(octets=octets[:46] + bytes([description]))
+        return _opened(packets)
+
+    return make
+
+
+def _unanswered(ends: bool) -> Callable[[], Case]:
+    def make() -> Case:
+        hello = _encrypted()[0][3].octets[40:]
+        talk = wire.Talk(ports=(40000, 5671)).hands()
+        talk.client(hello)
+        if ends:
+            talk.client(flags=wire.RST | wire.ACK)
+        return _opened(talk.packets)
+
+    return make
+
+
+# limits
+
+
+def _published(count: int) -> str:
+    return OPEN + "".join(
+        f"C1: basic.publish routing_key=k | body=5 message_id=m{n}\n" for n in range(count)
+    )
+
+
+def _opened_contents(count: int) -> str:
+    begun = (f"C{n}: channel.open\nS{n}: channel.open-ok\n" for n in range(1, 4))
+    methods = (
+        _frame(1, n, "003c0028" + "0000" + "00" + "016b" + "00") for n in range(1, count + 1)
+    )
+    return "handshake\n" + "".join((*begun, *methods))
+
+
+def _names(count: int) -> str:
+    return (
+        OPEN
+        + "".join(
+            f"C1: queue.declare queue=q{n}\nS1: queue.declare-ok queue=q{n}\n" for n in range(count)
+        )
+        .rstrip()
+        .rpartition("\n")[0]
+    )
+
+
+def _places(count: int) -> str:
+    """The same fault on so many channels."""
+    return "handshake\n" + "".join(f"C{n}: basic.qos\n" for n in range(1, count + 1))
+
+
+def _few_publishes() -> Journeys:
+    return Journeys(Memory(publishes=3))
+
+
+_TABLE = [(b"a", Field("I", 7)), (b"b", Field("I", 8))]
+_TEXT = "C1: basic.publish routing_key=key | body=1"
+
+PAIRS: dict[str, Pair] = {
+    # captures
+    "capture-truncated": Pair(_file(_truncate), _file()),
+    "capture-damaged": Pair(_file(_damage), _file()),
+    "capture-unreadable": Pair(_second_file(0), _second_file(0x4D)),
+    "capture-through-tshark": Pair(_file(reader="tshark"), _file(reader="own")),
+    "interface-dropped": Pair(_dropped(1), _dropped(0)),
+    "packets-cut": Pair(_cut(1), _cut(0)),
+    "capture-inconclusive": Pair(_half(False), _half(True)),
+    "midstream": Pair(_began(1), _began(0)),
+    "delivery-tag-gap": Pair(
+        OPEN + "S1: basic.deliver delivery_tag=1\nS1: basic.deliver delivery_tag=3",
+        OPEN + "S1: basic.deliver delivery_tag=1\nS1: basic.deliver delivery_tag=2",
+    ),
+    # TCP
+    "tcp-gap": Pair(_lost(True), _lost(False)),
+    "tcp-overlap-conflict": Pair(_sent_again(b"\0\0\0\1"), _sent_again(bytes(4))),
+    "tcp-buffer-limit": Pair(_held(101), _held(100)),
+    "tcp-conversation-limit": Pair(_conversations(11), _conversations(10)),
+    "tcp-impossible-sequence": Pair(_far(1), _far(0)),
+    # limits
+    "body-limit": Pair(
+        edited(OPEN + PUBLISH.replace("body=5", "body=41"), bodies=True),
+        edited(OPEN + PUBLISH.replace("body=5", "body=40"), bodies=True),
+        bounds=(("amqpsniff.decode.contents.MAX_BODY_OCTETS", 40),),
+    ),
+    "channel-limit": Pair(
+        _opened_contents(3),
+        _opened_contents(2),
+        bounds=(("amqpsniff.decode.contents.MAX_OPEN_CONTENTS", 1),),
+    ),
+    "number-out-of-range": Pair(_content(_header(1 << 63)), _content(_header((1 << 63) - 1))),
+    "session-limit": Pair(
+        _published(4), _published(3), bounds=(("amqpsniff.pipeline.Journeys", _few_publishes),)
+    ),
+    "rules-limit": Pair(
+        _names(3),
+        _names(2) + "\nS1: queue.declare-ok queue=q1",
+        bounds=(("amqpsniff.session.rules.amounts.MOST_NAMES", 2),),
+    ),
+    "findings-limit": Pair(
+        _places(4), _places(3), bounds=(("amqpsniff.findings.log.MAX_PLACES", 3),)
+    ),
+    # TLS
+    "tls-unreadable": Pair(_tls(keys=_other_name), _tls()),
+    "tls-keys-wrong": Pair(_tls(keys=_other_key), _tls()),
+    "tls-record-damaged": Pair(_tls(_damaged_record), _tls()),
+    "tls-alert": Pair(_alert(48), _alert(0)),
+    "tls-handshake-unanswered": Pair(_unanswered(True), _unanswered(False)),
+    "tls-outdated": Pair(
+        _tls(lambda packets: _version(packets, b"\3\2")),
+        _tls(lambda packets: _version(packets, b"\3\3")),
+    ),
+    "tls-certificate-expired": Pair(_tls(_starting(2_051_308_800)), _tls(_starting(2_051_308_799))),
+    # before a connection
+    "not-amqp": Pair(_greeted(b"AMQQ" + HELLO[4:], HELLO), _greeted(HELLO, HELLO)),
+    "protocol-version-refused": Pair(_greeted(HELLO, b"AMQP\0\0\x08\0"), _greeted(HELLO, HELLO)),
+    "protocol-header-unknown": Pair(_greeted(b"AMQP\0\0\x09\x07"), _greeted(HELLO)),
+    "protocol-not-decoded": Pair(_greeted(b"AMQP\0\1\0\0"), _greeted(HELLO)),
+    "connection-silent": Pair(_greeted(HELLO[:7]), _greeted(HELLO)),
+    # frames
+    "frame-end-wrong": Pair(OPEN + f"OCTETS C {_ACK[:-2]}cd", OPEN + _ACKS),
+    "frame-type-unknown": Pair(OPEN + _frame(11, 1, ""), OPEN + _frame(10, 1, "")),
+    "frame-type-unusual": Pair(OPEN + _frame(7, 0, ""), OPEN + _frame(8, 0, "")),
+    "frame-too-large": Pair(
+        OPEN + _PUBLISHES + _header(131073) + _body(131073),
+        OPEN + _PUBLISHES + _header(131073) + _body(131072),
+    ),
+    "heartbeat-malformed": Pair(OPEN + _frame(8, 1, ""), OPEN + _frame(8, 0, "")),
+    "method-unknown": Pair(OPEN + _method(90, 99), OPEN + _method(90, 10)),
+    # arguments
+    "arguments-truncated": Pair(
+        OPEN + _method(60, 80, f"{1:016x}"), OPEN + _method(60, 80, f"{1:016x}00")
+    ),
+    "arguments-trailing": Pair(
+        OPEN + _method(60, 80, f"{1:016x}0000"), OPEN + _method(60, 80, f"{1:016x}00")
+    ),
+    "arguments-cut": Pair(_cut(2), _cut(1)),
+    "field-tag-unknown": Pair(
+        edited(_with_headers(_TABLE), (b"\1aI", b"\1aZ")), _with_headers(_TABLE)
+    ),
+    "field-tag-unusual": Pair(
+        edited(_with_headers([(b"a", Field("s", 7))]), (b"\1as", b"\1aU")),
+        _with_headers([(b"a", Field("s", 7))]),
+    ),
+    "field-table-malformed": Pair(
+        edited(_with_headers(_TABLE), (b"\1bI", b"\2bI")), _with_headers(_TABLE)
+    ),
+    "field-table-too-deep": Pair(
+        _with_headers([(b"a", _deep(MAX_TABLE_DEPTH))]),
+        _with_headers([(b"a", _deep(MAX_TABLE_DEPTH - 1))]),
+    ),
+    "field-name-duplicate": Pair(
+        edited(_with_headers(_TABLE), (b"\1bI", b"\1aI")), _with_headers(_TABLE)
+    ),
+    "text-not-utf8": Pair(edited(OPEN + _TEXT, (b"key", b"k\xffy")), OPEN + _TEXT),
+    "timestamp-milliseconds": Pair(
+        OPEN + PUBLISH + f"timestamp={encoder.MILLISECONDS_FROM}",
+        OPEN + PUBLISH + f"timestamp={encoder.MILLISECONDS_FROM - 1}",
+    ),
+    # contents
+    "content-unexpected-frame": Pair(
+        OPEN + _header() + _body(5), OPEN + _PUBLISHES + _header() + _body(5)
+    ),
+    "content-interrupted": Pair(
+        OPEN + _PUBLISHES + "C1: basic.qos\n" + _header() + _body(5),
+        OPEN + _PUBLISHES + "C2: channel.open\n" + _header() + _body(5),
+    ),
+    "content-body-longer": Pair(_content(body=_body(6)), _content(body=_body(5))),
+    "content-body-shorter": Pair(
+        _content(body=_body(4)) + "C1: basic.qos", _content(body=_body(5)) + "C1: basic.qos"
+    ),
+    "content-class-wrong": Pair(_content(_header(class_id=50)), _content()),
+    "content-weight": Pair(_content(_header(weight=1)), _content()),
+    "properties-malformed": Pair(_content(_header(rest="000000")), _content()),
+    "property-flags-undefined": Pair(_content(_header(rest="0002")), _content()),
+}
+"""By code: octets, packets and files."""

@@ -1,0 +1,131 @@
+"""What is remembered of messages ends with them, however long a channel goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from amqpsniff import Engine
+from amqpsniff.session import state
+from amqpsniff.session.limits import Limits
+from tests.session.script import Script
+
+OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+CONFIRM = "C1: confirm.select\nS1: confirm.select-ok\n"
+
+
+class Talk:
+    """An engine that is told lines of a script, again and again with other numbers."""
+
+    def __init__(self, opening: str) -> None:
+        self.engine = Engine()
+        for packet in Script(OPEN + opening).packets:
+            self._feed(packet)
+        self.session = self.engine._pipeline.decoder.look()[2][0].session
+
+    def _feed(self, packet: Any) -> None:
+        key = ("10.0.0.1:40000", "10.0.0.2:5672")
+        self.engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+
+    def say(self, lines: str, numbers: Iterable[int]) -> Talk:
+        """Lines for each number: `{n}`."""
+        for number in numbers:
+            for packet in Script("midstream\n" + lines.replace("{n}", str(number))).packets:
+                octets = packet.octets.replace(bytes.fromhex("08000000000000ce"), b"")
+                self._feed(packet._replace(octets=octets))
+        return self
+
+    @property
+    def tracker(self) -> Any:
+        """What follows the session."""
+        return self.engine._pipeline.tracker
+
+    @property
+    def channel(self) -> Any:
+        """The only channel."""
+        return self.session.lanes[1].channel
+
+    @property
+    def outstanding(self) -> int:
+        """What counts for the limit."""
+        return int(self.tracker.settler.outstanding)
+
+
+PUBLISH = "C1: basic.publish routing_key=k{n} mandatory=1 | body=5\n"
+
+
+def test_confirmed_publishes_do_not_come_back() -> None:
+    """Each has a routing key of its own."""
+    talk = Talk(CONFIRM).say(PUBLISH + "S1: basic.ack delivery_tag={n}\n", range(1, 100))
+    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+
+
+def test_nor_do_those_that_came_back() -> None:
+    back = "S1: basic.return reply_code=312 routing_key=k{n} | body=5\n"
+    talk = Talk("").say(PUBLISH + back, range(1, 100))
+    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+
+
+def test_nor_those_of_a_transaction_that_was_committed() -> None:
+    commit = "C1: tx.commit\nS1: tx.commit-ok\n"
+    talk = Talk("C1: tx.select\nS1: tx.select-ok\n").say(PUBLISH + commit, range(1, 100))
+    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+
+
+def test_confirms_in_any_order() -> None:
+    """The same routing key, the newest confirmed first."""
+    publish = PUBLISH.replace("k{n}", "k")
+    talk = Talk(CONFIRM).say(publish, range(1, 50))
+    assert talk.outstanding == 2 * 49
+    talk.say("S1: basic.ack delivery_tag={n}\n", range(49, 1, -1))
+    assert talk.channel.unconfirmed == 1
+    talk.say("S1: basic.ack delivery_tag=1\n", [0])
+    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+
+
+def test_publishes_that_nothing_confirms_are_done_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest, when there are more than the limit; the others may come back."""
+    talk = Talk("")
+    talk.tracker.settler.limits = Limits(returnable=3)
+    talk.say(PUBLISH, range(1, 10))
+    assert [key for _, key in talk.channel.returnable] == ["k7", "k8", "k9"]
+    assert talk.outstanding == 3
+    talk.say("S1: basic.return reply_code=312 routing_key=k{n} | body=5\n", (2, 8))
+    talk.engine.finish()
+    rows = talk.engine.take("messages").to_pylist()
+    assert [row["routing_key"] for row in rows if row["outcome"] == "returned"] == ["k8"]
+
+
+DELIVER = "S1: basic.deliver consumer_tag=t delivery_tag={n} | body=5\n"
+CONSUME = "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+
+
+def test_a_delivery_that_waits_does_not_keep_those_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state, "MOST_ANSWERED", 16)
+    talk = Talk(CONSUME).say(DELIVER, [1])
+    talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 200))
+    ledger = talk.channel.deliveries
+    assert list(ledger.entries) == [1]
+    assert len(ledger.order) <= 16 + 2
+    talk.say("C1: basic.ack delivery_tag={n} multiple=1\n", [200])
+    assert (talk.channel.acknowledged, talk.outstanding) == (199, 0)
+
+
+def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its row was given out before: nothing of its columns is left there."""
+    monkeypatch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 4)
+    monkeypatch.setattr("amqpsniff.pipeline.HELD_ROWS", 8)
+    talk = Talk(CONSUME).say(DELIVER, [1])
+    talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 20))
+    entry = talk.channel.deliveries.entries[1]
+    assert entry.rows.given
+    assert set(entry.rows.columns().values()) == {None}
+    talk.say("C1: basic.ack delivery_tag={n}\n", [1])
+    assert talk.outstanding == 0
+    talk.engine.finish()
+    outcomes = [row["outcome"] for row in talk.engine.take("messages").to_pylist()]
+    assert outcomes == [None] + ["acked"] * 18
