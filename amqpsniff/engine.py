@@ -169,7 +169,7 @@ class Engine:
         """Say that a connection is over; its key may be used for another one afterwards."""
         if self._streams is not None:
             self._use_capture()
-            self._streams.close(connection_key, self._number)
+            self._streams.close(connection_key)
             self._pipeline.follow()
 
     def finish(self) -> None:
@@ -179,7 +179,7 @@ class Engine:
         self._decode_held()
         if self._streams is not None:
             self._use_capture()
-            self._streams.close_all(self._number)
+            self._streams.close_all()
         self._pipeline.finish()
         self._finished = True
         self._gather(always=True)
@@ -348,17 +348,17 @@ class _Streams:
                 self._feed(slot, 0, octets, number, ts_ns)
         return slot
 
-    def close(self, key: Key, number: int) -> None:
+    def close(self, key: Key) -> None:
         if key in self._begins:
             self._place(key)
         slot = self._slots.pop(key, None)
         if slot is not None:
-            self._decoder.close(slot, number)
+            self._decoder.close(slot)
             self._free.append(slot)
 
-    def close_all(self, number: int) -> None:
+    def close_all(self) -> None:
         for key in [*self._slots, *self._begins]:
-            self.close(key, number)
+            self.close(key)
 
 
 class _Stream:

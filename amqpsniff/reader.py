@@ -16,10 +16,12 @@ from amqpsniff.notebook import line, table
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.tls.secrets import without_secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from amqpsniff.capture import CaptureSet
     from amqpsniff.session import Census
     from amqpsniff.tables.query import Result
     from amqpsniff.tcp.shares import Share
@@ -249,8 +251,14 @@ class Capture:
                 yield self.totals.packets
             pipeline.finish()
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-            self.comments, self.link_types = packets.comments, packets.link_types
+            self._describe(packets)
         self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
+
+    def _describe(self, packets: CaptureSet) -> None:
+        """Keep what the files say of themselves; people paste key logs into comments."""
+        hide = str if self.options.show_secrets else without_secrets
+        self.comments = [hide(comment) for comment in packets.comments]
+        self.link_types = packets.link_types
 
     def _pipeline(self, tables: Iterable[str], **more: Any) -> Pipeline:
         """A new pipeline for another reading of the input."""
@@ -291,7 +299,7 @@ class Capture:
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-            self.comments, self.link_types = packets.comments, packets.link_types
+            self._describe(packets)
         if census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:

@@ -222,7 +222,7 @@ class Decoder:
                 self.open(slots[i] >> 1, batch.conversations[slots[i] >> 1])
                 continue
             if kind == _CLOSE:
-                self.close(slots[i] >> 1, number, times[i])
+                self.close(slots[i] >> 1)
                 continue
             half = self.halves[slots[i]]
             if half.mode == _FOREIGN or half.mode == _SILENT:
@@ -281,12 +281,7 @@ class Decoder:
 
     @cython.ccall
     @cython.exceptval(-1, check=True)
-    def close(
-        self,
-        slot: cython.Py_ssize_t,
-        number: cython.longlong = 0,
-        ts_ns: cython.longlong = _NULL,
-    ) -> cython.int:
+    def close(self, slot: cython.Py_ssize_t) -> cython.int:
         """The conversation on a slot is over."""
         first: Half = self.halves[2 * slot]
         second: Half = self.halves[2 * slot + 1]
@@ -296,7 +291,7 @@ class Decoder:
         self._finish(second)
         if connection.is_amqp:
             if first.mode in _NOT_AMQP:
-                self._say_foreign(first, number, ts_ns)
+                self._say_foreign(first)
             self.ended.append((connection, self.handler.frames.rows))
         elif conversation.tls is None or conversation.tls.opened:
             self.foreign += 1
@@ -376,7 +371,7 @@ class Decoder:
         captures = self.handler.captures
         return captures[len(captures) - 1] if captures else None
 
-    def _say_foreign(self, half, number, ts_ns):
+    def _say_foreign(self, half):
         """A client that spoke something else to a server that speaks AMQP."""
         detail = name_protocol(half.first_octets)
-        self._report("not-amqp", half, None, number, ts_ns, detail)
+        self._report("not-amqp", half, None, half.first_number, half.first_ns, detail)

@@ -375,6 +375,8 @@ class Framer:
         if known_start and half.direction == 0:
             half.mode = _STRANGE
             half.offset += len(octets)
+            half.first_number = number
+            half.first_ns = ts_ns
             self._strange(half, octets)
             return
         if known_start and connection.is_amqp and octets[0] == 1:

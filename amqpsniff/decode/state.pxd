@@ -40,6 +40,7 @@ cdef class Half:
     cdef public dict others
     cdef public object search, opened_since
     cdef public bytes first_octets
+    cdef public long long first_number, first_ns
     cdef int begin(self, Connection connection, int direction) except? -1
     cdef bint has_grown(self) except? -1
     cdef int forget_frame(self) except? -1

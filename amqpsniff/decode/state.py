@@ -96,6 +96,7 @@ class Half:
     body frame, only counted: `left` octets of it, the end octet included, are still to come. After
     a hole in a kept frame the rest of it is counted the same way (`skipping`).
 
+    `first_octets` are those of a direction that is no AMQP, `first_…` packet and time of them.
     `lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.
     """
@@ -115,6 +116,8 @@ class Half:
         self.lossy = False
         self.opened_since = None
         self.first_octets = b""
+        self.first_number = 0
+        self.first_ns = _NULL
         self.forget_frame()
         self.active.forget()
         self.others.clear()

@@ -10,6 +10,7 @@ Wireshark documents (`RSA Session-ID:…`, `PMS_CLIENT_RANDOM`).
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,6 +45,17 @@ _MASTER_KEY = b"Master-Key:"
 _SESSION_MARK = b"\xff"
 
 NEEDS = 'opening TLS needs the Python package cryptography: pip install "amqpsniff[tls]"'
+
+
+_LINE = re.compile(r"\b(CLIENT_RANDOM|[A-Z_]+_SECRET(?:_\d+)?|RSA)((?:\s+[0-9A-Fa-f]{16,}){1,2})")
+_WRITTEN = re.compile(r"(Master-Key:)\s*[0-9A-Fa-f]{16,}")
+"""Lines of key logs, as they may stand in a text."""
+
+
+def without_secrets(text: str) -> str:
+    """The text with the secrets of what looks like lines of a key log left out."""
+    text = _LINE.sub(lambda line: f"{line[1]} [redacted]", text)
+    return _WRITTEN.sub(r"\1[redacted]", text)
 
 
 class Contents(NamedTuple):

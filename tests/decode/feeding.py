@@ -121,7 +121,7 @@ class Runs:
                 self.decoder.gap(0, direction, piece, 1, 1000)
             else:
                 self.decoder.data(0, direction, piece, 1, 1000)
-        self.decoder.close(0, 1, 1000)
+        self.decoder.close(0)
 
     def take(self) -> list[Run]:
         """What became of each run, in the order in which they were added."""

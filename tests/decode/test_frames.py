@@ -217,6 +217,9 @@ def test_what_is_said_of_an_unknown_protocol() -> None:
             feeder.data(CLIENT, octets[at : at + size])
         detail = f"the client's first octets are {octets[:16].hex(' ')}"
         assert findings(feeder.finish()) == [("not-amqp", detail)]
+    feeder = Feeder().data(SERVER, OPENING, 1).data(CLIENT, octets, 2).data(SERVER, b"x", 3)
+    (found,) = feeder.finish().findings
+    assert (found.packet_number, found.ts_ns) == (2, 2000)  # where they were said
     feeder = Feeder().data(SERVER, OPENING).data(CLIENT, octets[:5]).gap(CLIENT, 5)
     done = feeder.data(CLIENT, octets[10:]).finish()
     assert findings(done) == [("not-amqp", "the client's first octets are 1e 1f 20 21 22")]

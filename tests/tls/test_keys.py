@@ -489,3 +489,22 @@ def test_octets_of_a_batch_are_not_kept(tmp_path: Path) -> None:
     (conversation,) = (one for one in opened.conversations if one is not None)
     assert conversation.tls.sink.extra == []
     assert not any(conversation.tls.sink.columns)
+
+
+def test_secrets_in_comments_are_not_shown(tmp_path: Path) -> None:
+    """Some paste their key log into the comment of a capture."""
+    comment = f"keys: CLIENT_RANDOM {'ab' * 32} {'cd' * 48} of {'ef' * 32}"
+    block = comment.encode()
+    block += bytes(-len(block) % 4)
+    length = 28 + 4 + len(block) + 4
+    section = struct.pack("<IIIHHq", 0x0A0D0D0A, length, 0x1A2B3C4D, 1, 0, -1)
+    section += struct.pack("<HH", 1, len(comment)) + block + bytes(4) + struct.pack("<I", length)
+    (tmp_path / "commented.pcapng").write_bytes(section)
+    for shown in (False, True):
+        capture = amqpsniff.open(str(tmp_path / "commented.pcapng"), show_secrets=shown)
+        list(capture.batches("frames"))
+        said = comment if shown else f"keys: CLIENT_RANDOM [redacted] of {'ef' * 32}"
+        assert capture.comments == [said]
+    assert module.without_secrets("RSA Session-ID:ab Master-Key:" + "01" * 24) == (
+        "RSA Session-ID:ab Master-Key:[redacted]"
+    )

@@ -47,7 +47,7 @@ CHANNELS = (
          "Throw work in progress away when its channel is lost: the broker delivers it again, "
          "marked redelivered."),
     Kind("traffic-after-close", "warning", "B",
-         "A side went on sending after it closed the connection",
+         "After a close a side went on sending, or did not answer it",
          "After connection.close a side may send nothing but close-ok; this one did, or TCP was "
          "closed without close-ok.",
          "A flaw in the client's shutdown; harmless by itself, but errors logged then may hide "

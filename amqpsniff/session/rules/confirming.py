@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amqpsniff.session.rules.amounts import SECOND, time_text
 from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.wording import number_of
 
 SLOW_NS = SECOND // 2
 """Mean time to a confirm that is long: a healthy disk takes some milliseconds."""
@@ -30,7 +31,7 @@ def judge_confirms(scene: Scene) -> None:
     often = channel.confirmed >= FEW and mean >= SLOW_NS
     if often or channel.confirm_ns_max >= VERY_SLOW_NS:
         detail = (
-            f"{channel.confirmed} confirms, after {time_text(mean)} on average and "
+            f"{number_of(channel.confirmed, 'confirm')}, after {time_text(mean)} on average and "
             f"{time_text(channel.confirm_ns_max)} at most"
         )
         scene.report(

@@ -12,6 +12,7 @@ from amqpsniff.session.rules.amounts import (
     time_text,
 )
 from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.wording import number_of
 
 BACKLOG_OCTETS = 100_000_000
 """Unsettled deliveries that weigh on any client's memory."""
@@ -77,8 +78,9 @@ def judge_unlimited(scene: Scene) -> None:
     count, number, ts_ns, queue, last = one
     most = channel.unsettled_max
     held = "1 delivery was" if most == 1 else f"{most} deliveries were"
-    detail = f"{queue_text(queue)}; at most {held} unacknowledged"
-    if channel.delivered:
+    more = f"at most {held} unacknowledged" if most else "it was sent nothing yet"
+    detail = f"{queue_text(queue)}; {more}"
+    if most and channel.delivered:
         octets = channel.unsettled_max * channel.deliver_octets / channel.delivered
         detail += f", about {size_text(octets)}"
     scene.report("prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=count, last=last)
@@ -150,7 +152,8 @@ def judge_slow(scene: Scene) -> None:
     often = channel.acknowledged >= FEW and mean >= SLOW_NS
     if often or channel.ack_ns_max >= VERY_SLOW_NS:
         detail = (
-            f"{channel.acknowledged} acknowledgements, after {time_text(mean)} on average and "
+            f"{number_of(channel.acknowledged, 'acknowledgement')}, after {time_text(mean)} "
+            "on average and "
             f"{time_text(channel.ack_ns_max)} at most"
         )
         _report(scene, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)

@@ -104,6 +104,8 @@ def judge_slow(scene: Scene) -> None:
     named = [
         f"{name}: {count} answered after {time_text(total / count)} on average and "
         f"{time_text(longest)} at most"
+        if count > 1
+        else f"{name}: answered after {time_text(longest)}"
         for name, (count, total, longest, *_) in sorted(slow.items())
     ]
     number, ts_ns = min((one[3], one[4]) for one in slow.values())
