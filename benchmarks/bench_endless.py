@@ -1,0 +1,104 @@
+"""Streams without end: what is resident while they go on.
+
+    python benchmarks/bench_endless.py [--messages 1000000] [COMMAND…]
+
+Pipes packets of two long connections into a command (`messages - --format ndjson` and `diagnose -`
+when none is named) and prints what is resident after each tenth. Exits with 1 where the last is
+more than `MOST_TIMES` that after the third tenth. The streams: publishes and deliveries that are
+settled; mandatory publishes whose routing keys never come again, as those of replies; deliveries of
+which one in 5,000 is never acknowledged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.capture.build import pcap_header, pcap_record
+from tests.session.script import Script
+from tests.tcp import wire
+
+MOST_TIMES = 1.5
+NEVER = 5_000
+"""Of so many deliveries one is never acknowledged."""
+OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+CONFIRM = "C1: confirm.select\nS1: confirm.select-ok\n"
+CONSUME = "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+NAME, TAG = b"000000000", (1).to_bytes(8, "big")
+"""What stands in a template for a message's number: its digits, and its delivery tag."""
+MESSAGE = "| body=20 message_id=m000000000 correlation_id=c000000000\n"
+PUBLISH = f"C1: basic.publish routing_key=q {MESSAGE}"
+ELSEWHERE = f"C1: basic.publish routing_key=r000000000 mandatory=1 {MESSAGE}"
+DELIVER = f"S1: basic.deliver consumer_tag=t routing_key=q delivery_tag=1 {MESSAGE}"
+ACK, CONFIRMED = "C1: basic.ack delivery_tag=1\n", "S1: basic.ack delivery_tag=1\n"
+STREAMS = {
+    "settled": (CONFIRM + CONSUME, (PUBLISH, CONFIRMED, DELIVER, ACK), 0),
+    "replies": (CONFIRM, (ELSEWHERE, CONFIRMED), 0),
+    "one in 5,000 waits": (CONSUME, (DELIVER, ACK), NEVER),
+}
+"""By name: what comes first, what each message is, and which message lacks the last of it."""
+COMMANDS = (("messages", "-", "--format", "ndjson"), ("diagnose", "-"))
+
+
+def packets(name: str, count: int) -> Iterator[list[wire.Packet]]:
+    """The packets of a stream, those of one message together."""
+    before, lines, never = STREAMS[name]
+    talk = wire.Talk(step_ns=20_000).hands()
+    for packet in Script(OPEN + before).packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    said = [Script(OPEN + line).packets[-1] for line in lines]
+    for number in range(1, count + 1):
+        most = len(said) - (1 if never and number % never == 1 else 0)
+        for packet in said[:most]:
+            octets = packet.octets.replace(NAME, b"%09d" % number)
+            octets = octets.replace(TAG, number.to_bytes(8, "big"))
+            talk.put(0 if packet.sender == "client" else 1, octets)
+        yield talk.packets
+        talk.packets.clear()
+
+
+def resident(name: str, count: int, command: tuple[str, ...]) -> list[int]:
+    """MB that are resident after each tenth of a stream."""
+    code = "import sys; from amqpsniff.cli.entry import main; sys.exit(main())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    assert process.stdin
+    process.stdin.write(pcap_header(link=wire.IPV4_LINK))
+    found = []
+    for number, some in enumerate(packets(name, count), 1):
+        records = [
+            pcap_record("<", one.ts_ns // 10**9, one.ts_ns % 10**9 // 1000, one.octets)
+            for one in some
+        ]
+        process.stdin.write(b"".join(records))
+        if number % (count // 10) == 0:
+            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+            found += [int(line.split()[1]) // 1024 for line in lines if line.startswith("VmRSS")]
+    process.stdin.close()
+    process.wait()
+    return found
+
+
+def main() -> int:
+    """Measure; 1 where what is resident goes on growing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument("command", nargs="*")
+    given = parser.parse_args()
+    missed = 0
+    for name in STREAMS:
+        for command in [tuple(given.command)] if given.command else COMMANDS:
+            found = resident(name, given.messages, command)
+            missed += found[-1] > MOST_TIMES * found[2]
+            print(f"{name}, {' '.join(command)}: {found} MB", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
