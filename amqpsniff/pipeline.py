@@ -37,7 +37,7 @@ NAMES_PER_BATCH = 131_072
 
 HELD_ROWS = 262_144
 """Rows that wait for their replies and acknowledgements, some 200 octets each. Beyond, the oldest
-are given out as they are: what is not settled by then is `unsettled`, or has no reply."""
+are given out as they are: what is not settled by then has no outcome, and no reply."""
 
 Taken = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
