@@ -15,6 +15,7 @@ cdef class Call:
 cdef class Waits:
     cdef public list calls
     cdef public Py_ssize_t start, unreplied, undelivered
+    cdef Py_ssize_t last(self) except? -2
     cdef bint trim(self) except? -1
 
 cdef class Calls:
@@ -23,9 +24,9 @@ cdef class Calls:
     cdef public object order
     cdef Asker asker(self, Session session)
     cpdef object end(self, Session session)
-    cdef int ask(self, Call call, object key, str expiration) except? -1
-    cdef int wait(self, Call call, object key) except? -1
-    cdef Call find(self, object key, bint delivered)
+    cpdef int ask(self, Call call, object key, str expiration) except? -1
+    cpdef int wait(self, Call call, object key) except? -1
+    cpdef Call find(self, object key, bint delivered)
     cdef bint is_late(self, Call call, long long ts_ns) except? -1
     cdef bint _is_old(self, Call call, long long ts_ns) except? -1
     cdef int _forget(self) except? -1

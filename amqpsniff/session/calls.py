@@ -85,6 +85,18 @@ class Waits:
         self.calls = []
         self.start = self.unreplied = self.undelivered = 0
 
+    def last(self):
+        """The place of the last that is not forgotten: they need not come as they were asked."""
+        count: cython.Py_ssize_t = len(self.calls)
+        if cython.cast(Call, self.calls[count - 1]).forgotten:
+            while count and cython.cast(Call, self.calls[count - 1]).forgotten:
+                self.calls.pop()
+                count -= 1
+            self.start = min(self.start, count)
+            self.unreplied = min(self.unreplied, count)
+            self.undelivered = min(self.undelivered, count)
+        return count - 1
+
     def trim(self):
         """Give up the place of requests that are forgotten, now and then; whether all are."""
         count: cython.Py_ssize_t = len(self.calls)
@@ -153,10 +165,12 @@ class Calls:
         It is the oldest without one; when all have one, the last.
         """
         waits: Waits = self.waiting.get(key)
-        if waits is None:
+        if waits is None or not waits.calls:
             return None
-        last: cython.Py_ssize_t = len(waits.calls) - 1
-        at: cython.Py_ssize_t = waits.undelivered if delivered else waits.unreplied
+        last: cython.Py_ssize_t = waits.last()
+        if last < 0:
+            return None
+        at: cython.Py_ssize_t = min(waits.undelivered if delivered else waits.unreplied, last)
         call: Call = waits.calls[at]
         while at < last and (call.forgotten or (call.delivered if delivered else call.replied)):
             at += 1
@@ -165,7 +179,7 @@ class Calls:
             waits.undelivered = at
         else:
             waits.unreplied = at
-        return None if call.forgotten else call
+        return call
 
     def is_late(self, call, ts_ns):
         """Whether nobody waits at that time: the request expired, or its connection was closed."""

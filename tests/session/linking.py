@@ -170,9 +170,11 @@ class Links:
         alike = self._alike(message)
         if not alike:
             return None
-        queue = (id(alike[0]), self._queue(message))
+        kind = alike[0].message
+        queue = (kind.vhost, kind.routes[0], kind.size, kind.properties, self._queue(message))
         reached = [publish for known, publish in self.handed if known == queue]
-        before = alike[: alike.index(reached[-1]) + 1] if reached else []
+        placed = reached and reached[-1] in alike
+        before = alike[: alike.index(reached[-1]) + 1] if placed else []
         after = alike[len(before) :]
         again = bool(message.event.arguments.get("redelivered"))
         first = False
