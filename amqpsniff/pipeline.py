@@ -87,16 +87,14 @@ class Pipeline:
 
     Feed it, then `take` rows whenever it is `ready`; after `finish` take what is there with `rest`.
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
-    without end: see `HELD_ROWS`. Findings gather in `findings` until the end. Rows of tables that
-    are not asked for are not made; those of the others are the same (but for the findings that only
-    show while a message's row is made: ask for `messages` to have them). With `links`, messages are
-    linked across connections: the columns of `amqpsniff.session.links` are filled. A `census`
+    without end: see `HELD_ROWS`. Findings gather in `findings` until the end. Only rows of tables
+    that are asked for are made (findings that show while a message's row is made need `messages`).
+    With `links` messages are linked across connections: see `amqpsniff.session.links`. A `census`
     counts every row on its way. `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS
     conversations that ended. Of a `share` only its conversations are followed; with `records` what
-    concerns several connections is not judged but kept (`amqpsniff.findings.records`), for who
-    knows those of all shares; what takes all messages goes to `sightings` then. With `places` the
-    `reassembler` says where segments lie. `capture` is the capture that rows and findings are of,
-    None before the first.
+    concerns several connections is not judged but kept (`amqpsniff.findings.records`), and what
+    takes all messages goes to `sightings`. With `places` the `reassembler` says where segments lie.
+    `capture` is the one that rows and findings are of, None before the first.
     """
 
     def __init__(
@@ -200,8 +198,7 @@ class Pipeline:
         hits = dict(self.tracker.settler.hits)
         if self.journeys is not None:
             hits |= self.journeys.hits
-        if self._given_early:
-            hits["rows that wait"] = self._given_early
+        hits |= {"rows that wait": self._given_early} if self._given_early else {}
         self.log.add_limits(hits, self.capture)
         return events
 

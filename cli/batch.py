@@ -20,7 +20,7 @@ import typer
 from amqpsniff.spec import READINGS
 
 from .completions import listed, words
-from .entry import complain
+from .entry import FAILED, USAGE, complain
 from .options import (
     INPUT,
     OUTPUT,
@@ -205,9 +205,7 @@ class _Job:
                 _end(process)
                 raise
             shown.finish()
-            if code:
-                _explain(said)
-            return code
+            return _explain(said, code) if code else 0
 
 
 def _facts(lines: IO[bytes] | None) -> Iterator[dict[str, Any]]:
@@ -230,8 +228,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def _explain(said: IO[bytes]) -> None:
-    """Say why the job failed: in its own words, or with the end of Spark's."""
+def _explain(said: IO[bytes], code: int) -> int:
+    """Say why the job failed, in its own words or with the end of Spark's; the exit code."""
     said.seek(0)
     lines = said.read().decode(errors="replace").splitlines()
     own = [line for line in lines if line.startswith("amqpsniff: ")]
@@ -241,12 +239,13 @@ def _explain(said: IO[bytes]) -> None:
             complain(line.removeprefix("amqpsniff: "))
         for line in usage:
             complain(line)
-        return
+        return code
     missing = [line for line in lines if "No module named 'pyspark'" in line]
     if missing:
-        complain('batch needs PySpark; install it with "pip install amqpsniff[spark]"')
-        return
+        complain("batch needs PySpark; run `pip install 'amqpsniff[spark]'`")
+        return USAGE
     complain("the Spark job failed; it said:")
     worth = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")]
     for line in worth[-MOST_TOLD:]:
         complain(f"  {line}")
+    return FAILED

@@ -77,7 +77,12 @@ def _failed(error: Exception) -> int:
     else:
         code = FAILED
         what = f"{type(error).__name__}: {error}"
-        error = RuntimeError(f"internal error, {what}; set {TRACEBACK}=1 to see where")
+        advice = f"set {TRACEBACK}=1 to see where"
+        if "__pyx_capi__" in what:  # one compiled module asks another, which is none
+            advice = (
+                "amqpsniff was compiled only in part: install it again, with CC=false not at all"
+            )
+        error = RuntimeError(f"internal error, {what}; {advice}")
     complain(str(error))
     return code
 

@@ -7,7 +7,8 @@ artifact, a connection and a channel are logical locations.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,11 +40,16 @@ def log(rows: Sequence[Row], captures: Sequence[str], exit_code: int = 0) -> dic
         "semanticVersion": __version__,
         "rules": [_rule(code) for code in codes],
     }
+    places = [_place(row) for row in rows]
+    results = [
+        _result(row, codes, captures, place)
+        for row, place in zip(rows, _told_apart(places), strict=True)
+    ]
     run = {
         "tool": {"driver": driver},
         "invocations": [{"executionSuccessful": exit_code == 0}],
         "artifacts": [{"location": {"uri": _uri(name)}} for name in captures],
-        "results": [_result(row, codes, captures) for row in rows],
+        "results": results,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -63,7 +69,7 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(row: Row, codes: list[str], captures: Sequence[str]) -> dict[str, Any]:
+def _result(row: Row, codes: list[str], captures: Sequence[str], place: str) -> dict[str, Any]:
     text = f"{row['title']}: {row['detail']}" if row["detail"] else f"{row['title']}."
     return {
         "ruleId": row["code"],
@@ -72,7 +78,7 @@ def _result(row: Row, codes: list[str], captures: Sequence[str]) -> dict[str, An
         "message": {"text": text},
         "locations": [_location(row, captures)],
         "occurrenceCount": row["count"],
-        "partialFingerprints": {"place/v1": _place(row)},
+        "partialFingerprints": {"place/v1": place},
         "properties": _properties(row),
     }
 
@@ -104,6 +110,14 @@ def _place(row: Row) -> str:
     """What stays the same when the capture is read again."""
     where = row["connection_id"] or Path(row["capture"] or "").name
     return "/".join(str(part) for part in (row["code"], where, row["channel"]) if part is not None)
+
+
+def _told_apart(places: Iterable[str]) -> Iterator[str]:
+    """Places, numbered from the second one on where several are the same."""
+    seen: Counter[str] = Counter()
+    for place in places:
+        seen[place] += 1
+        yield place if seen[place] == 1 else f"{place}#{seen[place]}"
 
 
 def _properties(row: Row) -> dict[str, Any]:

@@ -110,7 +110,10 @@ def _batch(given: argparse.Namespace) -> Batch:
 
 def _unreadable(batch: Batch) -> str:
     """Why there is nothing, in a line."""
-    errors = [one.error for one in batch.plan.files]
+    lost = {one.capture: one.detail for note in batch.notes for one in note.lost}
+    errors = [one.error or lost.get(one.path) for one in batch.plan.files]
+    if any(one.path in lost for one in batch.plan.files):
+        errors[0] = f"{errors[0]}; can the workers see the captures?"
     if len(errors) == 1:
         return str(errors[0])
     return f"none of {len(errors)} files could be read; the first: {errors[0]}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -82,7 +83,7 @@ class AmqpDataSource(DataSource):
 
 class Share(InputPartition):
     """The work of one Spark task: tasks of a plan, all of them for `findings`; rows that are ready
-    for `errors`.
+    for `errors`. `home` is the folder in which the captures were named.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Share(InputPartition):
         self.decoding = decoding
         self.tasks = list(tasks)
         self.files = list(files)
+        self.home = str(Path.cwd())
         self.rows = list(rows)
 
 
@@ -143,7 +145,7 @@ class Reading:
     def _run(
         self, share: Share, task: Task, tables: list[str], sightings: Sightings | None = None
     ) -> TaskRun:
-        opener = opener_for([one.path for one in task.sources], self.options.storage)
+        opener = opener_for([one.path for one in task.sources], self.options.storage, share.home)
         columns = {self.table: self.columns}
         return TaskRun(
             task, share.decoding, tables, columns=columns, opener=opener, sightings=sightings

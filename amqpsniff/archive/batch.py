@@ -29,7 +29,7 @@ from .errors import error_rows, error_table
 from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
 from .output import NO_DATE, SIGHTINGS, Note, Order, _by_day, carry_out
-from .places import Folder, StorageOptions, is_part
+from .places import Folder, StorageOptions, is_part, whole_path
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
 from .progress import NOTES, Progress, Step
 from .secrets import carried, digest, task_octets_for, with_secrets_of
@@ -78,7 +78,7 @@ class Summary:
 
     Attributes:
         files, bad_files: Files named, and those among them that could not be read as a whole.
-        unreadable_files: Those of which nothing at all could be read.
+        unreadable_files: Those of which nothing at all could be read, or not by all tasks.
         octets: Captured octets in them, `read_octets` what the tasks read, packets passed over
             included.
         packets, connections: What the tasks followed.
@@ -132,7 +132,7 @@ class Batch:
         for table in self.tables:
             if table not in TABLES:
                 raise UsageError(f"no table `{table}`; the tables are {', '.join(TABLES)}")
-        self.folder = Folder(output, self.storage)
+        self.folder = Folder(whole_path(output), self.storage)
         task_octets = task_octets_for(self.options, task_octets)
         self._planning = {"task_octets": task_octets, "max_reads": max_reads}
         self.plan = Plan()
@@ -247,6 +247,7 @@ class Batch:
         """Write what is about the whole, then the manifest, then delete what it does not name."""
         findings = merge_findings(self.notes, self.plan.files, self.folder)
         lost = [one for note in self.notes for one in note.lost]
+        gone = {one.capture for one in lost}
         errors = error_rows(self.plan.files, lost)
         files: dict[str, list[str]] = {table: [] for table in [*self.tables, "errors"]}
         rows = dict.fromkeys(files, 0)
@@ -276,7 +277,9 @@ class Batch:
         return Summary(
             files=len(self.plan.files),
             bad_files=len({row["path"] for row in errors}),
-            unreadable_files=sum(one.error is not None for one in self.plan.files),
+            unreadable_files=sum(
+                one.error is not None or one.path in gone for one in self.plan.files
+            ),
             octets=self.plan.octets,
             read_octets=self.plan.read_octets,
             packets=sum(one.packets for one in self.plan.files),

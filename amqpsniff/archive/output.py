@@ -11,6 +11,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture.file import Opener
@@ -43,6 +44,7 @@ TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "cha
 class Order:
     """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
+    `home` is the folder in which names of captures were given; that of the output is a whole path.
     With `beside` a thread writes the rows while the task decodes on: for a task that is longer than
     its core's part of the work, when other cores have nothing left to do.
     """
@@ -56,11 +58,12 @@ class Order:
     storage: dict[str, Any] = field(default_factory=dict)
     beside: bool = False
     seed: int = 0
+    home: str = field(default_factory=lambda: str(Path.cwd()))
 
     @property
     def opener(self) -> Opener | None:
         """What opens the captures."""
-        return opener_for([one.path for one in self.task.sources], self.storage)
+        return opener_for([one.path for one in self.task.sources], self.storage, self.home)
 
 
 @dataclass

@@ -24,6 +24,11 @@ def is_remote(name: str) -> bool:
     return "://" in name
 
 
+def whole_path(name: str) -> str:
+    """A name that means the same wherever a process runs."""
+    return name if is_remote(name) else str(Path(name).absolute())
+
+
 def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, str]:
     """The Arrow file system of a name, and the path in it.
 
@@ -53,22 +58,32 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
 
 
 class Opener:
-    """Opens captures by name for reading; may be sent to another process."""
+    """Opens captures by name for reading; may be sent to another process.
 
-    def __init__(self, options: StorageOptions | None = None) -> None:
+    Names of files here are taken from the folder `home` on.
+    """
+
+    def __init__(self, options: StorageOptions | None = None, home: str = "") -> None:
         self.options = dict(options or {})
+        self.home = home
 
     def __call__(self, name: str) -> IO[bytes]:
         if not is_remote(name):
-            return io.FileIO(name)
+            return io.FileIO(Path(self.home, name))
         system, path = file_system(name, self.options)
         opened: IO[bytes] = system.open_input_file(path)
         return opened
 
 
-def opener_for(names: list[str], options: StorageOptions | None = None) -> Opener | None:
-    """An opener where one of the names needs it, None where all are on this machine."""
-    return Opener(options) if any(map(is_remote, names)) else None
+def opener_for(
+    names: list[str], options: StorageOptions | None = None, home: str = ""
+) -> Opener | None:
+    """An opener where one of the names needs it, None where all are on this machine.
+
+    `home` is the folder from which on the names were given: a worker may run in another one.
+    """
+    elsewhere = home not in ("", str(Path.cwd()))
+    return Opener(options, home) if elsewhere or any(map(is_remote, names)) else None
 
 
 def is_part(name: str) -> bool:

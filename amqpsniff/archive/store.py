@@ -6,8 +6,9 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from amqpsniff import __version__
@@ -31,11 +32,15 @@ FORM = 4
 
 @dataclass
 class SurveyOrder:
-    """Files to be surveyed in one go, anywhere; kept in the folder `output` unless it is empty."""
+    """Files to be surveyed in one go, anywhere; kept in the folder `output` unless it is empty.
+
+    `home` is the folder in which they were named.
+    """
 
     files: list[Listed]
     output: str
     storage: Mapping[str, Any]
+    home: str = field(default_factory=lambda: str(Path.cwd()))
 
 
 def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
@@ -56,7 +61,7 @@ def survey_all(order: SurveyOrder) -> list[Surveyed]:
     folder = Folder(order.output, order.storage) if order.output else None
     found = []
     for one in order.files:
-        made = survey(*one, opener=opener_for([one.path], order.storage))
+        made = survey(*one, opener=opener_for([one.path], order.storage, order.home))
         found.append(made)
         if made.error is None and folder is not None:
             folder.write(survey_name(made), _to_octets(made.to_table()))

@@ -78,7 +78,7 @@ class TaskRun:
         try:
             packets = CaptureSet(names, opener=self._opener)
         except CaptureError as error:
-            self.lost = [Finding("capture-unreadable", str(error), names[0])]
+            self.lost = [Finding("capture-unreadable", str(error), name) for name in names]
             return
         skipped = {source.path: source.skipped_octets for source in self.task.sources}
         with packets:

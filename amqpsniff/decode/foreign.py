@@ -12,6 +12,7 @@ _PREFIXES = (
     (b"PROXY ", "the PROXY protocol"),
     (b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol"),
     (b"CONNECT\n", "STOMP"),
+    (b"CONNECT ", "HTTP"),
     (b"STOMP\n", "STOMP"),
 )
 

@@ -16,6 +16,7 @@ from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.decode.synchronize import Search
+from amqpsniff.decode.tunnelled import request_octets
 from amqpsniff.spec import protocol_of
 
 if cython.compiled:
@@ -288,18 +289,21 @@ class Framer:
     def _start(self, half, reader, at, end, number, ts_ns):
         """At the first octets of a half-stream; position gone on to."""
         known: cython.bint = half.connection.conversation.syn_seen
-        proxied: cython.bint = half.offset == half.kept and not (known and half.direction)
+        first: cython.bint = half.offset == half.kept and not (known and half.direction)
         wanted: cython.longlong = 8 - half.kept
-        if proxied and half.kept:
-            wanted = max(8, header_octets(bytes(half.store.octets[0 : half.kept]))) - half.kept
+        proxied: cython.longlong = 0
+        if first and half.kept:
+            proxied = self._proxied(half, bytes(half.store.octets[0 : half.kept]))
+            wanted = max(8, proxied) - half.kept
         if wanted > end - at:
             wanted = end - at
         half.keep(reader, at, wanted)
         half.offset += wanted
         at += wanted
         octets: bytes = bytes(half.store.octets[0 : half.kept])
-        if proxied and header_octets(octets):
-            if header_octets(octets) == len(octets):
+        proxied = self._proxied(half, octets) if first else 0
+        if proxied:
+            if proxied == len(octets):
                 if self.handler.claims is not None:
                     self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
                 half.kept = 0
@@ -310,6 +314,13 @@ class Framer:
             half.frame_offset = half.offset - 8
             self._protocol_header(half, octets, number, ts_ns)
         return at
+
+    def _proxied(self, half, octets):
+        """How long the words to a proxy are that a half-stream's first octets begin; 0 for none."""
+        length: cython.longlong = header_octets(octets)
+        if length == 0 and half.connection.conversation.syn_seen:
+            length = request_octets(octets)
+        return length
 
     def _strange(self, half, octets):
         """More octets of a half-stream that is not AMQP: the first of all are kept."""

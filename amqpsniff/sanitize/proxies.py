@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 
-from amqpsniff.decode.proxied import SIGNATURE
+from amqpsniff.decode.proxied import SIGNATURE, header_octets
+from amqpsniff.decode.tunnelled import safe_request
 
 _VERSION_2_OCTETS = 16
 
 
 def safe_proxy_header(octets: bytes) -> bytes:
-    """A header of the PROXY protocol, of either version, without addresses, ports and fields."""
+    """What a client said to a proxy, without addresses, ports, fields, names and passwords."""
+    if not header_octets(octets):
+        return safe_request(octets)
     if octets.startswith(SIGNATURE):
         kept = octets[:_VERSION_2_OCTETS]
         return kept + bytes(len(octets) - len(kept))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import pickle
 import random
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from amqpsniff.archive.batch import run_here
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.spark_jobs.batch import _unreadable
 
 from .splits import by_one_engine, deal, packets_of, write_pcap
 from .tables import everything, files_there, manifest, written_rows
@@ -87,6 +89,44 @@ def test_a_second_run_has_nothing_to_do(archive: Path, tmp_path: Path) -> None:
     assert second.done_before == second.tasks == first.tasks
     assert second.rows == first.rows
     assert before == {path: path.stat().st_mtime_ns for path in output.rglob("frames/**/*.parquet")}
+
+
+def test_workers_that_run_in_other_folders(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are given where the batch is, and so is the output."""
+    away = tmp_path / "away"
+    away.mkdir()
+
+    def run(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
+        sent = [pickle.dumps(item) for item in items]
+        monkeypatch.chdir(away)
+        results = [function(pickle.loads(item)) for item in sent]
+        monkeypatch.chdir(tmp_path)
+        return results
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("amqpsniff.archive.store.HERE_SECONDS", 0)
+    batch = Batch([archive.name], "tables", task_octets=15_000)
+    batch.look(seconds=0)
+    summary = batch.run(run)
+    assert not summary.unreadable_files
+    assert not list(away.iterdir())
+    alone = by_one_engine(f"{archive.name}/{one.name}" for one in archive.iterdir())
+    for table in TABLES:
+        assert written_rows(tmp_path / "tables", table) == alone[table]
+
+
+def test_captures_that_workers_do_not_see(archive: Path, tmp_path: Path) -> None:
+    def run(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
+        archive.rename(tmp_path / "elsewhere")
+        return run_here(function, items, watch)
+
+    batch = Batch([str(archive)], str(tmp_path / "tables"))
+    summary = batch.run(run)
+    assert summary.unreadable_files == summary.files == summary.bad_files
+    assert _unreadable(batch).startswith(f"none of {summary.files} files could be read; the first")
+    assert _unreadable(batch).endswith("; can the workers see the captures?")
 
 
 def test_what_is_lost_of_the_work_is_done_again(archive: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from amqpsniff import __version__
 from amqpsniff.cli.commands import COMMANDS
-from tests.cli.running import PROGRAM, on_terminal, process, run
+from tests.cli.running import PROGRAM, environment, on_terminal, process, run
 from tests.conftest import SAMPLES
 
 CAPTURE = "bunny.pcapng"
@@ -153,7 +153,7 @@ def test_nothing_to_show_is_said() -> None:
         "connections",
         "follow",
         "trace --routing-key=",
-        "sql SELECT*FROM(frames)",
+        'sql SELECT*FROM"frames"',
     ],
 )
 def test_a_full_disk(words: str) -> None:
@@ -180,7 +180,7 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
         "export -t frames",
         "inspect --hex",
         "follow",
-        "sql SELECT*FROM(frames)",
+        'sql SELECT*FROM"frames"',
     ],
 )
 def test_a_closed_pipe_is_no_error(words: str) -> None:
@@ -296,3 +296,34 @@ def test_a_capture_in_the_folder_read_is_not_written_over(command: str, tmp_path
         assert result.code == 2
         assert "is the capture itself" in result.err
     assert capture.read_bytes() == octets
+
+
+@pytest.mark.parametrize(
+    ("import_fails", "code", "said"),
+    [
+        ("ModuleNotFoundError(\"No module named 'pyspark'\")", 2, "pip install 'amqpsniff[spark]'"),
+        ("RuntimeError('out of luck')", 3, "out of luck"),
+    ],
+)
+def test_a_job_that_does_not_start(import_fails: str, code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").write_text(f"raise {import_fails}\n")
+    done = subprocess.run(
+        [*PROGRAM, "batch", CAPTURE, "-o", tmp_path / "out"],
+        cwd=SAMPLES, env=environment(PYTHONPATH=str(tmp_path)), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert said in done.stderr
+
+
+def test_a_package_compiled_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise AttributeError("module 'amqpsniff.tcp.windows' has no attribute '__pyx_capi__'")
+
+    import amqpsniff
+
+    monkeypatch.setattr(amqpsniff, "open", broken, raising=False)
+    result = run("inspect", CAPTURE)
+    assert result.code == 3
+    assert "compiled only in part: install it again" in one_line(result.err)

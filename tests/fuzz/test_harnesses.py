@@ -82,7 +82,7 @@ def test_make_fuzz() -> None:
     assert done.returncode == 0, said
     assert "== fuzz_tcp, what was found, compiled" in said
     covered = [int(one) for one in re.findall(r"DONE +cov: (\d+)", said)]
-    assert covered[0] > 400  # 150 where reassembly is compiled
+    assert covered[0] > 300  # 150 where reassembly is compiled
 
 
 @pytest.mark.parametrize("name", HARNESSES)
