@@ -366,17 +366,14 @@ class Pipeline:
 
     def _say_what_lacks(self, connection: Any) -> None:
         """Say what the rows of a connection lack."""
-        conversation = connection.conversation
-        gaps = sum(conversation.gaps)
+        gaps = sum(connection.conversation.gaps)
         if not connection.began:
-            session = connection.session
-            shown = session is not None and "connection.start" in session.facts
-            detail = "only what came before connection.start is missing" if shown else ""
+            seen = "connection.start" in getattr(connection.session, "facts", ())
+            detail = "only what came before connection.start is missing" if seen else ""
             self._say_of("midstream", detail, connection)
         if gaps:
-            lost = sum(conversation.lost_octets)
-            holes = f"{gaps} hole{'s' * (gaps > 1)}"
-            self._say_of("tcp-gap", f"{lost} octets in {holes}", connection)
+            lost = sum(connection.conversation.lost_octets)
+            self._say_of("tcp-gap", f"{lost} octets in {gaps} hole{'s' * (gaps > 1)}", connection)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:
         """Add a finding about a connection as a whole."""
