@@ -38,7 +38,12 @@ def request_octets(octets: bytes) -> int:
 
 
 def safe_request(octets: bytes) -> bytes:
-    """A whole request, as long and of the same kind, without hosts, names and passwords."""
+    """A request as long and of the same kind, without hosts, names and passwords.
+
+    Octets that are no whole request become zeros.
+    """
+    if request_octets(octets) != len(octets):
+        return bytes(len(octets))
     if octets[:1] == b"\x05":
         return _safe_socks_5(octets)
     if octets[:1] == b"\x04":

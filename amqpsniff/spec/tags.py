@@ -38,13 +38,16 @@ _COMMON = (
     "T:timestamp F:table V:void x:octets "
 )
 _TAGS = {
-    "rabbitmq": _COMMON + "b:int8 B:uint8 s:int16 l:int64 \0:void",
+    "rabbitmq": _COMMON + "b:int8 B:uint8 s:int16 l:int64 \0:void c:longstr C:longstr k:uint8",
     "spec091": _COMMON + "b:int8 B:uint8 s:shortstr l:uint64",
     "py-amqp": _COMMON + "b:uint8 B:int8 s:shortstr l:uint64",
 }
 _UNUSUAL = {
     ("rabbitmq", "U"): "RabbitMQ closes with 541 in headers and drops the connection in arguments",
     ("rabbitmq", "\0"): "seen in the wild as void; RabbitMQ refuses it",
+    ("rabbitmq", "c"): "a string of ASCII, of Qpid Broker-J alone; RabbitMQ refuses it",
+    ("rabbitmq", "C"): "a wide string, of Qpid Broker-J alone; RabbitMQ refuses it",
+    ("rabbitmq", "k"): "a character, as its number, of Qpid Broker-J alone; RabbitMQ refuses it",
     ("spec091", "x"): "not in the grammar",
 }
 _NOTES = {
@@ -67,7 +70,7 @@ def _field_tag(reading: str, word: str) -> FieldTag:
 FIELD_TAGS: tuple[FieldTag, ...] = tuple(
     _field_tag(reading, word) for reading in READINGS for word in _TAGS[reading].split(" ")
 )
-"""All tags of all readings. Qpid's own `c`, `C` and `k` are in none."""
+"""All tags of all readings; `rabbitmq` has Qpid's own `c`, `C` and `k`, which mean nothing else."""
 
 
 def _octets(reading: str) -> tuple[bytes, bytes]:

@@ -105,9 +105,9 @@ def test_reply_codes() -> None:
 def test_the_default_reading_is_what_brokers_use() -> None:
     assert field_tags() == field_tags("rabbitmq")
     readable = {chr(tag) for tag, code in enumerate(field_tags()) if code}
-    assert readable == set("tbBsuIilLfdDSATFVxU\0")
+    assert readable == set("tbBsuIilLfdDSATFVxU\0cCk")
     refused = {chr(tag) for tag, flag in enumerate(unusual_tags()) if flag}
-    assert refused == {"U", "\0"}
+    assert refused == {"U", "\0", "c", "C", "k"}
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_the_default_reading_is_what_brokers_use() -> None:
         ("I", ("int32", "int32", "int32")),
         ("D", ("decimal", "decimal", "decimal")),
         ("\0", ("void", "", "")),
-        ("c", ("", "", "")),
-        ("C", ("", "", "")),
-        ("k", ("", "", "")),
+        ("c", ("longstr", "", "")),
+        ("C", ("longstr", "", "")),
+        ("k", ("uint8", "", "")),
     ],
 )
 def test_tags_by_reading(tag: str, types: tuple[str, ...]) -> None:
