@@ -439,12 +439,17 @@ def _written(before: bytes, after: bytes) -> Callable[[Packets], Packets]:
     return edit
 
 
+def _another(packet: bytes) -> bytes:
+    """An IP packet with another identification, behind Ethernet."""
+    return packet[:18] + bytes((packet[18] ^ 0x80,)) + packet[19:]
+
+
 def _sent_again(count: int) -> Callable[[Packets], Packets]:
-    """Publishes that are there twice, the second 300 ms after the first."""
+    """Publishes that are there twice, the second 300 ms after the first, in other IP packets."""
 
     def edit(packets: Packets) -> Packets:
         sent = [one for one in packets if b"\x00\x3c\x00\x28" in one[1]][:count]
-        late = [(ts_ns + 300_000_000, packet) for ts_ns, packet in sent]
+        late = [(ts_ns + 300_000_000, _another(packet)) for ts_ns, packet in sent]
         return sorted([*packets, *late], key=lambda one: one[0])
 
     return edit
