@@ -198,7 +198,8 @@ class Pipeline:
         hits = dict(self.tracker.settler.hits)
         if self.journeys is not None:
             hits |= self.journeys.hits
-        hits |= {"rows that wait": self._given_early} if self._given_early else {}
+        if self._given_early:
+            hits["rows that wait"] = self._given_early
         self.log.add_limits(hits, self.capture)
         return events
 

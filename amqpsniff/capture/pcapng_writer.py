@@ -20,9 +20,15 @@ from amqpsniff.capture.interface import (
     InterfaceStatistics,
 )
 from amqpsniff.capture.packets import NO_TIME
+from amqpsniff.capture.pcapng import (
+    DECRYPTION_SECRETS,
+    INTERFACE_DESCRIPTION,
+    INTERFACE_STATISTICS,
+    SECTION_HEADER,
+)
+from amqpsniff.capture.section import ENHANCED_PACKET
 
-SECTION_HEADER, INTERFACE, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 3, 5, 6
-DECRYPTION_SECRETS = 10
+SIMPLE_PACKET = 3
 CUSTOM = 0xBAD
 """A block that readers count as a record and pass over."""
 
@@ -51,7 +57,7 @@ def interface_block(link_type: int, snap_octets: int, name: str | None = None) -
     """An interface; `snap_octets` is 0 for no limit."""
     named = [(IF_NAME, name.encode(errors="surrogateescape"))] if name else []
     options = _options(*named, (IF_TSRESOL, _NANOSECONDS))
-    return block(INTERFACE, struct.pack("<HHI", link_type, 0, snap_octets) + options)
+    return block(INTERFACE_DESCRIPTION, struct.pack("<HHI", link_type, 0, snap_octets) + options)
 
 
 def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 0) -> bytes:
@@ -65,7 +71,7 @@ def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 
         )
     )
     place = struct.pack("<III", interface, ts_ns >> 32, ts_ns & 0xFFFFFFFF)
-    return block(STATISTICS, place + options)
+    return block(INTERFACE_STATISTICS, place + options)
 
 
 class PcapngWriter:

@@ -23,14 +23,11 @@ from amqpsniff.capture.blocks import enhanced_packets
 from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcapng_writer import interface_block, section_block, statistics_block
+from amqpsniff.capture.section import ENHANCED_PACKET
 
 SNAP_OCTETS = 262_144
 PACKET_OVERHEAD_OCTETS = 36
 """What an Enhanced Packet Block adds to a packet, at most."""
-
-
-PACKET_BLOCK = 6
-"""Type of an Enhanced Packet Block."""
 
 
 @dataclass(frozen=True)
@@ -239,5 +236,5 @@ def _whole_blocks(octets: bytes | memoryview, written: int) -> tuple[int, int]:
         if at + length > written:
             break
         at += length
-        packets += kind == PACKET_BLOCK
+        packets += kind == ENHANCED_PACKET
     return at, packets

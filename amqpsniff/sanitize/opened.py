@@ -23,8 +23,7 @@ from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.tls.claims import Keys, OpenedClaim, RecordClaim
 from amqpsniff.tls.hello import TLS_1_3
-
-ALERT, HANDSHAKE, DATA = 21, 22, 23
+from amqpsniff.tls.records import ALERT, DATA, HANDSHAKE
 
 MOST_SEALERS = 16_384
 """Directions whose cipher is kept while records are sealed; of another it is made again."""

@@ -18,12 +18,20 @@ from amqpsniff.sanitize.filling import filler
 from amqpsniff.sanitize.policy import EXTENSIONS, HIDDEN, KEEP, PROTOCOL_NAMES, actions
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.tls.claims import RecordClaim
+from amqpsniff.tls.handshake import (
+    CERTIFICATE,
+    CERTIFICATE_REQUEST,
+    CERTIFICATE_VERIFY,
+    CLIENT_HELLO,
+    CLIENT_KEY_EXCHANGE,
+    ENCRYPTED_EXTENSIONS,
+    KEY_UPDATE,
+    NEW_SESSION_TICKET,
+    SERVER_HELLO,
+    SERVER_KEY_EXCHANGE,
+)
+from amqpsniff.tls.records import ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE
 
-HEADER_OCTETS = 5
-_CHANGE_CIPHER_SPEC, _ALERT, _HANDSHAKE = 20, 21, 22
-_CLIENT_HELLO, _SERVER_HELLO, _CERTIFICATE = 1, 2, 11
-_TICKET, _ENCRYPTED_EXTENSIONS, _KEY_UPDATE = 4, 8, 24
-_SERVER_KEY, _CERTIFICATE_REQUEST, _CERTIFICATE_VERIFY, _CLIENT_KEY = 12, 13, 15, 16
 _NAMED_CURVE = 3
 _SERVER_NAME, _PROTOCOLS, _SESSION_TICKET, _AUTHORITIES = 0, 16, 35, 47
 
@@ -58,7 +66,7 @@ class RecordCleaner:
     def clean(self, claim: RecordClaim) -> Iterator[Span]:
         """The spans that are known now, in the order of their offsets."""
         place = (claim.conversation, claim.direction)
-        if claim.payload is not None and claim.header[0] == _HANDSHAKE:
+        if claim.payload is not None and claim.header[0] == HANDSHAKE:
             waiting = self._waiting.setdefault(place, [])
             waiting.append(claim)
             octets = b"".join(one.payload or b"" for one in waiting)
@@ -101,27 +109,27 @@ class RecordCleaner:
         return bytes(made)
 
     def _message(self, kind: int, fields: _Fields) -> None:
-        if kind == _CLIENT_HELLO:
+        if kind == CLIENT_HELLO:
             fields.keep(2 + 32)
             for size in (1, 2, 1):  # session id, suites, compression
                 fields.keep(fields.length(size))
             self._hello_extensions(fields)
-        elif kind == _SERVER_HELLO:
+        elif kind == SERVER_HELLO:
             fields.keep(2 + 32)
             fields.keep(fields.length(1))
             fields.keep(3)
             self._hello_extensions(fields)
-        elif kind == _ENCRYPTED_EXTENSIONS:
+        elif kind == ENCRYPTED_EXTENSIONS:
             self._hello_extensions(fields)
-        elif kind == _KEY_UPDATE:
+        elif kind == KEY_UPDATE:
             fields.keep(1)
-        elif kind == _TICKET:
+        elif kind == NEW_SESSION_TICKET:
             self._ticket(fields)
-        elif kind == _CERTIFICATE_REQUEST:
+        elif kind == CERTIFICATE_REQUEST:
             self._request(fields)
-        elif kind in (_SERVER_KEY, _CLIENT_KEY, _CERTIFICATE_VERIFY):
+        elif kind in (SERVER_KEY_EXCHANGE, CLIENT_KEY_EXCHANGE, CERTIFICATE_VERIFY):
             _keys(kind, fields)
-        elif kind == _CERTIFICATE:
+        elif kind == CERTIFICATE:
             if self._inside:
                 fields.take(fields.length(1))
             fields.length(3)
@@ -209,14 +217,14 @@ class RecordCleaner:
 
 def _keys(kind: int, fields: _Fields) -> None:
     """Keys that are agreed on, and signatures: lengths, curves and algorithms."""
-    if kind == _SERVER_KEY:
+    if kind == SERVER_KEY_EXCHANGE:
         if fields.octets[fields.at : fields.at + 1] == bytes((_NAMED_CURVE,)):
             fields.keep(3)
             fields.take(fields.length(1))
         else:
             for _ in range(3):  # prime, generator, public key
                 fields.take(fields.length(2))
-    if kind == _CLIENT_KEY:
+    if kind == CLIENT_KEY_EXCHANGE:
         size = fields.end - fields.at
         for count in (1, 2):
             if int.from_bytes(fields.octets[fields.at : fields.at + count], "big") == size - count:
@@ -272,5 +280,5 @@ def _safe_payload(claim: RecordClaim) -> bytes:
     payload = claim.payload
     if payload is None:
         return b""
-    sizes = {_CHANGE_CIPHER_SPEC: 1, _ALERT: 2}
+    sizes = {CHANGE_CIPHER_SPEC: 1, ALERT: 2}
     return payload if sizes.get(claim.header[0]) == len(payload) else b""

@@ -67,6 +67,12 @@ def _u16(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython
 
 @cython.cfunc
 @cython.exceptval(-2, check=True)
+def _u16_little(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.int:
+    return octets[at + 1] << 8 | octets[at]
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
 def _place(ethertype: cython.longlong, at: cython.longlong) -> cython.longlong:
     return ethertype << PLACE_BITS | at
 
@@ -183,7 +189,7 @@ def _by_address_family(
     if octets[at] == 0 and octets[at + 1] == 0:
         family = _u16(octets, at + 2)
     else:
-        family = octets[at + 1] << 8 | octets[at]
+        family = _u16_little(octets, at)
     if family == 2:
         return _place(IPV4, at + 4)
     if family in (10, 24, 28, 30):  # AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS
@@ -205,7 +211,7 @@ def _nflog_payload(
         if end - at < 4:
             return -1
         if octets[at + 3] == 0:  # kinds are small numbers: the octet that is zero is the upper one
-            length = octets[at + 1] << 8 | octets[at]
+            length = _u16_little(octets, at)
             kind = octets[at + 2]
         else:
             length = _u16(octets, at)
@@ -227,7 +233,7 @@ def _pktap(
     length: cython.longlong
     if end - at < PKTAP_OCTETS or octets[at + 2] or octets[at + 3] or octets[at + 9]:
         return NOT_IP
-    length = octets[at + 1] << 8 | octets[at]
+    length = _u16_little(octets, at)
     if length < PKTAP_OCTETS or octets[at + 10] or octets[at + 11]:
         return NOT_IP
     return link_place(octets, at + length, end, octets[at + 8])

@@ -68,6 +68,11 @@ def master_secret(
     return prf(version, suite.digest, premaster, label, seed, MASTER_OCTETS)
 
 
+def digest_octets(digest: str) -> int:
+    """Length of what a hash gives; 0 for no hash."""
+    return {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48}.get(digest, 0)
+
+
 def block_octets(suite: Suite) -> int:
     """Length of a CBC suite's blocks."""
     return 8 if suite.cipher == "3DES" else 16
@@ -77,7 +82,7 @@ def key_block(
     version: int, suite: Suite, master: bytes, server_random: bytes, client_random: bytes
 ) -> list[tuple[bytes, bytes, bytes]]:
     """(MAC key, key, IV) of the client's direction and of the server's."""
-    mac = {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48}.get(suite.mac, 0)
+    mac = digest_octets(suite.mac)
     iv = {"gcm": 4, "ccm": 4, "chacha20": 12, "cbc": block_octets(suite)}.get(suite.kind, 0)
     lengths = (mac, mac, suite.key_octets, suite.key_octets, iv, iv)
     seed = server_random + client_random

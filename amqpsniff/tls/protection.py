@@ -18,7 +18,7 @@ from cryptography.hazmat.decrepit.ciphers import algorithms as decrepit
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
 
-from .derive import block_octets, traffic_keys
+from .derive import block_octets, digest_octets, traffic_keys
 from .hello import TLS_1_3
 from .suites import Suite
 
@@ -101,7 +101,7 @@ class Cbc:
     ) -> None:
         self.mac_key, key, iv = keys
         self.digest = suite.mac
-        self.size = hmac.new(b"", b"", suite.mac).digest_size
+        self.size = digest_octets(suite.mac)
         self.block = block_octets(suite)
         self.prefix = self.block if explicit else 0
         self.mac_last = mac_last
@@ -158,7 +158,7 @@ class Stream:
     def __init__(self, suite: Suite, keys: tuple[bytes, bytes, bytes]) -> None:
         self.mac_key, key, _ = keys
         self.digest = suite.mac
-        self.overhead = hmac.new(b"", b"", suite.mac).digest_size
+        self.overhead = digest_octets(suite.mac)
         self._update: Any = None
         if suite.cipher == "RC4":
             self._update = Cipher(decrepit.ARC4(key), None).decryptor().update

@@ -17,7 +17,14 @@ from cryptography.hazmat.decrepit.ciphers import algorithms as decrepit
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
 from .claims import Keys, OpenedClaim
-from .derive import MASTER_OCTETS, block_octets, key_block, next_secret, traffic_keys
+from .derive import (
+    MASTER_OCTETS,
+    block_octets,
+    digest_octets,
+    key_block,
+    next_secret,
+    traffic_keys,
+)
 from .hello import TLS_1_3
 from .protection import aead_of, block_cipher
 
@@ -52,7 +59,7 @@ class SecretsOfOwn:
             return next_secret(keys.suite.digest, self._known[keys.before])
         octets = MASTER_OCTETS
         if keys.version == TLS_1_3:
-            octets = hmac.new(b"", b"", keys.suite.digest).digest_size
+            octets = digest_octets(keys.suite.digest)
         made = hmac.digest(_PURPOSE, keys.label + keys.session, "sha384")[:octets]
         if keys.label:
             self._lines[keys.label, keys.client_random] = made
@@ -102,7 +109,7 @@ class CbcSealer:
         """The payload of the claim's record when it carries `text`, of the same length."""
         chain = self._encryptor(claim.prefix) if claim.prefix else self._chain
         inside = text if self._mac_last else text + self._mac(_numbered(claim, text))
-        outside = hmac.new(b"", b"", self._digest).digest_size if self._mac_last else 0
+        outside = digest_octets(self._digest) if self._mac_last else 0
         padding = claim.size - outside - len(claim.prefix) - len(inside)
         sealed = claim.prefix + bytes(chain.update(inside + bytes((padding - 1,)) * padding))
         return sealed + self._mac(_numbered(claim, sealed)) if self._mac_last else sealed

@@ -10,6 +10,7 @@ from typing import Any
 
 import amqpsniff
 from amqpsniff.capture import open_capture
+from amqpsniff.options import Options
 from amqpsniff.sanitize import Sanitized, SanitizeOptions, sanitize
 from amqpsniff.sanitize.policy import BROKER_HEADERS
 from tests.capture import build
@@ -39,10 +40,12 @@ def made(path: Path, folder: Path, options: SanitizeOptions | None = None) -> Pa
     return safe
 
 
-def octets_of(path: Path, options: SanitizeOptions | None = None) -> tuple[bytes, Sanitized]:
+def octets_of(
+    path: Path, options: SanitizeOptions | None = None, decoding: Options | None = None
+) -> tuple[bytes, Sanitized]:
     """The octets of the safe capture, and what was done."""
     sink = io.BytesIO()
-    *_, done = sanitize(path, sink, options)
+    *_, done = sanitize(path, sink, options, decoding)
     return sink.getvalue(), done
 
 
@@ -52,14 +55,16 @@ def packets(path: Path) -> list[tuple[Any, ...]]:
     return [(r.number, r.ts_ns, len(r.octets), r.original, r.link_type) for r in rows]
 
 
-def rows(path: Path, table: str, options: SanitizeOptions | None = None) -> list[dict[str, Any]]:
-    """Rows of a table without the columns that may differ."""
+def rows(
+    path: Path, table: str, options: SanitizeOptions | None = None, **keys: Any
+) -> list[dict[str, Any]]:
+    """Rows of a table without the columns that may differ; `keys` open TLS."""
     gone = REPLACED[table] | {"capture"}
     if options is not None and options.names:
         gone |= NAMES
     if options is not None and options.addresses:
         gone |= ADDRESSES
-    found = amqpsniff.open(path).table(table).to_pylist()
+    found = amqpsniff.open(path, **keys).table(table).to_pylist()
     return [{name: row[name] for name in row if name not in gone} for row in found]
 
 

@@ -14,7 +14,7 @@ import amqpsniff
 from amqpsniff.options import Options
 from amqpsniff.sanitize import SanitizeOptions, sanitize
 from tests.conftest import SAMPLES
-from tests.sanitize.safe import REPLACED, secrets
+from tests.sanitize.safe import octets_of, rows, secrets
 from tests.tcp.wire import Packet, Talk
 from tests.tls import talk as tls
 
@@ -43,20 +43,9 @@ OPENED: dict[str, tuple[Path, dict[str, Any]]] = {
 
 def made(path: Path, keys: dict[str, Any], safe: Path, **chosen: Any) -> Path:
     """The safe capture of what keys open."""
-    with safe.open("wb") as sink:
-        options = Options(
-            tls_keylog=keys.get("tls_keylog"), tls_keys=tuple(keys.get("tls_key", ()))
-        )
-        for _ in sanitize(path, sink, SanitizeOptions(**chosen), options):
-            pass
+    decoding = Options(tls_keylog=keys.get("tls_keylog"), tls_keys=tuple(keys.get("tls_key", ())))
+    safe.write_bytes(octets_of(path, SanitizeOptions(**chosen), decoding)[0])
     return safe
-
-
-def rows(path: Path, table: str, **keys: Any) -> list[dict[str, Any]]:
-    """Rows of a table without the columns that may differ."""
-    gone = REPLACED[table] | {"capture"}
-    found = amqpsniff.open(path, **keys).table(table).to_pylist()
-    return [{name: row[name] for name in row if name not in gone} for row in found]
 
 
 def alike(path: Path, keys: dict[str, Any], safe: Path, but: str = "") -> None:
