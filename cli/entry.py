@@ -41,8 +41,6 @@ def main() -> int:
         return 0
     except Exception as error:  # noqa: BLE001 (a person never sees a traceback)
         return _failed(error)
-    finally:
-        gc.freeze()  # Python looks for cycles once more as it ends
     return code
 
 
