@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.rules.amounts import SECOND, time_text
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import SECOND
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
@@ -31,8 +32,8 @@ def judge_confirms(scene: Scene) -> None:
     often = channel.confirmed >= FEW and mean >= SLOW_NS
     if often or channel.confirm_ns_max >= VERY_SLOW_NS:
         detail = (
-            f"{number_of(channel.confirmed, 'confirm')}, after {time_text(mean)} on average and "
-            f"{time_text(channel.confirm_ns_max)} at most"
+            f"{number_of(channel.confirmed, 'confirm')}, after {duration(mean)} on average and "
+            f"{duration(channel.confirm_ns_max)} at most"
         )
         scene.report(
             "confirms-slow",
@@ -53,7 +54,7 @@ def judge_waiting(scene: Scene) -> None:
         return
     detail = (
         f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
-        f"{time_text(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
+        f"{duration(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
         f"{numbered * SECOND / spent:.0f} a second"
     )
     scene.report(

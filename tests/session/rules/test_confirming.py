@@ -55,7 +55,7 @@ def test_slow_confirms_of_a_blocked_connection() -> None:
 
 def test_a_publisher_that_waits_for_each_confirm() -> None:
     assert details(CONFIRMING + published(50, 9), "confirm-per-message") == [
-        "50 publishes, each after the confirm of the one before; 9.0 ms each allow 102 a second"
+        "50 publishes, each after the confirm of the one before; 9.00 ms each allow 102 a second"
     ]
 
 
