@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from captures import SAMPLES
-from measure import median
+from measure import ENVIRONMENT, median
 
 BARS = {"--version": 0.15, "first line of inspect": 0.5}
 
@@ -26,7 +26,9 @@ BARS = {"--version": 0.15, "first line of inspect": 0.5}
 def first_line(command: list[str]) -> float:
     """Seconds from the start of a command to its first line."""
     begin = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         seconds = time.perf_counter() - begin

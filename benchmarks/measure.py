@@ -7,6 +7,10 @@ import subprocess
 import time
 from typing import NamedTuple
 
+ENVIRONMENT = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""What programs are run in: Python may keep the bytecode of what it imports, as an installation
+does, and need not compile it in each run."""
+
 
 class Run(NamedTuple):
     """One finished process: seconds, CPU seconds, megabytes resident at most, exit status."""
@@ -26,7 +30,11 @@ def run(command: list[str], core: int | None = 0) -> Run:
 
     begin = time.perf_counter()
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=pin
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=pin,
+        env=ENVIRONMENT,
     ) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -2,7 +2,8 @@
 
 Names mean something in their virtual host only, so everything is kept by virtual host, which is
 null where the connection began before the capture. What a request asked for counts when it was
-answered.
+answered. What was deleted is `removed`, its bindings too; what the broker deletes by itself, as
+exclusive and auto-delete queues, no capture shows.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
 """What declares say; a passive one says nothing."""
 
 Facts = dict[str, Any]
+Name = tuple[str, Any, Any]
+"""`exchange` or `queue`, virtual host, name."""
 
 
 class Client(NamedTuple):
@@ -62,6 +65,8 @@ class Routing:
         self.routes = Tally()
         self.received = Tally()
         self.forgotten = False
+        self._deleted: dict[Name, int] = {}
+        self._gone: set[Name] = set()
         self._clients: dict[str, Facts] = {}
         self._channels: dict[tuple[str, int], Facts] = {}
         self._steps = {
@@ -69,7 +74,9 @@ class Routing:
             "connection.open": self._opened,
             "channel.open": self._opened_channel,
             "exchange.declare": self._declared_exchange,
+            "exchange.delete": self._deleted_exchange,
             "queue.declare": self._declared_queue,
+            "queue.delete": self._deleted_queue,
             "queue.declare-ok": self._named_queue,
             "queue.bind": self._bound_queue,
             "queue.unbind": self._unbound_queue,
@@ -161,6 +168,7 @@ class Routing:
         if not _holds(row, arguments):
             return
         key = self._vhost(row), arguments.get("exchange")
+        self._gone.discard(("exchange", *key))
         passive = bool(arguments.get("passive"))
         if passive and key in self.exchanges:
             return
@@ -187,6 +195,7 @@ class Routing:
     def _add_queue(self, row: Facts, name: str, facts: Facts) -> None:
         self._channel(row)["queue"] = name
         key = self._vhost(row), name
+        self._gone.discard(("queue", *key))
         if facts.pop("passive") and key in self.queues:
             return
         before = self.queues.get(key)
@@ -198,13 +207,34 @@ class Routing:
         name: str | None = arguments.get("queue") or self._channel(row)["queue"]
         return name
 
+    def _deleted_exchange(self, row: Facts, arguments: Facts) -> None:
+        self._delete(row, arguments, ("exchange", self._vhost(row), arguments.get("exchange")))
+
+    def _deleted_queue(self, row: Facts, arguments: Facts) -> None:
+        self._delete(row, arguments, ("queue", self._vhost(row), self._queue(row, arguments)))
+
+    def _delete(self, row: Facts, arguments: Facts, name: Name) -> None:
+        if not _holds(row, arguments):
+            return
+        if name in self._deleted or len(self._deleted) < MOST_NAMES:
+            self._deleted[name] = self._deleted.get(name, 0) + 1
+            self._gone.add(name)
+        else:
+            self.forgotten = True
+
     def _binding(self, row: Facts, arguments: Facts, ends: tuple[Any, ...], bound: bool) -> None:
         if not _holds(row, arguments) and row["method"] != "queue.unbind":
             return
         extra = json.dumps(arguments.get("arguments") or {}, sort_keys=True)
         key = (self._vhost(row), *ends, arguments.get("routing_key"), extra)
         if bound or key in self.bindings:
-            self._put(self.bindings, key, {"removed": not bound})
+            self._put(self.bindings, key, {"removed": not bound, "ends": self._ends(key)})
+
+    def _ends(self, binding: Any) -> tuple[int, int]:
+        """How often the two ends of a binding were deleted so far."""
+        vhost, exchange, kind, name = binding[:4]
+        ends = ("exchange", vhost, exchange), (kind, vhost, name)
+        return self._deleted.get(ends[0], 0), self._deleted.get(ends[1], 0)
 
     def _bound_queue(self, row: Facts, arguments: Facts, bound: bool = True) -> None:
         ends = arguments.get("exchange"), "queue", self._queue(row, arguments)
@@ -271,6 +301,7 @@ class Routing:
         rows = [
             {"vhost": vhost, "exchange": exchange, "declared": (vhost, exchange) in self.exchanges}
             | self.exchanges.get((vhost, exchange), nothing)
+            | {"removed": ("exchange", vhost, exchange) in self._gone}
             | {"published": published[vhost, exchange], "octets": octets[vhost, exchange]}
             for vhost, exchange in names
         ]
@@ -289,6 +320,7 @@ class Routing:
         rows = [
             {"vhost": vhost, "queue": queue, "declared": (vhost, queue) in self.queues}
             | self.queues.get((vhost, queue), nothing)
+            | {"removed": ("queue", vhost, queue) in self._gone}
             | {"delivered": delivered[vhost, queue], "octets": octets[vhost, queue]}
             for vhost, queue in names
         ]
@@ -297,7 +329,9 @@ class Routing:
     def _bindings(self) -> list[Facts]:
         names = ("vhost", "exchange", "destination_type", "destination", "routing_key")
         return [
-            {**dict(zip(names, key, strict=False)), "arguments": json.loads(key[-1]), **facts}
+            dict(zip(names, key, strict=False))
+            | {"arguments": json.loads(key[-1])}
+            | {"removed": facts["removed"] or facts["ends"] != self._ends(key)}
             for key, facts in self.bindings.items()
         ]
 

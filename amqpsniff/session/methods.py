@@ -211,6 +211,7 @@ def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Requ
         channel.prefetch_shared = count
     else:
         channel.prefetch_each = count
+        channel.prefetch_shared = None  # RabbitMQ lifts it (seen with 3.10)
 
 
 ON_CHANNEL: dict[str, Callable[..., Any]] = {

@@ -57,11 +57,18 @@ class Graph:
             self._edge(self._queue(row["vhost"], row["queue"]), end, row, "delivered")
 
     def _flows(self, result: dict[str, Any]) -> None:
-        """Exchanges to what is bound to them."""
+        """Exchanges to what is bound to them, or was when one of both was deleted."""
         keys: dict[Any, list[str]] = {}
+        gone = {
+            (row["vhost"], section[:-1], row[section[:-1]])
+            for section in ("exchanges", "queues")
+            for row in result[section]
+            if row["removed"]
+        }
         for row in result["bindings"]:
-            if not row["removed"]:
-                ends = row["vhost"], row["exchange"], row["destination_type"], row["destination"]
+            ends = row["vhost"], row["exchange"], row["destination_type"], row["destination"]
+            both = {(ends[0], "exchange", ends[1]), (ends[0], *ends[2:])}
+            if not row["removed"] or gone & both:
                 keys.setdefault(ends, []).append(row["routing_key"] or "")
         for row in result["routes"]:
             ends = row["vhost"], row["exchange"], "queue", row["queue"]

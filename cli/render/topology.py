@@ -83,7 +83,7 @@ def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
             *_where(row, several),
             exchange_name(row["exchange"]),
             _type(row),
-            _flags(row, "durable", "auto_delete", "internal"),
+            _flags(row, "durable", "auto_delete", "internal", "removed"),
             _arguments(row["arguments"]),
             count(row["published"]),
             octets(row["octets"]),
@@ -119,7 +119,7 @@ def _queues(rows: list[dict[str, Any]], several: bool) -> Grid:
         table.add(
             *_where(row, several),
             named(row["queue"]),
-            _flags(row, "durable", "exclusive", "auto_delete", "server_named"),
+            _flags(row, "durable", "exclusive", "auto_delete", "server_named", "removed"),
             _arguments(row["arguments"]),
             count(row["delivered"]),
             octets(row["octets"]),

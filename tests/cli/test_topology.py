@@ -92,14 +92,15 @@ def test_what_was_declared_and_sent(scripted: Path) -> None:
     assert found["exchanges"] == [
         {
             "vhost": "shop", "exchange": "x", "declared": True, "type": "topic", "durable": True,
-            "auto_delete": False, "internal": False, "arguments": {}, "published": 3, "octets": 60,
+            "auto_delete": False, "internal": False, "arguments": {}, "removed": False,
+            "published": 3, "octets": 60,
         }
     ]  # fmt: skip
     assert found["queues"] == [
         {
             "vhost": "shop", "queue": "amq.gen-1", "declared": True, "durable": False,
             "exclusive": True, "auto_delete": False, "arguments": {"x-max-length": 9},
-            "server_named": True, "delivered": 2, "octets": 30,
+            "server_named": True, "removed": False, "delivered": 2, "octets": 30,
         }
     ]  # fmt: skip
     ends = ("exchange", "destination_type", "destination", "routing_key", "removed")
@@ -124,6 +125,45 @@ def test_what_was_declared_and_sent(scripted: Path) -> None:
         }
     ]  # fmt: skip
     assert found["forgotten"] is False
+
+
+def removed(tmp_path: Path, more: str) -> dict[str, list[str]]:
+    """Names of what is removed when the conversation goes on like this."""
+    found = read(capture(Script(SCRIPT + more), tmp_path / "more.pcap"))
+    names = {"exchanges": "exchange", "queues": "queue", "bindings": "routing_key"}
+    return {
+        section: [row[name] for row in found[section] if row["removed"]]
+        for section, name in names.items()
+    }
+
+
+def test_what_was_deleted(tmp_path: Path) -> None:
+    """Queues and exchanges, and with them their bindings, until they are declared again."""
+    queue = "c.C1: queue.delete queue=amq.gen-1\nc.S1: queue.delete-ok\n"
+    again = "c.C1: queue.declare queue=amq.gen-1\nc.S1: queue.declare-ok queue=amq.gen-1\n"
+    bound = "c.C1: queue.bind exchange=x routing_key=a.*\nc.S1: queue.bind-ok\n"
+    exchange = "c.C1: exchange.delete exchange=x no_wait=1\n"
+    cases = {
+        queue: ([], ["amq.gen-1"], ["a.*", "b.*"]),
+        queue.replace("=amq.gen-1", "="): ([], ["amq.gen-1"], ["a.*", "b.*"]),
+        queue + again: ([], [], ["a.*", "b.*"]),
+        queue + again + bound: ([], [], ["b.*"]),
+        exchange: (["x"], [], ["a.*", "b.*", "#"]),
+        # refused: it is there still
+        "c.C1: queue.delete queue=amq.gen-1 if_empty=1\nc.S1: channel.close reply_code=406\n": (
+            [], [], ["b.*"]
+        ),
+    }  # fmt: skip
+    for more, (exchanges, queues, bindings) in cases.items():
+        assert removed(tmp_path, more) == {
+            "exchanges": exchanges, "queues": queues, "bindings": bindings,
+        }, more  # fmt: skip
+
+
+def test_a_deleted_queue_in_the_table(tmp_path: Path) -> None:
+    more = "c.C1: queue.delete queue=amq.gen-1\nc.S1: queue.delete-ok\n"
+    path = capture(Script(SCRIPT + more), tmp_path / "more.pcap")
+    assert "exclusive server-named removed" in run("topology", path).out
 
 
 def test_graph(scripted: Path) -> None:

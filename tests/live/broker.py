@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -17,7 +18,8 @@ import pytest
 
 START_SECONDS = 60
 PROGRAMS = ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
-"""Debian's own script on the PATH becomes another user, in a session that cannot be ended."""
+CONTROLS = ("/usr/lib/rabbitmq/bin/rabbitmqctl", "rabbitmqctl")
+"""Debian's own scripts on the PATH become another user, in a session that cannot be ended."""
 
 
 def free_port() -> int:
@@ -71,6 +73,16 @@ class Broker:
             time.sleep(0.1)
         self.stop()
         pytest.skip("RabbitMQ does not start on this machine")
+
+    def says(self, question: str) -> list[dict[str, Any]]:
+        """What `rabbitmqctl` lists: `list_queues name messages`, for instance."""
+        program = next((one for one in CONTROLS if shutil.which(one)), None)
+        if program is None:
+            pytest.skip("rabbitmqctl is not installed")
+        command = [program, "--quiet", "--formatter", "json", *question.split()]
+        done = subprocess.run(command, env=self._environment, capture_output=True, check=True)
+        rows: list[dict[str, Any]] = json.loads(done.stdout)
+        return rows
 
     def stop(self) -> None:
         """Stop the server at once, as a crash would."""

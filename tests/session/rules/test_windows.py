@@ -38,6 +38,15 @@ def test_stuck_with_a_limit_for_the_channel() -> None:
     assert len(said(script + ALIVE, "consumer-stuck")) == 1
 
 
+def test_a_limit_for_consumers_lifts_that_of_the_channel() -> None:
+    """RabbitMQ 3.10 says so of itself: `list_channels global_prefetch_count`."""
+    shared = "C1: basic.qos prefetch_count=2 global=1\n    S1: basic.qos-ok\n"
+    each = "C1: basic.qos prefetch_count=9\n    S1: basic.qos-ok\n"
+    before = "    C1: basic.qos prefetch_count=2\n    S1: basic.qos-ok\n"
+    assert said(OPEN.replace(before, f"    {shared}    {each}") + ALIVE, "consumer-stuck") == []
+    assert len(said(OPEN.replace(before, f"    {each}    {shared}") + ALIVE, "consumer-stuck")) == 1
+
+
 def test_stuck_without_a_limit() -> None:
     script = OPEN.replace("prefetch_count=2", "prefetch_count=0")
     more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 1001))
