@@ -115,8 +115,9 @@ def bodies(
             written += row["file"] is not None
             octets += row["size"] or 0
     if not source.quiet:
+        from amqpsniff.quantities import octets as shown
+
         from .render.text import count
-        from .render.text import octets as shown
 
         sys.stderr.write(f"amqpsniff: {count(written)} bodies, {shown(octets)}, in {output}\n")
     return reading.exit_code
@@ -131,7 +132,7 @@ def _refuse(directory: Path) -> None:
 
 
 def _messages(reading: Any, selection: Any) -> Iterator[dict[str, Any]]:
-    from .reading import values
+    from amqpsniff.tables.values import values
 
     columns = None if selection.needs_all_columns else {"messages": COLUMNS}
     for _, batch in reading.rows("messages", columns=columns, progress=True):

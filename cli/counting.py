@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+SENT = "sent"
+
 
 def codes(column: Any) -> Any:
     """A column as it is stored: the codes of one that is dictionary encoded."""
@@ -29,6 +31,21 @@ def is_one_of(column: Any, names: frozenset[str]) -> Any:
         return pc.is_in(column, value_set=pa.array(sorted(names), pa.string()))
     wanted = [code for code, text in enumerate(known) if text in names]
     return pc.is_in(column.indices.cast(pa.int32()), value_set=_integers("i", wanted))
+
+
+def with_sent_octets(batch: Any) -> Any:
+    """Rows of messages with a column `SENT`: octets of their bodies that were sent.
+
+    That is what was announced, or was there of a body that never ended, as a census counts them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ended = pc.invert(is_one_of(batch.column("status"), frozenset(("incomplete",))))
+    size = batch.column("body_size")
+    sent = pc.if_else(pc.or_(ended, pc.is_null(size)), size, batch.column("body_captured"))
+    names = [*batch.schema.names, SENT]
+    return pa.RecordBatch.from_arrays([*batch.columns, sent], names=names)
 
 
 def grouped(

@@ -108,8 +108,8 @@ class _Comparison:
         """Everything about one side, in one pass."""
         from amqpsniff.compare import Facts
         from amqpsniff.session import Census
+        from amqpsniff.session.counts import MOST_NAMES
 
-        from .amounts import MOST_NAMES
         from .quality import quality
         from .reading import Reading
         from .render.quality import flaws
@@ -154,7 +154,7 @@ def _failures(
     fail_slower: float | None,
 ) -> list[str]:
     """Why the exit code is 1, one line each."""
-    from .render.text import duration
+    from amqpsniff.quantities import duration
 
     found = [
         f"new {row['severity']}: {row['title']} ({row['code']})"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from amqpsniff.tables.values import values
+
 from .octets import FRAME_OCTETS
-from .reading import values
 from .timeline import FRAME_COLUMNS, Entry
 
 GAP = "gap"

@@ -124,7 +124,7 @@ class _Listing:
             if self._selection.done and timeline.settled:
                 break
         self._output.lines(self._text(timeline.ready(last=True)))
-        self._reading.miss(self._selection)
+        self._reading.miss(self._selection, chosen=self._selection.chooses)
         return self._reading.exit_code
 
     def _write_hex(self, timeline: Timeline) -> int:

@@ -107,11 +107,12 @@ class _Listing:
             self._output.lines(self._text(lines, self._selection.of(_in_order(batch))))
             if self._selection.done:
                 break
-        self._reading.miss(self._selection)
+        self._reading.miss(self._selection, chosen=self._selection.chooses)
         return self._reading.exit_code
 
     def _text(self, lines: Any, batch: Any) -> Iterator[str]:
-        from .reading import values
+        from amqpsniff.tables.values import values
+
         from .render.body import preview
         from .render.outcomes import outcome_parts
         from .render.shorthand import message_parts, property_parts

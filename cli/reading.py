@@ -124,21 +124,22 @@ class Reading:
         if not self.capture.totals.connections:
             complain(f"warning: {self._nothing()}")
 
-    def miss(self, selection: Selection) -> None:
-        """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken."""
+    def miss(self, selection: Selection, *, chosen: bool) -> None:
+        """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken.
+
+        `chosen` says that options left something out.
+        """
         if self.capture.totals.connections and not selection.kept and not self.options.quiet:
-            complain("warning: no row matches the options")
+            nothing = f"no {selection.table} in what was captured"
+            complain(f"warning: {'no row matches the options' if chosen else nothing}")
 
     def _nothing(self) -> str:
         totals = self.capture.totals
         segments = totals.counters.get("segments", 0)
-        where = ", ".join(self.capture.names[:3])
-        if len(self.capture.names) > 3:
-            where += f" and {len(self.capture.names) - 3} more"
-        from .render.text import plural
+        from .render.text import count, plural, some
 
-        text = f"no AMQP in {where}: {plural(totals.packets, 'packet')}"
-        text += f", {segments} of them looked at as TCP" if totals.packets else ""
+        text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
+        text += f", {count(segments)} of them looked at as TCP" if totals.packets else ""
         if totals.packets and not segments and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
@@ -156,7 +157,7 @@ class Reading:
 
         foreign = [str(kind) for kind in self.capture.link_types if kind not in LINK_TYPES]
         if not foreign:
-            return "in a tunnel that is not read here, --reader tshark may find it"
+            return "--reader tshark may find it in tunnels that are not read here"
         try:
             found_tshark()
         except TsharkError as error:
@@ -183,13 +184,3 @@ def _said(finding: Finding) -> str:
     if not detail or not finding.code.startswith("capture-"):
         detail = ": ".join(filter(None, (finding.kind.title, detail)))
     return detail if not name or detail.startswith(name) else f"{name}: {detail}"
-
-
-def values(batch: Any, name: str) -> list[Any]:
-    """A column as Python values; repeated strings are one object."""
-    column = batch.column(name)
-    dictionary = getattr(column, "dictionary", None)
-    if dictionary is None:
-        return column.to_pylist()  # type: ignore[no-any-return]
-    texts = dictionary.to_pylist()
-    return [None if code is None else texts[code] for code in column.indices.to_pylist()]

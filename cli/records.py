@@ -48,7 +48,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
         capture = reading.capture
         encrypted.show(capture.encrypted, capture.totals, output, rows.limit, verbose=verbose)
-    reading.miss(selection)
+    reading.miss(selection, chosen=selection.chooses)
     return reading.exit_code
 
 

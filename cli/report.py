@@ -117,9 +117,10 @@ def _write(page: str, output: Path, *, quiet: bool) -> None:
     if output == STANDARD_OUTPUT:
         sys.stdout.write(page)
         return
+    from amqpsniff.quantities import octets
+
     from .entry import complain
     from .export import replacing
-    from .render.text import octets
 
     encoded = page.encode()
     with replacing(output) as file:

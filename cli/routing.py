@@ -12,8 +12,9 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
-from .amounts import MOST_NAMES, Amounts
-from .counting import grouped, is_one_of
+from amqpsniff.session.counts import MOST_NAMES, Tally
+
+from .counting import SENT, grouped, is_one_of, with_sent_octets
 
 MOST_CONNECTIONS = 50_000
 """Connections of which it is known who they are; later ones are told by their address alone."""
@@ -27,7 +28,7 @@ FRAME_COLUMNS = (
 )  # fmt: skip
 MESSAGE_COLUMNS = (
     "ts_ns", "connection_id", "client", "channel", "method", "exchange", "routing_key", "queue",
-    "body_size",
+    "body_size", "body_captured", "status",
 )  # fmt: skip
 """Columns of the two tables that are needed, and choosing rows by connection or time."""
 
@@ -59,10 +60,10 @@ class Routing:
         self.queues: dict[Any, Facts] = {}
         self.bindings: dict[Any, Facts] = {}
         self.consumers: dict[Any, Facts] = {}
-        self.published = Amounts()
-        self.keys = Amounts()
-        self.routes = Amounts()
-        self.received = Amounts()
+        self.published = Tally()
+        self.keys = Tally()
+        self.routes = Tally()
+        self.received = Tally()
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
@@ -95,19 +96,20 @@ class Routing:
 
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""
-        sums = [([], "count_all"), ("body_size", "sum")]
+        batch = with_sent_octets(batch)
+        sums = [([], "count_all"), (SENT, "sum")]
         rows = batch.filter(is_one_of(batch.column("method"), PUBLISHES))
         names = ("connection_id", "client", "exchange", "routing_key")
         for connection, address, exchange, key, count, octets in grouped(rows, names, sums):
             client = self._client(connection, address)
-            self.published.add((client, exchange), "published", count, octets or 0)
-            self.keys.add((client, exchange, key), "published", count, octets or 0)
+            self.published.add((client, exchange), (count, octets or 0, 0, 0))
+            self.keys.add((client, exchange, key), (count, octets or 0, 0, 0))
         rows = batch.filter(is_one_of(batch.column("method"), DELIVERIES))
         names = ("connection_id", "client", "exchange", "queue")
         for connection, address, exchange, queue, count, octets in grouped(rows, names, sums):
             client = self._client(connection, address)
-            self.routes.add((client.vhost, exchange, queue), "delivered", count, octets or 0)
-            self.received.add((client, queue), "delivered", count, octets or 0)
+            self.routes.add((client.vhost, exchange, queue), (0, 0, count, octets or 0))
+            self.received.add((client, queue), (0, 0, count, octets or 0))
 
     # who connects
 

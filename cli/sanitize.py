@@ -122,6 +122,7 @@ def sanitize(
         amqpsniff sanitize trace.pcapng -o safe.pcapng --keep-headers x-retries --drop-foreign
     """
     from amqpsniff.options import Options
+    from amqpsniff.quantities import octets
     from amqpsniff.sanitize import SanitizeOptions
     from amqpsniff.sanitize import sanitize as write
 
@@ -129,7 +130,7 @@ def sanitize(
     from .export import refuse_captures
     from .progress import Progress
     from .reading import usual_keylog
-    from .render.text import octets, plural
+    from .render.text import plural
 
     if capture == "-":
         raise UsageError("a capture is read twice; save standard input to a file first")

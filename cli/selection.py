@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import FilterError, UsageError
@@ -59,6 +60,15 @@ class Selection:
         started = self._started() or 0
         from_ns = self._from(started) if self._from is not None else None
         return from_ns, self._to(started) if self._to is not None else None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the options leave anything out, but by `--limit`."""
+        from .options import Scope
+
+        return self.where is not None or any(
+            getattr(self.rows, field.name) is not None for field in fields(Scope)
+        )
 
     @property
     def needs_all_columns(self) -> bool:

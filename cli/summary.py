@@ -118,7 +118,10 @@ def _connection(volume: Any, peer: Any, session: Any) -> dict[str, Any]:
     from amqpsniff.session.records import connection_row
 
     frames, channels, client_octets, server_octets = volume.facts()
-    row = connection_row(session, peer.dialect_name) if session is not None else {}
+    if session is None:  # not a single method was decoded
+        row = {"closed_by": peer.conversation.ended}
+    else:
+        row = connection_row(session, peer.dialect_name)
     connection_id, client, server = peer.name()
     named = {"connection_id": connection_id, "client": client, "server": server}
     return {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .reading import values
+from amqpsniff.tables.values import values
 
 MOST_WAITING = 65_536
 """Entries that wait for a message to end. A content that a hostile or broken client never ends

@@ -34,6 +34,7 @@ def topology(
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
     check_format(format_, FORMATS)
+    from .entry import complain
     from .reading import Reading
     from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
     from .selection import Selection
@@ -48,7 +49,11 @@ def topology(
             routing.add_frames(frames.of(batch))
         else:
             routing.add_messages(messages.of(batch))
-    _write({"captures": reading.capture.names, **routing.report(top)}, format_)
+    report = routing.report(top)
+    _write({"captures": reading.capture.names, **report}, format_)
+    nothing = not any(isinstance(rows, list) and rows for rows in report.values())
+    if nothing and reading.capture.totals.connections and not source.quiet:
+        complain("warning: nothing was declared, published or delivered in what was captured")
     return reading.exit_code
 
 

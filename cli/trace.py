@@ -145,5 +145,5 @@ def _trace(
         several = len(reading.capture.names) > 1
         output.lines(told(tracer.messages()[:limit], output, clock, several=several))
     selection.kept = tracer.rows
-    reading.miss(selection)
+    reading.miss(selection, chosen=True)
     return reading.exit_code

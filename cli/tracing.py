@@ -61,7 +61,7 @@ class Wanted:
 def _with_header(column: Any, name: str, value: str) -> Any:
     import pyarrow as pa
 
-    from .reading import values
+    from amqpsniff.tables.values import values
 
     quoted = json.dumps(name, ensure_ascii=False)
     batch = pa.RecordBatch.from_arrays([column], names=["headers"])
@@ -123,7 +123,7 @@ class Tracer:
         self.rows += self._parts[-1].num_rows
 
     def _learn(self, found: Any) -> None:
-        from .reading import values
+        from amqpsniff.tables.values import values
 
         names = ("message_id", "reply_to", "correlation_id")
         for number, address, correlation in zip(

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -145,7 +146,8 @@ class _Listing:
             for line in text.splitlines():
                 complain(line)
             return
-        self._output.lines([text])
+        for line in text.splitlines():
+            self._output.lines(wrap(line, self._output.room, break_on_hyphens=False))
         met = explanations(self._known)
         if self._output.terminal:
             self._output.show(*([labelled(*met)] if met else []))

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.spec import FIRST_ERROR_CODE
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -41,7 +43,12 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
             host().alias("client"),
         )
         .agg(f.count("*").alias("closes"), f.min("close_text").alias("example_text"))
-        .orderBy(f.desc(f.coalesce("code", f.lit(0)) >= 300), f.desc("closes"), "code", "client")
+        .orderBy(
+            f.desc(f.coalesce("code", f.lit(0)) >= FIRST_ERROR_CODE),
+            f.desc("closes"),
+            "code",
+            "client",
+        )
     )
 
 
@@ -52,7 +59,7 @@ def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     errors = [
         row | {"code": str(row["code"]), "method": row["method"] or "(none)"}
         for row in rows
-        if (row["code"] or 0) >= 300
+        if (row["code"] or 0) >= FIRST_ERROR_CODE
     ]
     if not errors:
         return []

@@ -108,6 +108,17 @@ def _bucket_seconds(spark: SparkSession, config: Config) -> int:
     return next((one for one in BUCKETS if span / one <= MOST_BUCKETS), BUCKETS[-1])
 
 
+def sent_octets() -> Column:
+    """Octets of a message's body that were sent: those announced, or seen of one that never ended.
+
+    Needs the columns body_size, body_captured and status.
+    """
+    from pyspark.sql import functions as f
+
+    never_ended = (f.col("status") == "incomplete") & f.col("body_size").isNotNull()
+    return f.when(never_ended, f.col("body_captured")).otherwise(f.col("body_size"))
+
+
 def host(column: str = "client") -> Column:
     """An `address:port` without its port."""
     from pyspark.sql import functions as f

@@ -15,7 +15,7 @@ TITLE = "Topology"
 
 MESSAGES = (
     "method string, exchange string, routing_key string, queue string, client string, "
-    "body_size long"
+    "body_size long, body_captured long, status string"
 )
 FRAMES = "method string, exchange string, routing_key string, queue string, arguments string"
 
@@ -31,13 +31,13 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    from amqpsniff.spark_jobs.reports import host, load
+    from amqpsniff.spark_jobs.reports import host, load, sent_octets
 
     rows = load(spark, config, "messages", MESSAGES).withColumn("client", host())
     none = f.lit(None).cast("string")
     published = rows.where("method = 'basic.publish'")
     delivered = rows.where("method IN ('basic.deliver', 'basic.get-ok') AND queue IS NOT NULL")
-    counts = (f.count("*").alias("messages"), f.sum("body_size").alias("octets"))
+    counts = (f.count("*").alias("messages"), f.sum(sent_octets()).alias("octets"))
     edges = [
         _edge(published, "client", "client", "exchange", "exchange", none).agg(*counts),
         _edge(

@@ -19,7 +19,7 @@ TITLE = "Traffic by exchange, routing key, queue and client"
 
 COLUMNS = (
     "method string, exchange string, routing_key string, queue string, client string, "
-    "body_size long"
+    "body_size long, body_captured long, status string"
 )
 
 DIRECTIONS = {
@@ -39,16 +39,17 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    from amqpsniff.spark_jobs.reports import host, load
+    from amqpsniff.spark_jobs.reports import host, load, sent_octets
 
     rows = load(spark, config, "messages", COLUMNS).withColumn("client", host())
+    rows = rows.withColumn("sent", sent_octets())
     sums = []
     for name, methods in DIRECTIONS.items():
         mine = f.col("method").isin(*methods)
         sums.append(f.count_if(mine).alias(name))
-        octets = f.sum(f.when(mine, f.col("body_size")))
+        octets = f.sum(f.when(mine, f.col("sent")))
         sums.append(f.coalesce(octets, f.lit(0)).alias(f"{name}_octets"))
-    sizes = [f.avg("body_size").alias("mean_octets"), f.max("body_size").alias("max_octets")]
+    sizes = [f.avg("sent").alias("mean_octets"), f.max("sent").alias("max_octets")]
     grouped = rows.groupBy("exchange", "routing_key", "queue", "client").agg(*sums, *sizes)
     return grouped.orderBy(
         f.desc(f.col("published") + f.col("delivered")), "exchange", "routing_key", "queue"

@@ -19,7 +19,7 @@ NS = 10**9
 MICROSECONDS = 6
 
 # Option codes of an Interface Description Block and of an Interface Statistics Block.
-IF_NAME, IF_TSRESOL, IF_FCSLEN, IF_TSOFFSET = 2, 9, 13, 14
+IF_NAME, IF_TSRESOL, IF_TSOFFSET = 2, 9, 14
 ISB_IFRECV, ISB_IFDROP, ISB_OSDROP = 4, 5, 7
 
 
@@ -47,7 +47,6 @@ class Interface:
         "name",
         "link_type",
         "snap_octets",
-        "fcs_octets",
         "binary",
         "exponent",
         "offset_s",
@@ -58,7 +57,6 @@ class Interface:
         self.name = f"interface {index}"
         self.link_type = number(body[0:2], order)
         self.snap_octets = number(body[4:8], order)
-        self.fcs_octets: int | None = None
         self.binary = False
         self.exponent = MICROSECONDS
         self.offset_s = 0
@@ -69,8 +67,6 @@ class Interface:
             elif code == IF_TSRESOL and value:
                 self.binary = value[0] >= 0x80
                 self.exponent = value[0] & 0x7F
-            elif code == IF_FCSLEN and value:
-                self.fcs_octets = value[0]
             elif code == IF_TSOFFSET and len(value) == 8:
                 self.offset_s = number(value, order, signed=True)
 

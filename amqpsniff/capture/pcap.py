@@ -31,9 +31,9 @@ MAX_PACKET_OCTETS = 1 << 20
 FILE_HEADER_OCTETS = 24
 
 # The link-type field: type in the low 26 bits; bit 26 says that the top four bits hold the length
-# of the frame check sequence, in units of 16 bits.
+# of the frame check sequence, in units of 16 bits. Nobody needs it: what stands behind the octets
+# that an IP header counts is no payload (tests/tcp/test_headers.py).
 LINK_TYPE_MASK = 0x03FFFFFF
-FCS_PRESENT = 0x04000000
 
 # Whether the two lengths of a record are the other way round.
 LENGTHS_IN_ORDER, LENGTHS_SWAPPED, LENGTHS_MAYBE_SWAPPED = 0, 1, 2
@@ -46,14 +46,12 @@ _ZEROS: cython.longlong = 3
 
 
 class PcapReader(Reader):
-    """Reads a libpcap savefile; `snap_octets`, `fcs_octets` are its header's (null: not said)."""
+    """Reads a libpcap savefile."""
 
     format = "pcap"
 
     def __init__(self, capture: str) -> None:
         super().__init__(capture)
-        self.snap_octets: int | None = None
-        self.fcs_octets: int | None = None
         self._needed = FILE_HEADER_OCTETS
         self._settings: array[int] | None = None
 
@@ -84,11 +82,7 @@ class PcapReader(Reader):
         unit_ns, record_octets = PCAP_MAGIC_NUMBERS[number(octets[:4], order)]
         major = number(octets[4:6], order)
         minor = number(octets[6:8], order)
-        self.snap_octets = number(octets[16:20], order)
-        field = number(octets[20:24], order)
-        if field & FCS_PRESENT:
-            self.fcs_octets = (field >> 28) * 2
-        link_type = field & LINK_TYPE_MASK
+        link_type = number(octets[20:24], order) & LINK_TYPE_MASK
         self.link_types.append(link_type)
         swap = LENGTHS_IN_ORDER
         if major == 2 and minor <= 3:

@@ -7,9 +7,7 @@ from typing import Any
 from amqpsniff.compare import figures, findings, topology
 from amqpsniff.compare.facts import Facts, Row
 from amqpsniff.compare.noise import direction, per_second
-
-FIRST_ERROR = 300
-"""Reply codes from here on are errors; 200 is what a close without one has."""
+from amqpsniff.spec import FIRST_ERROR_CODE
 
 
 def before_and_after(before: Facts, after: Facts) -> dict[str, Any]:
@@ -106,7 +104,7 @@ def _closes(before: Facts, after: Facts) -> list[Row]:
         what, by, code = key
         change = "new" if not old else "gone" if not new else "same"
         notable = direction(old, new, spans)
-        if code is not None and code >= FIRST_ERROR and change != "same":
+        if code is not None and code >= FIRST_ERROR_CODE and change != "same":
             notable = change
         rows.append(
             {

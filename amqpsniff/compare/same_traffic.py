@@ -32,6 +32,9 @@ Row = dict[str, Any]
 WAYS = ("to-broker", "to-client")
 """The two directions, by number."""
 
+SEEN_AT = ("both", "client_side_only", "broker_side_only")
+"""Which captures have a frame."""
+
 MOST_ROWS = 1_000
 """Connections, losses, alterations and frames that are listed; all are counted."""
 
@@ -193,8 +196,7 @@ class _Overall:
         self._list(pair, way, touched)
         for name, number in counts.items():
             self._frames[way, name] += number
-        names = ("both", "client_side_only", "broker_side_only")
-        return delays, {name: counts[name] for name in names}
+        return delays, {name: counts[name] for name in SEEN_AT}
 
     def _time(self, pair: Pair, way: int, near: Frame, far: Frame, delays: Delays) -> None:
         times = timed(near, far, way)
@@ -267,10 +269,7 @@ class _Overall:
         for way, name in enumerate(WAYS):
             ways[name] = {
                 "delays": self._delays[way].report(known=known),
-                "frames": {
-                    which: self._frames[way, which]
-                    for which in ("both", "client_side_only", "broker_side_only")
-                },
+                "frames": {which: self._frames[way, which] for which in SEEN_AT},
                 **{
                     kind: {
                         "places": self._fates[way, kind, "places"],

@@ -10,7 +10,7 @@ began at different octets of a connection have the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -21,6 +21,7 @@ from amqpsniff.compare.spill import Log, Spill
 from amqpsniff.findings import Finding
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.reader import Capture
+from amqpsniff.tables.values import values
 from amqpsniff.tcp.stream import DATA, GAP, OPEN, StreamBatch
 
 BLOCK_OCTETS = 256
@@ -271,7 +272,7 @@ class Sighter:
 
     def _take_frames(self, batch: Any) -> None:
         words = self._words
-        cells = [_values(batch.column(name)) for name in COLUMNS]
+        cells = [values(batch, name) for name in COLUMNS]
         for number, ts_ns, talk, sender, offset, channel, kind, size, method in zip(
             *cells, strict=True
         ):
@@ -290,12 +291,3 @@ class Sighter:
                 log = self._frames.get((talk.connection_id, sender))
                 if log is not None:
                     talk.directions[at].frames = log
-
-
-def _values(column: Any) -> Collection[Any]:
-    """A column as Python values; repeated strings are one object."""
-    dictionary = getattr(column, "dictionary", None)
-    if dictionary is None:
-        return column.to_pylist()  # type: ignore[no-any-return]
-    texts = dictionary.to_pylist()
-    return [None if code is None else texts[code] for code in column.indices.to_pylist()]

@@ -316,7 +316,8 @@ class Decoder:
             if at is not None and at >> _NUMBER_BITS < len(self.places):
                 number, capture = at & _NUMBER_MASK, self.places[at >> _NUMBER_BITS]
             trouble = (code, detail, number, ts_ns)
-            self.bystanders.encrypted(conversation, trouble, tls.client or 0, capture)
+            client = tls.client_of(conversation)
+            self.bystanders.encrypted(conversation, trouble, client, capture)
         self.encrypted.append(connection)
 
     @cython.cfunc

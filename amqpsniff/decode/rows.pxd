@@ -41,3 +41,4 @@ cdef class MessageRows(Rows):
     cdef public Integers ordinal, mark, ended_at
     cdef public object links
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256
+    cdef long long sent(self, long long row) except? -1

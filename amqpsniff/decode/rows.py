@@ -28,6 +28,7 @@ FIRST_ROWS = 1024
 
 COMPLETE, TRUNCATED, INCOMPLETE = 0, 1, 2
 STATUS_NAMES = ("complete", "truncated", "incomplete")
+_INCOMPLETE = cython.declare(cython.int, INCOMPLETE)
 
 
 def _names(text):
@@ -262,6 +263,15 @@ class MessageRows(Rows):
     def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True):
         Rows.__init__(self, vocabularies, rows_expected, wanted)
         self.links = None
+
+    def sent(self, row):
+        """Octets of a body that were sent: what was announced, or was there of one that never
+        ended; `NULL` where its header is missing.
+        """
+        size: cython.longlong = self.body_size.values[row]
+        if size != _NULL and self.status.values[row] == _INCOMPLETE:
+            return self.body_captured.values[row]
+        return size
 
     def give(self):
         """These rows as another object, with their links; see `Rows.give`."""

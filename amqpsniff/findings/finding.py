@@ -34,6 +34,11 @@ class Finding:
     variant: int | None = None
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What makes a finding the same one: code, connection or capture, channel, variant."""
+        return self.code, self.connection_id or self.capture, self.channel, self.variant
+
+    @property
     def kind(self) -> Kind:
         """The catalogue's row for this finding's code."""
         return KINDS[self.code]

@@ -59,8 +59,7 @@ class FindingLog:
     def add(self, finding: Finding) -> None:
         """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
         KINDS[finding.code]
-        where = finding.connection_id or finding.capture
-        key = (finding.code, where, finding.channel, finding.variant)
+        key = finding.key
         known = self._findings.get(key)
         if self._news is not None:
             self._news[key] = known or finding
@@ -82,7 +81,11 @@ class FindingLog:
             self.recorded.hit(hits)
             return
         for name, count in hits.items():
-            self.add(Finding("session-limit", f"{name}: {count} times", capture))
+            self.add(
+                Finding(
+                    "session-limit", f"{name}: {count} time{'' if count == 1 else 's'}", capture
+                )
+            )
 
     def _has_room(self, code: str) -> bool:
         if self._most is not None:
@@ -103,9 +106,12 @@ class FindingLog:
 
         Who raises a finding often asks this first, and need not put it into words again.
         """
-        known = self._findings.get((code, connection_id or capture, channel, variant))
+        key = (code, connection_id or capture, channel, variant)
+        known = self._findings.get(key)
         if known is None:
             return False
+        if self._news is not None:
+            self._news[key] = known
         _count(known, count, last)
         return True
 

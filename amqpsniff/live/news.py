@@ -38,7 +38,7 @@ class News:
         """Take what the log has new; gives what is to be said now."""
         now: list[Finding] = []
         for finding in findings:
-            key = finding_key(finding)
+            key = finding.key
             self._count(key, finding)
             given = self._given.get(key)
             if given is None:
@@ -57,7 +57,7 @@ class News:
         """Of all findings of the run, those that were not given as they are in the end."""
         found = []
         for finding in findings:
-            given = self._given.get(finding_key(finding))
+            given = self._given.get(finding.key)
             if given is None or given[1] != finding:
                 found.append(finding)
         return found
@@ -75,8 +75,3 @@ class News:
     def _give(self, key: Key, finding: Finding, now_ns: int) -> None:
         if len(self._given) < MOST_REMEMBERED or key in self._given:
             self._given[key] = now_ns, finding
-
-
-def finding_key(finding: Finding) -> Key:
-    """What makes a finding the same one."""
-    return finding.code, finding.connection_id or finding.capture, finding.channel

@@ -17,7 +17,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.writer import CaptureWriter
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
-from amqpsniff.live.news import News, finding_key
+from amqpsniff.live.news import News
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.tables.batches import Maker
@@ -219,7 +219,7 @@ class Watch:
 
 def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
     """The latest findings of each severity, each once, as it was found last."""
-    listed = list({finding_key(one): one for one in (*found, *news)}.values())
+    listed = list({one.key: one for one in (*found, *news)}.values())
     kept = Counter[str]()
     latest: list[Finding] = []
     for one in reversed(listed):

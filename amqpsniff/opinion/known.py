@@ -14,6 +14,7 @@ from typing import NamedTuple
 from amqpsniff.capture.dissection import Field
 from amqpsniff.opinion import difference as about
 from amqpsniff.opinion.difference import Difference
+from amqpsniff.opinion.pairs import FIELD_PREFIXES, FILTER
 from amqpsniff.opinion.sighting import PROTOCOL_HEADER
 from amqpsniff.opinion.traffic import Ends, Traffic
 
@@ -24,11 +25,7 @@ _CLOSING = ("connection.close", "connection.close-ok")
 _WHOLE_FRAMES = (about.ONLY_OURS, about.ONLY_THEIRS, about.KIND)
 _READ_HERE = re.compile(r": unknown type [0-9a-f]+ \([LU]\)$")
 _UNREAD = re.compile(r": unknown type [0-9a-f]+ \(")
-_NAMES_OF_FIELDS = {
-    about.ARGUMENT: "amqp.method.arguments.",
-    about.PROPERTY: "amqp.method.properties.",
-}
-_OTHER_NAMES = {"arguments": "filter"}
+_OTHER_NAMES = {"arguments": FILTER}
 
 
 class Known(NamedTuple):
@@ -113,7 +110,7 @@ def _tags(pattern: re.Pattern[str]) -> Explains:
     """All about a table in which tshark met a tag that it does not know: it reads on wrongly."""
 
     def explains(difference: Difference, _: Traffic) -> bool:
-        prefix = _NAMES_OF_FIELDS.get(difference.what)
+        prefix = FIELD_PREFIXES.get(difference.what)
         frame = difference.their_frame
         if prefix is None or frame is None or difference.name is None:
             return False
@@ -132,7 +129,7 @@ def _shows(fields: list[Field], pattern: re.Pattern[str]) -> bool:
 
 
 def _negative_decimal(difference: Difference, _: Traffic) -> bool:
-    if difference.what not in _NAMES_OF_FIELDS or not isinstance(difference.ours, float):
+    if difference.what not in FIELD_PREFIXES or not isinstance(difference.ours, float):
         return False
     theirs = re.fullmatch(r"\(decimal\) (\d+\.\d+)", str(difference.theirs))
     if theirs is None or difference.ours >= 0:

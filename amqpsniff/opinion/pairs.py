@@ -28,7 +28,12 @@ RENAMED = {"nowait": "no_wait"}
 FILTER = "filter"
 """What tshark calls the table of `basic.consume`, as 0-9 does."""
 
-_PREFIXES = ("amqp.method.arguments.", "amqp.method.properties.")
+FIELD_PREFIXES = {
+    about.ARGUMENT: "amqp.method.arguments.",
+    about.PROPERTY: "amqp.method.properties.",
+}
+"""What the names of tshark's fields begin with, by what a difference is about."""
+
 _NOT_ARGUMENTS = ("publish_number",)
 """Fields among the arguments that tshark counted itself."""
 
@@ -99,7 +104,9 @@ def _named(ours: Table, fields: list[Field]) -> Iterator[tuple[str, object, obje
     mine = dict(ours)
     others = {}
     for field in fields:
-        prefix = next((each for each in _PREFIXES if field.name.startswith(each)), None)
+        prefix = next(
+            (each for each in FIELD_PREFIXES.values() if field.name.startswith(each)), None
+        )
         name = field.name[len(prefix) :] if prefix else ""
         if name and name not in _NOT_ARGUMENTS:
             others[_ours(name, mine)] = field

@@ -6,7 +6,7 @@ from typing import Any
 
 from amqpsniff.decode.plan import DIALECT_CODES
 from amqpsniff.reader import Capture
-from amqpsniff.session import Census
+from amqpsniff.session.ends import ToldOfEnds
 from amqpsniff.spec import protocol_of
 
 Ends = frozenset[str]
@@ -35,7 +35,7 @@ class Traffic:
     def of(cls, capture: Capture) -> Traffic:
         """Read a capture once; raises CaptureError when it cannot be read."""
         traffic = cls()
-        for _ in capture.count(_Connections(traffic)):
+        for _ in capture.count(ToldOfEnds(traffic.add)):
             pass
         return traffic
 
@@ -52,18 +52,3 @@ class Traffic:
         asked = protocol_of(connection.asked) if connection.asked is not None else None
         if asked is not None and asked.protocol not in DIALECT_CODES:
             self.undecoded.add(ends)
-
-
-class _Connections(Census):
-    """Counts nothing: it is told of every connection that ends."""
-
-    def __init__(self, traffic: Traffic) -> None:
-        super().__init__()
-        self._traffic = traffic
-
-    def look(self, *_: Any) -> None:
-        """Rows are of no interest."""
-
-    def end(self, connection: Any, session: Any) -> None:
-        """A connection is over."""
-        self._traffic.add(connection)

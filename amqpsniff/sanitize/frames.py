@@ -23,7 +23,7 @@ from amqpsniff.spec import METHODS, Method, properties_for
 END_OCTET = b"\xce"
 HEADER_OCTETS = 7
 MOST_REMEMBERED = 4096
-"""Payloads whose cleaned form is remembered: most of a long capture's headers are alike."""
+"""Content headers whose cleaned form is remembered: most of a long capture are alike."""
 
 _WIDTHS = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
 _BEGIN = b"\x08\0\0\0\0\0"
@@ -41,7 +41,7 @@ class Cleaner:
         unchanged = {KEEP} if options.names else {KEEP, NAME}
         self._harmless = [self._is_harmless(method, unchanged) for method in METHODS]
         self._mechanisms: dict[tuple[int, int], bytes] = {}
-        self._known: dict[tuple[int, bytes], bytes] = {}
+        self._known: dict[bytes, bytes] = {}
 
     def clean(self, claim: Claim) -> bytes:
         """The octets from the claim's offset on."""
@@ -66,17 +66,16 @@ class Cleaner:
         if claim.kind == claims.METHOD:
             return self._method(claim)
         if claim.kind == claims.HEADER:
-            return self._remembered(claims.HEADER, claim.payload)
+            return self._remembered(claim.payload)
         return b""
 
-    def _remembered(self, key: int, payload: bytes) -> bytes:
-        """A payload cleaned, or as it was cleaned before."""
-        made = self._known.get((key, payload))
+    def _remembered(self, payload: bytes) -> bytes:
+        """A content header cleaned, or as it was cleaned before."""
+        made = self._known.get(payload)
         if made is None:
             if len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
-            made = self._header(payload) if key == claims.HEADER else b""
-            self._known[key, payload] = made
+            made = self._known[payload] = self._header(payload)
         return made
 
     # methods

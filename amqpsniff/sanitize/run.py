@@ -29,7 +29,7 @@ from amqpsniff.sanitize.opened import OpenedStreams
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
-from amqpsniff.session import Census
+from amqpsniff.session.ends import ToldOfEnds
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.rewriting import PacketRewriter
 from amqpsniff.tls.claims import OpenedClaim
@@ -114,7 +114,7 @@ class _First:
     ) -> None:
         self.decoding = decoding
         self.ends: set[Ends] = set()
-        self._pipeline = Pipeline(decoding, (), census=_Connections(self.ends), claims=True)
+        self._pipeline = Pipeline(decoding, (), census=ToldOfEnds(self._ended), claims=True)
         self.done = Sanitized(self._pipeline.totals)
         self._cleaner = Cleaner(options)
         self._records = RecordCleaner(self._cleaner.values)
@@ -143,6 +143,10 @@ class _First:
         self.done.names_forgotten = values.names.forgotten
         self.done.headers_unseen = tuple(sorted(map(bytes.decode, values.unseen)))
 
+    def _ended(self, connection: Any) -> None:
+        """An AMQP connection is over."""
+        self.ends.add(_ends_of(connection.conversation))
+
     def _take(self) -> None:
         self._take_records()
         for claim in self._pipeline.decoder.take_claims():
@@ -164,8 +168,8 @@ class _First:
                 self._streams.put(*span)
         for conversation in ended:
             tls, ports = conversation.tls, self.decoding.ports
-            if suspicion(tls, conversation.ports[1 - (tls.client or 0)], ports):
-                self.ends.add(frozenset(map(_end, (conversation.a, conversation.b))))
+            if suspicion(tls, conversation.ports[1 - tls.client_of(conversation)], ports):
+                self.ends.add(_ends_of(conversation))
 
 
 class _Second:
@@ -238,20 +242,8 @@ class _Second:
         return found
 
 
-class _Connections(Census):
-    """Counts nothing: it is told of every AMQP connection that ends."""
-
-    def __init__(self, ends: set[Ends]) -> None:
-        super().__init__()
-        self._ends = ends
-
-    def look(self, *_: Any) -> None:
-        """Rows are of no interest."""
-
-    def end(self, connection: Any, session: Any) -> None:
-        """A connection is over."""
-        conversation = connection.conversation
-        self._ends.add(frozenset(map(_end, (conversation.a, conversation.b))))
+def _ends_of(conversation: Any) -> Ends:
+    return frozenset(map(_end, (conversation.a, conversation.b)))
 
 
 def _end(text: str) -> tuple[bytes, int]:

@@ -16,7 +16,7 @@ from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import kinds
 from amqpsniff.session.counts import MOST_NAMES, Tally
 from amqpsniff.session.state import read_json
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, FRAME_TYPES
+from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_OCTETS, FRAME_TYPES
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
@@ -37,8 +37,6 @@ else:
 
 MOST_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
-
-FIRST_ERROR_CODE = 300
 
 _NULL = cython.declare(cython.longlong, NULL)
 _OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_OCTETS)
@@ -253,7 +251,7 @@ class Census:
                 continue
             method = messages.method.values[row]
             self.statuses[messages.status.values[row]] += 1
-            size = messages.body_size.values[row]
+            size = messages.sent(row)
             if method != spread_of:
                 spread_of = method
                 spread = self.sizes[method]

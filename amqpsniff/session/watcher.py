@@ -211,16 +211,19 @@ class Watcher:
         }
 
     def weigh(self, channel, entry, messages, row, size):
-        """Count a message's octets, and ask the rules about messages that stand out."""
+        """Count a message's octets, and ask the rules about messages that stand out; `size` is what
+        its header announces.
+        """
         publish: cython.bint = entry is None or entry.kind == _PUBLISH
-        if size > 0:
+        sent: cython.longlong = messages.sent(row)
+        if sent > 0:
             if publish:
-                channel.publish_octets += size
+                channel.publish_octets += sent
             else:
-                channel.deliver_octets += size
+                channel.deliver_octets += sent
         if not self.judges:
             return 0
-        self._tally(messages, row, publish, size)
+        self._tally(messages, row, publish, sent)
         facts: dict
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]

@@ -7,6 +7,7 @@ imported from `amqpsniff.spec.describe`.
 
 from .constants import (
     CONSTANTS,
+    FIRST_ERROR_CODE,
     FRAME_OVERHEAD_OCTETS,
     FRAME_TYPES,
     PROTOCOL_HEADERS,
@@ -29,6 +30,7 @@ __all__ = [
     "DIALECTS",
     "FIELD_TAGS",
     "FIELD_TYPES",
+    "FIRST_ERROR_CODE",
     "FRAME_OVERHEAD_OCTETS",
     "FRAME_TYPES",
     "METHODS",

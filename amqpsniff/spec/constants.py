@@ -38,6 +38,9 @@ def protocol_of(octets: bytes) -> ProtocolHeader | None:
     return _HEADERS.get(bytes(octets))
 
 
+FIRST_ERROR_CODE = 300
+"""Reply codes from here on are of errors; 200 is what an end without one has."""
+
 FRAME_OVERHEAD_OCTETS = 8
 """Octets of a frame around its payload: type, channel, size, and the octet that ends it."""
 

@@ -1,4 +1,5 @@
-"""One value of any column as JSON text: the slow way, for types that tables of ours do not have.
+"""Values of columns as Python has them; any one value as JSON text, the slow way, for types that
+tables of ours do not have.
 
 The rules are those of the table contract: octets that are not UTF-8 are `{"base64": …}`, timestamps
 RFC 3339, decimals numbers with their digits, floats that JSON has no number for strings.
@@ -12,6 +13,16 @@ import math
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
+
+
+def values(batch: Any, name: str) -> list[Any]:
+    """A column as Python values; repeated strings are one object."""
+    column = batch.column(name)
+    dictionary = getattr(column, "dictionary", None)
+    if dictionary is None:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    texts = dictionary.to_pylist()
+    return [None if code is None else texts[code] for code in column.indices.to_pylist()]
 
 
 def json_text(value: Any) -> str:

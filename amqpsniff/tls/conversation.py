@@ -71,6 +71,13 @@ class TlsConversation(Opener):
         self._waiting: list[tuple[Direction, int, bytes, bytes, int, int]] = []
         self._waiting_octets = 0
 
+    def client_of(self, conversation: Any) -> int:
+        """The client's direction: by the handshake, else by the SYN, else of the higher port."""
+        if self.client is not None:
+            return self.client
+        first, second = conversation.ports
+        return 0 if conversation.syn_seen else int(first < second)
+
     # what directions tell
 
     def deny(self) -> None:

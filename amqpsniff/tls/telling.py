@@ -50,7 +50,7 @@ def suspicion(tls: TlsConversation, port: int, ports: Collection[int]) -> str:
 def facts(tls: TlsConversation, conversation: Any) -> dict[str, Any]:
     """What is known of a conversation; None where it is not."""
     told = tls.handshake
-    client = tls.client or 0
+    client = tls.client_of(conversation)
     packets, octets = conversation.packets, conversation.octets
     ends = (conversation.a, conversation.b)
     hello, certificate, named = told.client, told.certificate, columns(tls)
@@ -137,11 +137,11 @@ def troubles(
     tls: TlsConversation, conversation: Any, ports: Collection[int], is_amqp: bool
 ) -> Iterator[Trouble]:
     """What is wrong with a conversation that is AMQP, or may be."""
-    port = conversation.ports[1 - (tls.client or 0)]
+    port = conversation.ports[1 - tls.client_of(conversation)]
     why = suspicion(tls, port, ports)
     if not (is_amqp or why):
         return
-    yield from _alerts(tls)
+    yield from _alerts(tls, conversation)
     server = tls.handshake.server
     if tls.damaged is not None:
         yield Trouble("tls-record-damaged", "", *tls.damaged)
@@ -163,9 +163,10 @@ def _ended(conversation: Any) -> str:
     return ends.get(conversation.ended, "the connection ended")
 
 
-def _alerts(tls: TlsConversation) -> Iterator[Trouble]:
+def _alerts(tls: TlsConversation, conversation: Any) -> Iterator[Trouble]:
+    client = tls.client_of(conversation)
     for alert in tls.alerts:
-        side = "client" if alert.direction == (tls.client or 0) else "server"
+        side = "client" if alert.direction == client else "server"
         detail = f"the {side} sent {alert.description}; {_shown(tls)}"
         yield Trouble("tls-alert", detail, alert.number, alert.ts_ns)
 

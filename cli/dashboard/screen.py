@@ -14,8 +14,9 @@ from rich.segment import Segment
 from rich.text import Text
 
 from amqpsniff.errors import FilterError
+from amqpsniff.quantities import octets
 
-from ..render.text import count, cut, cut_middle, harmless, octets, plural
+from ..render.text import count, cut, cut_middle, harmless, plural
 from .choice import chosen
 from .lines import Part, known, line, sides, span
 from .panels import FINDING_LINES, counted, finding, latest, names

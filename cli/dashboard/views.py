@@ -9,9 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from amqpsniff.findings import KINDS
+from amqpsniff.quantities import duration, octets, scaled
 
 from ..render.grid import Grid
-from ..render.text import NONE, UNKNOWN, count, duration, harmless, octets, scaled
+from ..render.text import NONE, UNKNOWN, count, harmless
 
 Row = dict[str, Any]
 CHOSEN = "›"

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.quantities import octets
+
 from .. import times
 from ..gaps import GAP
 from .body import preview
 from .lines import ARROWS, Lines
-from .text import cut, harmless, octets, plural, word
+from .text import cut, harmless, plural, word
 
 if TYPE_CHECKING:
     from ..conversation import Conversation

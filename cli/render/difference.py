@@ -10,20 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from amqpsniff.quantities import duration, octets, scaled
+
 from .grid import Grid
-from .text import (
-    NONE,
-    UNKNOWN,
-    count,
-    duration,
-    exchange_name,
-    harmless,
-    named,
-    octets,
-    plural,
-    quoted,
-    scaled,
-)
+from .text import NONE, UNKNOWN, count, exchange_name, harmless, named, plural, quoted, some
 
 Row = dict[str, Any]
 
@@ -90,7 +80,7 @@ def _facts(report: Row) -> Table:
 
 def _side(side: Row) -> str:
     names = [harmless(name) for name in side["captures"]]
-    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    text = some(names)
     text += f": {plural(side['packets'], 'packet')}"
     if side["span_ns"] is not None:
         text += f" in {duration(side['span_ns'])}"

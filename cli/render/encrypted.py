@@ -7,11 +7,12 @@ from typing import Any
 
 from rich.text import Text
 
+from amqpsniff.quantities import duration, octets
 from amqpsniff.spec import SIDES
 
 from .. import times
 from .grid import Grid
-from .text import NONE, UNKNOWN, count, duration, harmless, octets, plural
+from .text import NONE, UNKNOWN, count, harmless, plural
 from .theme import Paint
 from .tree import Raw, tree
 

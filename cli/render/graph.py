@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .text import count, cut, exchange_name, named, octets
+from amqpsniff.quantities import octets
+
+from .text import count, cut, exchange_name, named
 
 LABEL_CELLS = 60
 """Characters of a name in a label: longer ones make a graph that nobody can read."""

@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.quantities import octets
+from amqpsniff.spec import FIRST_ERROR_CODE
+
 from .outcomes import outcome_parts, reply_parts
 from .shorthand import Part, argument_parts, joined, message_parts
-from .text import cut, harmless, octets
+from .text import cut, harmless
 
 if TYPE_CHECKING:
     from ..output import Output
@@ -143,7 +146,10 @@ class Lines:
 
 
 def _style(method: str, arguments: dict[str, Any]) -> str:
-    if method not in ERRORS:
-        return "method"
+    return "method.error" if is_error(method, arguments) else "method"
+
+
+def is_error(method: str, arguments: dict[str, Any]) -> bool:
+    """Whether a method says that something went wrong."""
     code = arguments.get("reply_code")
-    return "method" if isinstance(code, int) and code < 300 else "method.error"
+    return method in ERRORS and not (isinstance(code, int) and code < FIRST_ERROR_CODE)

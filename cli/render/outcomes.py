@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.spec import METHODS
 
 from .shorthand import Part
-from .text import duration
 
 if TYPE_CHECKING:
     from ..timeline import Entry

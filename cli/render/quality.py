@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from .text import octets, plural
+from amqpsniff.quantities import octets
+
+from .text import plural
 
 FLAWLESS = "nothing missing"
 """What is said of a capture without flaws."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from rich.text import Text
 
-from amqpsniff.spec import SIDES
+from amqpsniff.quantities import duration, octets
+from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 from .. import times
 from .grid import Grid
-from .text import NONE, UNKNOWN, count, duration, harmless, named, octets
+from .text import NONE, UNKNOWN, count, harmless, named
 from .theme import Paint
 from .tree import Raw, tree
 
@@ -26,9 +27,6 @@ CHANNEL_COLUMNS = (
     ">ch|>????began|>???lasted|??mode|>?????prefetch|>?published|>?????confirmed|>?????returned|"
     ">????unconfirmed|>?delivered|>?????acked|>????unsettled|>??????consumers|closed|*why"
 )
-ERRORS_FROM = 300
-"""Reply codes from here on are of errors."""
-
 _WHOSE = frozenset(("connection_id", "client", "server"))
 _TIMES = frozenset(("start", "end"))
 """Shown as instants; the same in nanoseconds are left out."""
@@ -122,7 +120,7 @@ def _closed(row: dict[str, Any]) -> tuple[str | Text, str]:
     """How it ended, and the reason where that is an error."""
     by, code = row["closed_by"], row["close_code"]
     said = ended(by, code)
-    if code is None or code < ERRORS_FROM:
+    if code is None or code < FIRST_ERROR_CODE:
         return said, ""
     blamed = f" on {row['close_method']}" if row["close_method"] else ""
     return said, harmless(row["close_text"] or "") + blamed
@@ -134,7 +132,7 @@ def ended(by: str | None, code: int | None) -> Text:
         return Text("open")
     if code is None:
         return Text(by, "warning") if by in ("fin", "rst") else Text(f"by {by}")
-    return Text(f"{code} by {by}", "error" if code >= ERRORS_FROM else "")
+    return Text(f"{code} by {by}", "error" if code >= FIRST_ERROR_CODE else "")
 
 
 def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:

@@ -10,10 +10,11 @@ from rich.text import Text
 
 from amqpsniff.compare.losses import KINDS
 from amqpsniff.compare.same_traffic import WAYS
+from amqpsniff.quantities import duration, octets
 
 from .difference import heading
 from .grid import Grid
-from .text import NONE, count, duration, harmless, octets, plural
+from .text import NONE, count, harmless, plural, some
 
 Row = dict[str, Any]
 
@@ -57,7 +58,7 @@ def _facts(report: Row) -> Table:
     for name in ("client_side", "broker_side"):
         side = report[name]
         names = [harmless(one) for one in side["captures"]]
-        text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        text = some(names)
         text += f": {plural(side['packets'], 'packet')}"
         text += f", {plural(side['connections'], 'AMQP connection')}"
         if side["connections_forgotten"]:
@@ -82,11 +83,7 @@ def _translated(report: Row) -> str:
         for row in report["by_connection"]
         if row["translated"]
     ]
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
-
-
-NAMES_SHOWN = 3
+    return some(names)
 
 
 def _clock(clock: Row) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from amqpsniff.spec import METHODS
+from amqpsniff.quantities import octets
+from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
 
-from .text import cells, cut, harmless, octets, quoted, word
+from .text import cells, cut, harmless, quoted, word
 from .theme import Paint
 
 NAMES = {
@@ -88,7 +89,7 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
             elif value:
                 flags.append(Part("key", name))
         elif name == "reply_code":
-            yield Part("error" if value >= 300 else "key", str(value))
+            yield Part("error" if value >= FIRST_ERROR_CODE else "key", str(value))
         elif name == "reply_text":
             yield Part("name", "", quoted(harmless(str(value))))
         elif name.endswith("_properties") and isinstance(value, dict):

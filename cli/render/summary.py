@@ -9,22 +9,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from amqpsniff.quantities import duration, octets
+
 from .grid import Grid
 from .quality import EMPTY, FLAWLESS, flaws
 from .records import ended
-from .text import (
-    NONE,
-    UNKNOWN,
-    cells,
-    count,
-    duration,
-    exchange_name,
-    harmless,
-    named,
-    octets,
-    plural,
-    quoted,
-)
+from .text import NONE, UNKNOWN, cells, count, exchange_name, harmless, named, plural, quoted, some
 
 METHOD_COLUMNS = 3
 
@@ -61,11 +51,10 @@ def _facts(result: dict[str, Any]) -> Table:
     table.add_column(style="key", no_wrap=True)
     table.add_column(overflow="fold")
     names = [harmless(name) for name in result["captures"]]
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     packets = plural(result["packets"], "packet")
     if result["span_ns"]:
         packets += f" in {duration(result['span_ns'])}"
-    table.add_row("capture" if len(names) == 1 else "captures", Text(shown))
+    table.add_row("capture" if len(names) == 1 else "captures", Text(some(names)))
     for comment in result["comments"][:MOST_COMMENTS]:
         table.add_row("comment", Text(harmless(comment)))
     table.add_row("packets", packets)

@@ -8,8 +8,10 @@ from typing import Any
 
 from rich.text import Text
 
+from amqpsniff.quantities import octets
+
 from .grid import Grid
-from .text import UNKNOWN, count, exchange_name, harmless, named, octets
+from .text import UNKNOWN, count, exchange_name, harmless, named
 
 SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
 KEYS_SHOWN = 3

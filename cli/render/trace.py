@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amqpsniff.quantities import duration, octets
+
 from .lines import NOBODY, Lines
 from .outcomes import STYLES, WAITING
 from .shorthand import Part, joined, named, property_parts, status
-from .text import duration, harmless, octets, quoted
+from .text import harmless, quoted
 
 if TYPE_CHECKING:
     from ..output import Output

@@ -8,10 +8,12 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.quantities import octets
+
 from ..times import exact
 from .outcomes import links, outcome_text
 from .shorthand import status
-from .text import cells, harmless, octets, quoted, word
+from .text import cells, harmless, quoted, word
 
 if TYPE_CHECKING:
     from ..timeline import Entry

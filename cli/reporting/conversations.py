@@ -12,19 +12,20 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.findings import KINDS
+from amqpsniff.quantities import octets
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
 
 from ..counting import is_one_of
 from ..gaps import GAP, Gaps
 from ..inspect import CONTENT_METHODS, UNSEEN
-from ..render.lines import ERRORS
+from ..render.lines import is_error
 from ..render.outcomes import outcome_parts, reply_parts
 from ..render.shorthand import LINE_COLUMNS, Part, argument_parts, message_parts
-from ..render.text import harmless, octets, plural
+from ..render.text import harmless, plural
 from ..timeline import FRAME_COLUMNS, MESSAGE_KEY, Entry, Timeline
 from ..times import seconds
-from .kept import FIRST_ERROR_CODE, Row
+from .kept import Row
 
 if TYPE_CHECKING:
     from amqpsniff.tcp.shares import Share
@@ -257,8 +258,7 @@ def _text(parts: Iterable[Part]) -> str:
 
 def _level(method: str, arguments: Row, ending: list[Part]) -> str:
     """How an event stands out: as an error, a warning, or not."""
-    code = arguments.get("reply_code")
-    if method in ERRORS and not (isinstance(code, int) and code < FIRST_ERROR_CODE):
+    if is_error(method, arguments):
         return "error"
     styles = {part.style for part in ending}
     return next((style for style in ("error", "warning") if style in styles), "")

@@ -6,12 +6,13 @@ from collections.abc import Collection
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.quantities import duration, octets
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.tables import shortened
 
 from ..render.graph import Graph
-from ..render.text import duration, harmless, octets
+from ..render.text import harmless
 from .conversations import name_of
 from .kept import ENDS, Row, end_of
 

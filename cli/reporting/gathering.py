@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.report.buckets import Counts, Delays, Steps
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
+from amqpsniff.tables.values import values
 
 from ..counting import is_one_of
 from ..options import Scope
-from ..reading import values
 from ..routing import DELIVERIES, FRAME_COLUMNS, MESSAGE_COLUMNS, PUBLISHES, Routing
 from .kept import (
     CHANNEL_COLUMNS,

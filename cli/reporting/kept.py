@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from heapq import heappush, heappushpop
 from typing import Any
 
+from amqpsniff.spec import FIRST_ERROR_CODE
+
 Row = dict[str, Any]
 Moment = Callable[[int], str]
 """Writes a time in nanoseconds since 1970."""
@@ -28,8 +30,6 @@ CHANNEL_COLUMNS = (
     "unsettled_end", "unconfirmed_max", "unconfirmed_end", "consumers", "closed_by", "close_code",
     "close_text",
 )  # fmt: skip
-
-FIRST_ERROR_CODE = 300
 
 ENDS = {
     "closed by the client": "#3b7dd8",

@@ -8,11 +8,12 @@ from html import escape
 from typing import Any
 
 from amqpsniff import __version__
+from amqpsniff.quantities import duration, octets
 from amqpsniff.report.page import Page
 from amqpsniff.report.tables import Column, beside, table
 
 from ..cases import cases, in_order
-from ..render.text import count, duration, exchange_name, harmless, octets
+from ..render.text import count, exchange_name, harmless
 from ..summary import report as summarized
 from ..times import DAY_NS, absolute, of_day
 from . import story

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amqpsniff.findings import KINDS, SEVERITIES
+from amqpsniff.quantities import duration, octets
 
 from ..quality import quality
 from ..render.quality import FLAWLESS, flaws
-from ..render.text import count, duration, harmless, octets, plural
+from ..render.text import count, harmless, plural
 from .kept import BAD_ENDS, Row
 
 if TYPE_CHECKING:
@@ -124,8 +125,7 @@ def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
     if published is not None and totals["published"]:
         text = f"Clients published {plural(totals['published'], 'message')}"
         if totals["published"] == published["count"]:
-            whole = set(gathering.counted["statuses"]) <= {"complete"}
-            text += f" with {octets(published['octets'])} of bodies{'' if whole else ' announced'}"
+            text += f" with {octets(published['octets'])} of bodies"
             text += f", at most {count(published['peak_per_second'])} in one second"
         yield f"{text}."
     if totals["delivered"]:
@@ -172,9 +172,9 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
         levels = gathering.levels[name].levels(MOST_POINTS)
         most = int(max(levels, default=0))
         if most > 0:
-            noun = one if most == 1 else several
+            number = f"about {count(most)} {several}" if most > 1 else f"1 {one}"
             rest = _rest(int(levels[-1]))
-            yield f"At most about {count(most)} {noun} waited for {awaited} at a time; {rest}."
+            yield f"At most {number} waited for {awaited} at a time; {rest}."
 
 
 def _rest(left: int) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import on_terminal, process, run
+from tests.cli.running import on_terminal, process, run, write_capture
+from tests.tcp import wire
 
 pytest.importorskip("cryptography")
 
@@ -92,3 +94,18 @@ def test_wrong_options(options: tuple[str, str], said: str) -> None:
 def test_standard_input(tmp_path: Path) -> None:
     octets = (Path(__file__).parents[2] / "samples" / "tls12.pcapng").read_bytes()
     assert process("inspect", "-", octets=octets).out.count("basic.publish") == 10
+
+
+def test_who_is_the_client_without_a_beginning(tmp_path: Path) -> None:
+    """Neither SYN nor handshake, and the server's packet comes first: ports tell."""
+    talk = wire.Talk(ports=(5671, 40000))
+    record = b"\x17\x03\x03\x01\x00" + bytes(256)
+    for _ in range(3):
+        talk.put(0, record)
+        talk.put(1, record)
+    path = write_capture(tmp_path / "midway.pcap", talk.packets)
+    (row,) = json.loads(run("summary", path, "--format", "json").out)["tls"]["rows"]
+    assert (row["client"], row["server"]) == ("10.0.0.2:40000", "10.0.0.1:5671")
+    found = json.loads(run("diagnose", path, "--format", "ndjson", "--only", "tls-unreadable").out)
+    assert found["client"] == "10.0.0.2:40000"
+    assert "perhaps AMQP: port 5671" in found["detail"]

@@ -14,6 +14,8 @@ import pytest
 
 import amqpsniff
 from amqpsniff.cli import routing
+from amqpsniff.spec import METHODS
+from tests import encoder
 from tests.cli.running import run, write_capture
 from tests.conftest import SAMPLES
 from tests.session.script import Script
@@ -265,3 +267,37 @@ def test_an_unknown_format() -> None:
     result = run("topology", "pika_mix.pcap", "--format", "svg")
     assert result.code == 2
     assert "no format `svg` here; there are text, dot, mermaid, json" in result.err
+
+
+def test_what_was_announced_and_never_sent_is_not_counted(tmp_path: Path) -> None:
+    publish = next(row for row in METHODS if row.name == "basic.publish")
+    values = {"ticket": 0, "exchange": b"x", "routing_key": b"k"} | dict.fromkeys(
+        ("mandatory", "immediate"), False
+    )
+    whole = b"".join(encoder.content(publish, values, bytes(10)))
+    begun = encoder.method(publish, values) + encoder.header(1, 60, 10**12)
+    talk = wire.Talk().hands()
+    talk.client(encoder.PROTOCOL_HEADERS["0-9-1"] + whole + begun + encoder.body(1, bytes(20)))
+    path = write_capture(tmp_path / "announced.pcap", talk.packets)
+    (exchange,) = read(path)["exchanges"]
+    assert (exchange["published"], exchange["octets"]) == (2, 30)
+    summary = json.loads(run("summary", path, "--format", "json").out)
+    (published,) = summary["messages"]
+    assert (published["octets"], published["size_max"]) == (30, 20)
+    assert summary["exchanges"]["rows"][0]["published_octets"] == 30
+    sizes = run("sql", path, "SELECT max(body_size) AS size FROM messages", "--format", "csv").out
+    assert sizes.split()[1] == f"{10**12}"
+
+
+def test_nothing_to_show(tmp_path: Path) -> None:
+    """A protocol that is not decoded: empty answers say so, and how it ended is known."""
+    talk = wire.Talk().hands()
+    for send in (talk.client, talk.server):
+        send(b"AMQP\x03\x01\x00\x00")
+    talk.goodbye()
+    path = write_capture(tmp_path / "one.pcap", talk.packets)
+    assert "nothing was declared, published or delivered" in run("topology", path).err
+    assert "no channels in what was captured" in run("channels", path).err
+    assert "no row matches the options" in run("channels", path, "--channel", "1").err
+    (connection,) = json.loads(run("summary", path, "--format", "json").out)["connections"]
+    assert connection["closed_by"] == "fin"

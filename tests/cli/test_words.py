@@ -13,9 +13,10 @@ from amqpsniff.cli.render.body import as_text
 from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.hexdump import hex_lines
 from amqpsniff.cli.render.shorthand import Part, argument_parts, fitted, joined
-from amqpsniff.cli.render.text import cells, count, cut, duration, harmless, octets, word
+from amqpsniff.cli.render.text import cells, count, cut, harmless, word
 from amqpsniff.cli.render.theme import STYLES, Paint
 from amqpsniff.errors import UsageError
+from amqpsniff.quantities import duration, octets
 
 PLAIN = Paint(colour=False)
 S = 1_000_000_000

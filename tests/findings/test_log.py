@@ -134,3 +134,13 @@ def test_causes_are_found_in_time_that_grows_with_the_findings() -> None:
     rows = found.take()
     assert time.perf_counter() - began < 5
     assert sum(row.cause_code is not None for row in rows) == 2 * 9_999
+
+
+def test_news_of_what_is_counted_again_without_words() -> None:
+    found = FindingLog()
+    found.watch()
+    found.add(seen("content-weight", 1))
+    assert [row.count for row in found.news()] == [1]
+    assert found.again("content-weight", "a", None, None, 2, 3)
+    assert [(row.count, row.last_packet_number) for row in found.news()] == [(3, 3)]
+    assert found.news() == []

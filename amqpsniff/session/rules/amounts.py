@@ -1,4 +1,4 @@
-"""How rules write amounts and names in their details, and what several of them ask of a scene."""
+"""How rules write names in their details, and what several of them ask of a scene."""
 
 from __future__ import annotations
 
@@ -13,23 +13,6 @@ SECOND = 1_000_000_000
 MOST_NAMES = 1_000
 """Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
 may make up any number of them."""
-
-
-def time_text(ns: float) -> str:
-    """A length of time for people."""
-    for unit, name in ((SECOND, "s"), (1_000_000, "ms"), (1_000, "µs")):
-        if ns >= unit:
-            shown = ns / unit
-            return f"{shown:.1f} {name}" if shown < 100 else f"{shown:.0f} {name}"
-    return f"{ns:.0f} ns"
-
-
-def size_text(octets: float) -> str:
-    """A number of octets for people."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if octets >= unit:
-            return f"{octets / unit:.1f} {name}"
-    return f"{octets:.0f} octets"
 
 
 def exchange_text(name: str | None) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.rules.phrases import in_packet
 from amqpsniff.session.rules.scene import Scene
-from amqpsniff.spec import METHODS
+from amqpsniff.session.rules.wording import in_packet
+from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
 
 LOOK_BACK = 512
 """Rows that are searched, some 40 us: a broker answers a fault at once, and a capture may be made
@@ -62,5 +62,5 @@ def is_first_close(scene: Scene) -> bool:
         scene.event.side == 1
         and closed.closed_by == "server"
         and number == scene.number
-        and (closed.close_code or 0) >= 300
+        and (closed.close_code or 0) >= FIRST_ERROR_CODE
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import end_ns
-from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.remembering import Place, across, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
@@ -47,7 +47,7 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
     reason, number, since = blocked
     parts = [reason]
     if now is not None and since is not None:
-        parts.append(f"for {lasting(now - since)}{until}")
+        parts.append(f"for {duration(now - since)}{until}")
     publishes = scene.memory["while blocked"]
     if publishes:
         parts.append(f"{number_of(publishes, 'publish', 'publishes')} meanwhile")
@@ -74,7 +74,7 @@ def _published(scene: Scene) -> None:
         return
     if scene.again("publish-while-blocked"):
         return
-    waited = lasting(scene.ts_ns - since)
+    waited = duration(scene.ts_ns - since)
     detail = f"published {waited} after connection.blocked in packet {number}"
     scene.report("publish-while-blocked", detail)
 

@@ -6,15 +6,15 @@ from the queue that reply-to names, or by direct reply-to.
 
 from __future__ import annotations
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import (
     MOST_NAMES,
     SECOND,
     exchange_text,
     remember,
-    time_text,
 )
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import name_at
+from amqpsniff.session.rules.wording import name_at, number_of
 
 SLOW_NS = SECOND
 """Mean time to an answer that is long."""
@@ -90,8 +90,8 @@ def judge_slow(scene: Scene) -> None:
         return
     number, ts_ns, channel, route = call
     detail = (
-        f"{count} answers, after {time_text(total / count)} on average; the latest after "
-        f"{time_text(longest)}, to the request on channel {channel} of {_what(route)}"
+        f"{number_of(count, 'answer')}, after {duration(total / count)} on average; the latest "
+        f"after {duration(longest)}, to the request on channel {channel} of {_what(route)}"
     )
     scene.report("rpc-slow", detail, number=number, ts_ns=ts_ns)
 
@@ -106,7 +106,7 @@ def judge_unanswered(scene: Scene) -> None:
     if not late:
         return
     number, ts_ns, channel, route = late[0]
-    waited = time_text(scene.ts_ns - ts_ns)
+    waited = duration(scene.ts_ns - ts_ns)
     detail = f"{len(late)} of them; the first on channel {channel} of {_what(route)}, in {waited}"
     last = late[-1][0]
     scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=len(late), last=last)

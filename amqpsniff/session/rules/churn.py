@@ -7,7 +7,8 @@ from collections import deque
 from typing import Any
 
 from amqpsniff.findings import Finding
-from amqpsniff.session.rules.amounts import SECOND, open_channels, time_text
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import SECOND, open_channels
 from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
@@ -83,7 +84,7 @@ def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[An
         return
     apart = _spread_ns(times) / (SHORT_CONNECTIONS - 1)
     detail = (
-        f"{address} opens a connection every {time_text(apart)} and closes it within a "
+        f"{address} opens a connection every {duration(apart)} and closes it within a "
         f"second, with at most {FEW_MESSAGES} messages on each"
     )
     log.add(

@@ -7,10 +7,9 @@ from typing import Any
 from amqpsniff.session.rules.blame import is_first_close, objection
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
-from amqpsniff.session.rules.phrases import in_packet
 from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.wording import in_packet, number_of
 
 _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""

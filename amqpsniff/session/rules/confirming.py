@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.rules.amounts import SECOND, time_text
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import SECOND
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
@@ -33,8 +34,8 @@ def judge_confirms(scene: Scene) -> None:
     often = channel.confirmed >= FEW and mean >= SLOW_NS
     if often or channel.confirm_ns_max >= VERY_SLOW_NS:
         details.append(
-            f"{number_of(channel.confirmed, 'confirm')}, after {time_text(mean)} on average and "
-            f"{time_text(channel.confirm_ns_max)} at most"
+            f"{number_of(channel.confirmed, 'confirm')}, after {duration(mean)} on average and "
+            f"{duration(channel.confirm_ns_max)} at most"
         )
     waiting = _unconfirmed(scene)
     if waiting:
@@ -43,7 +44,7 @@ def judge_confirms(scene: Scene) -> None:
             number, ts_ns = first.packet_number, first.ts_ns
         details.append(
             f"{number_of(len(waiting), 'publish', 'publishes')} without a confirm, the first, "
-            f"number {first.number}, for {time_text(scene.session.last_server_ns - first.ts_ns)}"
+            f"number {first.number}, for {duration(scene.session.last_server_ns - first.ts_ns)}"
         )
     if details:
         scene.report("confirms-slow", "; ".join(details), number=number, ts_ns=ts_ns)
@@ -77,7 +78,7 @@ def judge_waiting(scene: Scene) -> None:
         return
     detail = (
         f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
-        f"{time_text(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
+        f"{duration(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
         f"{numbered * SECOND / spent:.0f} a second"
     )
     scene.report(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.opening import STEPS
 from amqpsniff.session.rules.peers import (
@@ -13,7 +14,6 @@ from amqpsniff.session.rules.peers import (
     ended_by_server,
     server_end,
 )
-from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
@@ -76,7 +76,7 @@ def _unclean(scene: Scene) -> None:
 
 def _age(scene: Scene) -> str:
     began, now = began_ns(scene), end_ns(scene)
-    return "" if began is None or now is None else f" after {lasting(now - began)}"
+    return "" if began is None or now is None else f" after {duration(now - began)}"
 
 
 def _last_frames(scene: Scene) -> str:
@@ -85,7 +85,7 @@ def _last_frames(scene: Scene) -> str:
     sides = (("client", session.last_client_ns), ("broker", session.last_server_ns))
     if now is None:
         return ""
-    times = [f"the {side}'s {lasting(now - last)} before" for side, last in sides if last > 0]
+    times = [f"the {side}'s {duration(now - last)} before" for side, last in sides if last > 0]
     return ", last frames: " + ", ".join(times) if times else ""
 
 
@@ -151,7 +151,7 @@ def judge_cut(
     same = sum(abs(one - idle) <= SAME_IDLE_NS for one in times)
     if same >= CUT_CONNECTIONS:
         who = name or "clients"
-        detail = f"{same} connections of {who} ended after {lasting(idle)} idle; {beats}"
+        detail = f"{same} connections of {who} ended after {duration(idle)} idle; {beats}"
         report_once(scene, "idle-connection-cut", server, lambda: detail, Place(*place))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from amqpsniff.decode.plan import NO_ACK
+from amqpsniff.quantities import duration, octets
 from amqpsniff.session.rules.amounts import (
     SECOND,
     queue_text,
     queues_of,
     remember,
-    size_text,
-    time_text,
 )
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
@@ -81,8 +80,8 @@ def judge_unlimited(scene: Scene) -> None:
     more = f"at most {held} unacknowledged" if most else "it was sent nothing yet"
     detail = f"{queue_text(queue)}; {more}"
     if most and channel.delivered:
-        octets = channel.unsettled_max * channel.deliver_octets / channel.delivered
-        detail += f", about {size_text(octets)}"
+        size = channel.unsettled_max * channel.deliver_octets / channel.delivered
+        detail += f", about {octets(size)}"
     scene.report("prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=count, last=last)
 
 
@@ -91,17 +90,17 @@ def judge_backlog(scene: Scene) -> None:
     channel = scene.channel
     if scene.session.lossy or not channel.known or not channel.delivered or not scene.both_sides:
         return
-    octets = channel.unsettled_max * channel.deliver_octets / channel.delivered
+    size = channel.unsettled_max * channel.deliver_octets / channel.delivered
     busy = _busy_ns(channel)
     work = 0.0
     if channel.unsettled_max >= BACKLOG_DELIVERIES and channel.acknowledged >= FEW:
         work = channel.unsettled_max * busy / channel.acknowledged
-    if octets <= BACKLOG_OCTETS and work < BACKLOG_SECONDS * SECOND:
+    if size <= BACKLOG_OCTETS and work < BACKLOG_SECONDS * SECOND:
         return
-    detail = f"{channel.unsettled_max} deliveries unacknowledged at once, about {size_text(octets)}"
+    detail = f"{channel.unsettled_max} deliveries unacknowledged at once, about {octets(size)}"
     if work:
         rate = channel.acknowledged * SECOND / busy
-        detail += f"; at {rate:.1f} a second that is work for {time_text(work)}"
+        detail += f"; at {rate:.1f} a second that is work for {duration(work)}"
     _report(scene, "backlog-in-client", detail, channel.most_number, channel.most_ns)
 
 
@@ -123,7 +122,7 @@ def judge_waits(scene: Scene) -> None:
         return
     detail = (
         f"prefetch count {prefetch}: {channel.waits} of {channel.delivered} deliveries came "
-        f"{time_text(wait)} after an acknowledgement with none left to work on, "
+        f"{duration(wait)} after an acknowledgement with none left to work on, "
         f"{100 * channel.wait_ns // spent} % of the time"
     )
     _report(scene, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
@@ -152,9 +151,9 @@ def judge_slow(scene: Scene) -> None:
     often = channel.acknowledged >= FEW and mean >= SLOW_NS
     if often or channel.ack_ns_max >= VERY_SLOW_NS:
         detail = (
-            f"{number_of(channel.acknowledged, 'acknowledgement')}, after {time_text(mean)} "
+            f"{number_of(channel.acknowledged, 'acknowledgement')}, after {duration(mean)} "
             "on average and "
-            f"{time_text(channel.ack_ns_max)} at most"
+            f"{duration(channel.ack_ns_max)} at most"
         )
         _report(scene, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)
 

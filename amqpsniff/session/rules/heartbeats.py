@@ -6,6 +6,7 @@ A peer sends something at least every half interval, and is given up after two (
 
 from __future__ import annotations
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import (
     application,
     client_host,
@@ -15,7 +16,6 @@ from amqpsniff.session.rules.peers import (
     server_end,
     shown,
 )
-from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.remembering import report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 
@@ -58,7 +58,7 @@ def _ended(scene: Scene) -> None:
     for side, unheard, at_end in _silences(scene):
         silence = unheard - _blocked_ns(scene) if side == "client" else unheard
         if silence > 2 * beat * _SECOND_NS or (at_end and silence > beat * _SECOND_NS):
-            found.append(f"nothing from the {side} for {lasting(silence)}")
+            found.append(f"nothing from the {side} for {duration(silence)}")
             cut = "; then TCP was ended by the other side" if at_end else cut
     if found:
         scene.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")

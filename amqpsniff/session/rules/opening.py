@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import (
     ALIKE,
@@ -20,9 +21,9 @@ from amqpsniff.session.rules.peers import (
     shown,
     table,
 )
-from amqpsniff.session.rules.phrases import in_packet, lasting
 from amqpsniff.session.rules.remembering import report_once
 from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.wording import in_packet
 from amqpsniff.session.state import read_json
 from amqpsniff.session.states import CONNECTION
 
@@ -86,8 +87,8 @@ def _opened(scene: Scene) -> None:
     if extra[worst] < SLOW_STEP_NS:
         return
     whose = "the client's" if worst % 2 else "the broker's"
-    waited = f"{lasting(times[worst])} of it for {whose} {STEPS[worst]}"
-    scene.report("handshake-slow", f"{lasting(sum(times))} until connection.open-ok, {waited}")
+    waited = f"{duration(times[worst])} of it for {whose} {STEPS[worst]}"
+    scene.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {waited}")
 
 
 def _durations(scene: Scene) -> list[int] | None:
@@ -157,7 +158,7 @@ def _hung_up(scene: Scene) -> None:
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
         waiting = STEPS[STEPS.index(name) + 1]
         whose = "the client's" if STEPS.index(waiting) % 2 else "its own"
-        detail = f"the broker gave up after {lasting(now - began)}, waiting for {whose} {waiting}"
+        detail = f"the broker gave up after {duration(now - began)}, waiting for {whose} {waiting}"
         scene.memory["failure"] = "the handshake was given up"
         scene.report("handshake-slow", detail)
 
@@ -173,7 +174,7 @@ def _refuse_login(scene: Scene, number: int, then: int, waited: int) -> None:
     mechanism = said(scene, "connection.start-ok").get("mechanism")
     detail = (
         f"{shown(scene)} with {mechanism}{in_packet(number)}: the broker ended TCP "
-        f"{lasting(waited)} later without an answer"
+        f"{duration(waited)} later without an answer"
     )
     scene.report("authentication-failed", detail, number=number, ts_ns=then)
     note_refused_login(scene)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.kinds import PUBLISH
+from amqpsniff.session.rules.amounts import integer_at
 from amqpsniff.session.rules.peers import shown
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import name_at, number_of, route
@@ -115,7 +116,7 @@ def _inner(value: Any) -> list[Any]:
 
 def _large(scene: Scene) -> None:
     rows, row = scene.facts["rows"], scene.facts["row"]
-    size = memoryview(rows.body_size.storage).cast("q")[row]
+    size = integer_at(rows.body_size, row)
     if size > HUGE_BODY:
         scene.report("resource-bomb", f"a content header declares {number_of(size, 'octet')}")
 

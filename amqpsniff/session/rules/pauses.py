@@ -7,7 +7,7 @@ sends another segment that is not full (RFC 896).
 
 from __future__ import annotations
 
-from amqpsniff.session.rules.amounts import time_text
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
@@ -38,7 +38,7 @@ def judge(scene: Scene) -> None:
     if min(count, waited) < OFTEN or waited < MOST_OF * count:
         return
     detail = (
-        f"{number_of(count, 'publish', 'publishes')} took {time_text(total / count)} on average "
+        f"{number_of(count, 'publish', 'publishes')} took {duration(total / count)} on average "
         f"from method to end: {number_of(waited, 'time')} the client sent the rest when a delayed "
         "acknowledgement of TCP came"
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.session.rules.amounts import SECOND, queue_text, time_text
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import SECOND, queue_text
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 
@@ -41,8 +42,8 @@ def words(times: Any, queue: str | None, published: int) -> str:
     """What is said of them; `published` is the packet of the publish with the longest."""
     mean = times.queued_ns / times.queued
     return (
-        f"{queue_text(queue)}: {number_of(times.queued, 'message')} came {time_text(mean)} after "
-        f"their publish on average and {time_text(times.queued_ns_max)} at most, that from "
+        f"{queue_text(queue)}: {number_of(times.queued, 'message')} came {duration(mean)} after "
+        f"their publish on average and {duration(times.queued_ns_max)} at most, that from "
         f"packet {published}"
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.session.rules.amounts import SECOND, time_text
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import SECOND
 from amqpsniff.session.rules.scene import Rule, Scene
 
 SHUT_NS = SECOND
@@ -25,9 +26,9 @@ def judge(scene: Scene) -> None:
         shut = shut_of(scene.session, side)
         if shut is None or shut.total_ns < SHUT_NS:
             continue
-        detail = f"the {name}'s window was closed for {time_text(shut.total_ns)}"
+        detail = f"the {name}'s window was closed for {duration(shut.total_ns)}"
         if shut.times > 1:
-            detail += f" in {shut.times} times, {time_text(shut.longest_ns)} at most"
+            detail += f" in {shut.times} times, {duration(shut.longest_ns)} at most"
         _raise(scene, code, detail, shut)
 
 

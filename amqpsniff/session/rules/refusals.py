@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import duration
 from amqpsniff.session.state import SERVER
-from amqpsniff.spec import SIDES
-
-_FIRST_ERROR = 300
-"""Reply codes below it are no errors (0-9-1: 200 is success)."""
+from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 _LOCKED, _FAILED = 405, 406
 """RESOURCE_LOCKED, PRECONDITION_FAILED."""
@@ -22,7 +19,7 @@ def closed(scene: Scene) -> None:
     if scene.event.side != SERVER:
         return
     code, text, method = close_reason(scene.event)
-    if code is None or code < _FIRST_ERROR:
+    if code is None or code < FIRST_ERROR_CODE:
         return
     said = f"{code} {text or ''}".strip() + _request(scene.channel, method)
     text = text or ""

@@ -13,8 +13,9 @@ import re
 from typing import Any
 
 from amqpsniff.columns import NULL
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import duration, name_at
+from amqpsniff.session.rules.wording import name_at
 from amqpsniff.session.sightings import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 
 POISON = "poison-message"

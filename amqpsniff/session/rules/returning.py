@@ -10,6 +10,7 @@ import re
 from collections import deque
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import (
     application,
     began_ns,
@@ -20,7 +21,6 @@ from amqpsniff.session.rules.peers import (
     shown,
     user_of,
 )
-from amqpsniff.session.rules.phrases import lasting
 from amqpsniff.session.rules.remembering import (
     MOST_KEPT,
     Place,
@@ -93,7 +93,7 @@ def judge_failure(
         if len(times) < FAILURES or spread_ns > FAILURES_WITHIN_NS:
             return
         series.told = True
-        within = lasting(spread_ns)
+        within = duration(spread_ns)
         detail = f"{who}: {FAILURES} connections in {within} ended with: {failure}"
         report_at(scene, series.first, "reconnect-loop", detail, series.count, here.packet_number)
     else:
@@ -120,7 +120,7 @@ def _was_short(scene: Scene) -> None:
     if client_says(scene, "product") != "AMQPLib":
         return
     client = (scene.session.capture, client_host(scene), server_end(scene))
-    did = f"{lasting(lived)} for {number_of(published, 'publish', 'publishes')}"
+    did = f"{duration(lived)} for {number_of(published, 'publish', 'publishes')}"
     across(scene, judge_short, client, shown(scene), did, tuple(place_of(scene)))
 
 
@@ -206,7 +206,7 @@ def judge_leaks(scene: Scene) -> None:
         times = [place.ts_ns or 0 for place in idle]
         if times[-1] - times[0] >= LEAKING_WITHIN_NS:
             detail = (
-                f"{left.who} opened {len(idle)} connections in {lasting(times[-1] - times[0])}, "
+                f"{left.who} opened {len(idle)} connections in {duration(times[-1] - times[0])}, "
                 "which are open and idle at the end of the capture"
             )
             last = idle[-1].packet_number

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.rules.amounts import SECOND, open_channels, time_text
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import SECOND, open_channels
 from amqpsniff.session.rules.scene import Rule, Scene
 
 SHARED_MESSAGES = 10
@@ -76,7 +77,7 @@ def judge_grown(scene: Scene) -> None:
         return
     idle = _idle(scene.session, scene.ts_ns, 0)
     if idle >= IDLE_SHARE * count:
-        more = f", opened over {time_text(last_ns - first_ns)}, none was closed" if grown else ""
+        more = f", opened over {duration(last_ns - first_ns)}, none was closed" if grown else ""
         _report(scene, count, idle, more)
 
 

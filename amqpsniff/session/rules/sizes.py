@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.quantities import octets
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
     integer_at,
     open_channels,
     queue_text,
-    size_text,
 )
 from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
@@ -42,7 +42,7 @@ def judge_large(scene: Scene) -> None:
     """large: a body of more than 1 MiB."""
     rows, row = scene.facts["rows"], scene.facts["row"]
     size = integer_at(rows.body_size, row)
-    detail = f"a body of {size_text(size)} {_place(rows, row)}"
+    detail = f"a body of {octets(size)} {_place(rows, row)}"
     if size > REFUSED_OCTETS:
         detail += "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"
     scene.report("message-oversized", detail)
@@ -53,7 +53,7 @@ def judge_headers(scene: Scene) -> None:
     rows, row = scene.facts["rows"], scene.facts["row"]
     size = len(rows.headers.octets_of(row))
     if size > LARGE_HEADERS_OCTETS:
-        detail = f"headers of about {size_text(size)} {_place(rows, row)}"
+        detail = f"headers of about {octets(size)} {_place(rows, row)}"
         scene.report("overhead-high", detail)
 
 
@@ -92,12 +92,12 @@ def judge_overhead(scene: Scene) -> None:
         _add(carried, channel)
     sides = (("publishes", 0, carried[0], carried[1]), ("deliveries", 1, carried[2], carried[3]))
     for name, side, messages, bodies in sides:
-        octets = conversation.octets[session.peer.client_direction ^ side]
+        sent = conversation.octets[session.peer.client_direction ^ side]
         often = messages >= OVERHEAD_MESSAGES and messages * SECOND > OVERHEAD_RATE * lasted
-        if often and octets - bodies > OVERHEAD * bodies:
+        if often and sent - bodies > OVERHEAD * bodies:
             detail = (
                 f"{messages} {name} with bodies of {bodies / messages:.0f} octets on average took "
-                f"{octets / messages:.0f} octets each"
+                f"{sent / messages:.0f} octets each"
             )
             scene.report(
                 "overhead-high",
@@ -115,9 +115,9 @@ def judge_exchanges(scene: Scene) -> None:
 def judge_amplified(scene: Scene, exchanges: dict[str, tuple[int, ...]]) -> None:
     """Counts of all exchanges: publishes and their octets, deliveries and theirs."""
     found = []
-    for name, (published, octets, delivered, more) in exchanges.items():
-        if published and more >= AMPLIFIED_OCTETS and more > AMPLIFIED * max(octets, 1):
-            found.append((more / max(octets, 1), name, published, delivered))
+    for name, (published, size, delivered, more) in exchanges.items():
+        if published and more >= AMPLIFIED_OCTETS and more > AMPLIFIED * max(size, 1):
+            found.append((more / max(size, 1), name, published, delivered))
     if found:
         found.sort(key=lambda one: -one[0])
         detail = "; ".join(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from amqpsniff.quantities import duration, octets
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
     integer_at,
-    size_text,
-    time_text,
 )
 from amqpsniff.session.rules.reading import shut_of
 from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene, after
@@ -26,15 +25,13 @@ def look(scene: Scene) -> None:
     exchange = name_at(rows, "exchange", row)
     size = integer_at(rows.body_size, row)
     captured = integer_at(rows.body_captured, row)
-    what = (
-        f"{size_text(size)} to {exchange_text(exchange)}" if size >= 0 else exchange_text(exchange)
-    )
+    what = f"{octets(size)} to {exchange_text(exchange)}" if size >= 0 else exchange_text(exchange)
     if took is None:
         under_way = scene.memory.setdefault("under way", [])
         if len(under_way) < MOST_UNDER_WAY and scene.certain:
             under_way.append((scene.number, scene.ts_ns, scene.channel, captured, what))
     elif _is_long(took, captured) and _may_judge(scene):
-        detail = f"the message of {what} took {time_text(took)}"
+        detail = f"the message of {what} took {duration(took)}"
         scene.report("message-stalled", detail)
 
 
@@ -49,7 +46,7 @@ def judge(scene: Scene) -> None:
         took = min(known) - ts_ns
         if _is_long(took, captured):
             detail = f"the message on channel {channel.number} of {what} was not whole after "
-            scene.report("message-stalled", detail + time_text(took), number=number, ts_ns=ts_ns)
+            scene.report("message-stalled", detail + duration(took), number=number, ts_ns=ts_ns)
 
 
 def _is_long(took: int, captured: int) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
     open_channels,
     queue_text,
     remember,
-    time_text,
 )
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import name_at
@@ -125,7 +125,7 @@ def judge_declarations(scene: Scene) -> None:
     answers = scene.memory.get("answers", {})
     waited = sum(answers[one][1] for one in DECLARES if one in answers)
     if waited:
-        detail += f"; {time_text(waited)} of waiting for all declarations"
+        detail += f"; {duration(waited)} of waiting for all declarations"
     series.report(scene, "declaration-repeated", detail)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.rules.amounts import SECOND, time_text
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import SECOND
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
 MISSING_NS = 5 * SECOND
@@ -54,7 +55,7 @@ def note_answer(scene: Scene) -> None:
     if took >= SLOW_NS:
         memory["answered late"] = True
     if took > MISSING_NS and scene.both_sides:
-        _report_missing(scene, name, request, f"was answered after {time_text(took)}")
+        _report_missing(scene, name, request, f"was answered after {duration(took)}")
 
 
 def judge_missing(scene: Scene) -> None:
@@ -75,7 +76,7 @@ def judge_missing(scene: Scene) -> None:
                 continue
             if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
                 name = scene.tracker.names[request.method]
-                detail = f"had no answer in {time_text(waited)}"
+                detail = f"had no answer in {duration(waited)}"
                 _report_missing(scene, name, request, detail, lane.number)
 
 
@@ -102,10 +103,10 @@ def judge_slow(scene: Scene) -> None:
     if not slow or not scene.both_sides:
         return
     named = [
-        f"{name}: {count} answered after {time_text(total / count)} on average and "
-        f"{time_text(longest)} at most"
+        f"{name}: {count} answered after {duration(total / count)} on average and "
+        f"{duration(longest)} at most"
         if count > 1
-        else f"{name}: answered after {time_text(longest)}"
+        else f"{name}: answered after {duration(longest)}"
         for name, (count, total, longest, *_) in sorted(slow.items())
     ]
     number, ts_ns = min((one[3], one[4]) for one in slow.values())
@@ -125,7 +126,7 @@ def judge_blocking(scene: Scene) -> None:
     answers = scene.memory["answers"]
     most = max(answers, key=lambda name: int(answers[name][1]))
     detail = (
-        f"{count} requests waited for {time_text(waited)} of {time_text(lasted)}, most of it "
+        f"{count} requests waited for {duration(waited)} of {duration(lasted)}, most of it "
         f"{answers[most][0]} times {most}"
     )
     scene.report("synchronous-waiting", detail, number=number, ts_ns=asked_ns)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import duration, number_of
+from amqpsniff.session.rules.wording import number_of
 from amqpsniff.session.state import CLIENT
 
 STUCK_NS = 30_000_000_000

@@ -5,16 +5,6 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-_UNITS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"), (1_000_000_000, "s"))
-
-
-def duration(ns: int) -> str:
-    """A time with its unit, to two digits or more: `1.5 s`, `30 min`."""
-    for octave, unit in _UNITS:
-        if ns >= octave:
-            return f"{ns / octave:.3g} {unit}"
-    return f"{ns / 1_000_000:.3g} ms"
-
 
 def number_of(count: int, one: str, many: str = "") -> str:
     """A count with its noun."""
@@ -43,3 +33,8 @@ def route(exchange: str | None, routing_key: str | None) -> str:
 def packets_text(first: int, last: int) -> str:
     """One packet, or from one to another."""
     return f"packets {first} to {last}" if last > first else f"packet {first}"
+
+
+def in_packet(number: int | None) -> str:
+    """Where something was, ` in packet 9`; empty where that is not known."""
+    return "" if not number else f" in packet {number}"

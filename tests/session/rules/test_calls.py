@@ -36,8 +36,8 @@ def test_answers_that_come_late() -> None:
     row = found(text, "rpc-slow")
     assert row is not None
     assert row["detail"] == (
-        "1 answers, after 1.0 s on average; the latest after 1.0 s, to the request on channel 1 of "
-        "exchange e with routing key work"
+        "1 answer, after 1.00 s on average; the latest after 1.00 s, to the request on channel 1 "
+        "of exchange e with routing key work"
     )
     assert not found(text.replace("@+1000ms", "@+999ms"), "rpc-slow")
 

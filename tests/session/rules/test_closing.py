@@ -76,7 +76,7 @@ def test_a_connection_that_ends_without_a_close() -> None:
         FIN S
         """, "disconnect-unclean")  # fmt: skip
     assert row["detail"].startswith(
-        "the client ended TCP after 2.0 s (FIN), last frames: the client's 2.0 s before"
+        "the client ended TCP after 2.02 s (FIN), last frames: the client's 2.00 s before"
     )
     assert row["detail"].endswith(
         "left open: 1 channel, 1 consumer, 1 delivery not acknowledged, 1 publish not confirmed"

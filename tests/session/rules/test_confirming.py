@@ -103,7 +103,7 @@ def test_a_message_that_was_not_sent_to_its_end() -> None:
 
 def test_a_publisher_that_waits_for_each_confirm() -> None:
     assert details(CONFIRMING + published(50, 9), "confirm-per-message") == [
-        "50 publishes, each after the confirm of the one before; 9.0 ms each allow 102 a second"
+        "50 publishes, each after the confirm of the one before; 9.00 ms each allow 102 a second"
     ]
 
 

@@ -51,7 +51,7 @@ def test_a_consumer_without_a_prefetch_count() -> None:
     row = found(script, "prefetch-unlimited")
     assert row is not None
     assert row["packet_number"] == script.labels["consume"]
-    assert row["detail"] == "queue jobs; at most 3 deliveries were unacknowledged, about 3.0 KiB"
+    assert row["detail"] == "queue jobs; at most 3 deliveries were unacknowledged, about 3.07 kB"
 
 
 def test_a_prefetch_count_of_0_is_none() -> None:
@@ -79,7 +79,7 @@ def test_work_for_a_long_time_in_one_client() -> None:
     text = CONSUMING + qos(200) + CONSUME + jobs(110, 1, 100, ahead=105)
     row = found(text, "backlog-in-client")
     assert row is not None
-    assert row["detail"].startswith("105 deliveries unacknowledged at once, about 1.0 KiB; at 9.9")
+    assert row["detail"].startswith("105 deliveries unacknowledged at once, about 1.05 kB; at 9.9")
     assert row["detail"].endswith("that is work for 10.6 s (from jobs)")
 
 
@@ -100,7 +100,7 @@ def test_many_octets_in_one_client() -> None:
         text + "\n".join(deliver(tag, 1, size) for tag in range(1, 11)), "backlog-in-client"
     )
     assert row is not None
-    assert row["detail"].startswith("10 deliveries unacknowledged at once, about 95.4 MiB")
+    assert row["detail"].startswith("10 deliveries unacknowledged at once, about 100 MB")
     less = text + "\n".join(deliver(tag, 1, size) for tag in range(1, 10))
     assert not found(less, "backlog-in-client")
 
@@ -173,7 +173,7 @@ def test_deliveries_that_are_acknowledged_late() -> None:
     row = found(CONSUMING + qos(1) + CONSUME + jobs(10, 1, 1000), "consumer-slow")
     assert row is not None
     assert row["detail"] == (
-        "10 acknowledgements, after 1.0 s on average and 1.0 s at most (from jobs)"
+        "10 acknowledgements, after 1.00 s on average and 1.00 s at most (from jobs)"
     )
 
 

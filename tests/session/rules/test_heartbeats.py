@@ -79,7 +79,7 @@ def test_a_blocked_connection() -> None:
         BLOCKED + "@+3000ms S: connection.unblocked\nC1: basic.publish | body=1",
         "connection-blocked",
     )
-    assert row["detail"] == "low on memory, for 3.0 s, 1 publish meanwhile"
+    assert row["detail"] == "low on memory, for 3.00 s, 1 publish meanwhile"
     assert row["packet_number"] == 11
 
 
@@ -88,7 +88,7 @@ def test_connections_blocked_until_the_end() -> None:
     rows = told(text, "connection-blocked")
     assert len(rows) == 2
     assert (
-        "low on memory, for 4.0 s until the end, 1 publish meanwhile, 2 connections blocked at that time"
+        "low on memory, for 4.00 s until the end, 1 publish meanwhile, 2 connections blocked at that time"
         in [row["detail"] for row in rows]
     )
     assert not told(OPEN + "S: connection.unblocked", "connection-blocked")
@@ -100,6 +100,6 @@ def test_publishing_all_the_same() -> None:
         + "@+2000ms C1: basic.publish | body=1\nC1: basic.publish | body=1\nS: connection.unblocked\n@+2000ms C1: basic.publish | body=1"
     )
     row = one(text, "publish-while-blocked")
-    assert row["detail"] == "published 2.0 s after connection.blocked in packet 14"
+    assert row["detail"] == "published 2.00 s after connection.blocked in packet 14"
     assert row["count"] == 2
     assert not told(BLOCKED + "@+300ms C1: basic.publish | body=1", "publish-while-blocked")

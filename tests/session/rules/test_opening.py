@@ -19,7 +19,7 @@ def test_a_login_that_takes_long() -> None:
         "S: connection.tune", "@+2500ms S: connection.tune"
     )
     row = one(text, "handshake-slow")
-    assert "2.5 s of it for the broker's connection.tune" in row["detail"]
+    assert "2.50 s of it for the broker's connection.tune" in row["detail"]
 
 
 @pytest.mark.parametrize("ms", [1, 400])
@@ -32,7 +32,7 @@ def test_a_broker_that_gives_up() -> None:
     row = one(START + "@+9990ms FIN S", "handshake-slow")
     assert (
         row["detail"]
-        == "the broker gave up after 10.0 s, waiting for the client's connection.start-ok"
+        == "the broker gave up after 9.99 s, waiting for the client's connection.start-ok"
     )
     assert not told(START + "@+9990ms FIN C", "handshake-slow")
 
@@ -51,7 +51,7 @@ def test_a_login_refused_without_a_word() -> None:
     row = one(LOGIN + "@+2900ms FIN S", "authentication-failed")
     assert row["packet_number"] == 3
     assert row["detail"].startswith(
-        "user `joe` from 10.0.0.1 with PLAIN in packet 6: the broker ended TCP 2.9 s later"
+        "user `joe` from 10.0.0.1 with PLAIN in packet 6: the broker ended TCP 2.90 s later"
     )
     assert "secret" not in row["detail"]
 

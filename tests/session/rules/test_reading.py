@@ -73,11 +73,11 @@ def test_a_window_that_is_closed_twice() -> None:
     rows = {row["code"]: row for row in engine.take("findings").to_pylist()}
     row = rows["broker-not-reading"]
     assert (row["packet_number"], row["count"]) == (5, 2)
-    assert row["detail"] == ("the broker's window was closed for 1.6 s in 2 times, 900 ms at most")
+    assert row["detail"] == ("the broker's window was closed for 1.60 s in 2 times, 900 ms at most")
 
 
 def test_both_in_a_real_capture() -> None:
     rows = {row["code"]: row for row in of_capture(SAMPLES / "zerowindow.pcap")}
     assert rows["client-not-reading"]["detail"] == "the client's window was closed for 29.8 s"
     assert rows["client-not-reading"]["cause_code"] == "prefetch-unlimited"
-    assert rows["broker-not-reading"]["detail"] == "the broker's window was closed for 4.6 s"
+    assert rows["broker-not-reading"]["detail"] == "the broker's window was closed for 4.56 s"

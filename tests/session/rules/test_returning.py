@@ -57,7 +57,7 @@ def test_a_connection_for_each_request_of_php() -> None:
     row = one(several(SHORT, 7), "php-short-connections")
     assert (
         row["detail"]
-        == "user `web` (AMQPLib) from 10.0.0.1: 5 connections that lived less than a second, this one 13 ms for 1 publish"
+        == "user `web` (AMQPLib) from 10.0.0.1: 5 connections that lived less than a second, this one 13.0 ms for 1 publish"
     )
     assert row["count"] == 7
 

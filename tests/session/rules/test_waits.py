@@ -17,12 +17,12 @@ def test_an_answer_that_never_came() -> None:
     row = found(script, "reply-missing")
     assert row is not None
     assert row["packet_number"] == script.labels["asked"]
-    assert row["detail"] == "queue.declare on channel 1 had no answer in 5.0 s"
+    assert row["detail"] == "queue.declare on channel 1 had no answer in 5.00 s"
 
 
 def test_an_answer_that_came_late() -> None:
     text = OPEN + "C1: queue.declare queue=jobs\n@+5001ms S1: queue.declare-ok queue=jobs"
-    assert details(text, "reply-missing") == ["queue.declare was answered after 5.0 s"]
+    assert details(text, "reply-missing") == ["queue.declare was answered after 5.00 s"]
     assert not found(text.replace("5001", "5000"), "reply-missing")
 
 
@@ -66,14 +66,14 @@ def asked(count: int, ms: int, pause_ms: int = 1) -> str:
 
 def test_slow_answers() -> None:
     assert details(asked(2, 1000), "broker-slow") == [
-        "queue.bind: 2 answered after 1.0 s on average and 1.0 s at most"
+        "queue.bind: 2 answered after 1.00 s on average and 1.00 s at most"
     ]
     assert not found(asked(2, 999), "broker-slow")
 
 
 def test_a_connection_that_waits_most_of_its_time() -> None:
     assert details(asked(20, 200, 100), "synchronous-waiting") == [
-        "21 requests waited for 4.0 s of 6.0 s, most of it 20 times queue.bind"
+        "21 requests waited for 4.00 s of 6.01 s, most of it 20 times queue.bind"
     ]
 
 

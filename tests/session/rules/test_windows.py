@@ -20,7 +20,7 @@ CLOSED = "\nC: connection.close reply_code=200\nS: connection.close-ok"
 
 def test_stuck() -> None:
     assert said(OPEN + ALIVE, "consumer-stuck") == [
-        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40 s"
+        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40.0 s"
     ]
 
 
@@ -29,7 +29,7 @@ def test_stuck_after_it_had_worked() -> None:
         OPEN + "C1: basic.ack delivery_tag=1\n[d3] S1: basic.deliver consumer_tag=t delivery_tag=3"
     )
     assert said(script + ALIVE + CLOSED, "consumer-stuck") == [
-        "consumer-stuck d2 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d2, and acknowledged nothing for 40 s"
+        "consumer-stuck d2 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d2, and acknowledged nothing for 40.0 s"
     ]
 
 

@@ -1,0 +1,42 @@
+"""How amounts are written wherever a person reads them: in lines, tables, pages and findings.
+
+Octets have prefixes that are powers of 1000, as networks and disks count. What is not an amount but
+a bound that is a power of two, such as a broker's limit, is called by its own name: 16 MiB.
+"""
+
+from __future__ import annotations
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+_SPANS = (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1))
+
+
+def octets(number: float) -> str:
+    """A number of octets: `241 B`, `24.1 kB`, `3.20 GB`."""
+    return f"{scaled(number)}B"
+
+
+def scaled(number: float) -> str:
+    """A number with three digits and a prefix, to stand before its unit: `24.1 k`."""
+    if abs(number) < 1000:
+        return f"{round(number)} "
+    for prefix in _PREFIXES:
+        if abs(number) < 999.5 or prefix == _PREFIXES[-1]:
+            break
+        number /= 1000
+    digits = 0 if abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
+    return f"{number:.{digits}f} {prefix}"
+
+
+def duration(time_ns: float) -> str:
+    """A time span: `812 ns`, `8.1 ms`, `1.25 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`."""
+    if time_ns < 1000:
+        return f"{round(time_ns)} ns"
+    for unit, size in (("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
+        value = time_ns / size
+        if value < 999.5 and (unit != "s" or value < 99.5):
+            digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+            return f"{value:.{digits}f} {unit}"
+    seconds = round(time_ns / 1e9)
+    first, second, size, part = next(row for row in _SPANS if seconds >= row[2])
+    whole, rest = divmod(seconds, size)
+    return f"{whole} {first} {rest // part} {second}" if rest >= part else f"{whole} {first}"
