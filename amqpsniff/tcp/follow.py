@@ -223,6 +223,7 @@ class Follower:
                 conversation.ended = "rst"
                 if conversation.ended_by is None:
                     conversation.ended_by = index & 1
+                    conversation.ended_ns, conversation.ended_number = ts_ns, number
             if self._overtook(conversation, half, other, ts_ns):
                 return 0
             conversation.over_ns = ts_ns
@@ -237,6 +238,7 @@ class Follower:
                 half.start_at(seq + length)
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
                 conversation.ended, conversation.ended_by = "fin", index & 1
+                conversation.ended_ns, conversation.ended_number = ts_ns, number
             release(half, other, number, ts_ns, rows[at + 13])
         self._settle(half, other, ts_ns)
         return self._end(conversation, half, other, number, ts_ns)

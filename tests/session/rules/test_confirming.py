@@ -66,7 +66,7 @@ def test_a_confirm_that_does_not_come() -> None:
     row = found(script, "confirms-slow")
     assert row is not None
     assert row["packet_number"] == script.labels["first"]
-    assert row["detail"] == "2 publishes without a confirm, the first, number 4, for 7.0 s"
+    assert row["detail"] == "2 publishes without a confirm, the first, number 4, for 7.00 s"
 
 
 def test_what_came_late_and_what_did_not_come() -> None:
@@ -75,8 +75,8 @@ def test_what_came_late_and_what_did_not_come() -> None:
     row = found(script, "confirms-slow")
     assert row is not None
     assert row["detail"] == (
-        "1 confirm, after 6.0 s on average and 6.0 s at most; "
-        "1 publish without a confirm, the first, number 2, for 5.0 s"
+        "1 confirm, after 6.00 s on average and 6.00 s at most; "
+        "1 publish without a confirm, the first, number 2, for 5.00 s"
     )
 
 
