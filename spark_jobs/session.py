@@ -117,7 +117,6 @@ def session(
     spark = (
         SparkSession.builder.config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.execution.pyspark.udf.faulthandler.enabled", "true")
-        .config("spark.sql.python.filterPushdown.enabled", "true")
         .config(map=PARQUET)
         .getOrCreate()
     )
