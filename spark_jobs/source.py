@@ -8,7 +8,8 @@ files in the order of time.
 Findings may be about several connections, so that table is one partition; `amqpsniff batch` makes
 it with many.
 
-What it does not do: push filters down; choose columns with `.schema(…)`.
+Columns are chosen with `.schema(…)`. Conditions are left to Spark: where a query reads one data
+source with several of them, Spark 4.3 hands the last one to all its readers.
 """
 
 from __future__ import annotations

@@ -57,6 +57,17 @@ def test_chosen_columns_come_in_the_order_asked_for(spark: Any, samples: Path) -
     assert _rows(frame.toArrow()) == _rows(alone)
 
 
+def test_several_conditions_in_one_query(spark: Any, samples: Path) -> None:
+    """Each part of a query has its own, though they read one data source."""
+    names = [str(samples / name) for name in NAMES]
+    frame = spark.read.format("amqp").option("table", "messages").load(names)
+    alone = amqpsniff.open(*names).table("messages").column("method").to_pylist()
+    methods = ("basic.publish", "basic.deliver", "basic.get-ok")
+    parts = [frame.where(f"method = '{name}'").groupBy("method").count() for name in methods]
+    counts = dict(map(tuple, parts[0].union(parts[1]).union(parts[2]).collect()))
+    assert counts == {name: alone.count(name) for name in methods}
+
+
 def test_options_reach_the_engine(spark: Any, samples: Path) -> None:
     path = str(samples / "kombu.pcap.gz")
     source = spark.read.format("amqp").schema("body binary, body_sha256 string")
