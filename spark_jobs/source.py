@@ -8,17 +8,19 @@ files in the order of time.
 Findings may be about several connections, so that table is one partition; `amqpsniff batch` makes
 it with many.
 
-What it does not do: push filters down; choose columns with `.schema(…)`.
+Conditions on single columns are applied by the tasks where the session allows it, as ours does
+(`spark.sql.python.filterPushdown.enabled`). Columns are chosen with `.schema(…)`.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -38,8 +40,10 @@ from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.session.sightings import Sightings
+from amqpsniff.tables.batches import plain
 from amqpsniff.tables.schema import schema_of
 
+from .filters import can_test, chosen
 from .options import SourceOptions, parse, table_of
 
 if TYPE_CHECKING:
@@ -48,6 +52,10 @@ if TYPE_CHECKING:
     from .streaming import AmqpStreamReader
 
 ERRORS = "errors"
+
+_FILTERED = "pyspark.sql.worker.data_source_pushdown_filters"
+"""What a process of Spark runs that is to hand conditions to a reader. Elsewhere a reader that
+takes conditions is refused, even where there are none."""
 
 
 class AmqpDataSource(DataSource):
@@ -73,7 +81,8 @@ class AmqpDataSource(DataSource):
         return from_arrow_schema(arrow_schema(table_of(self.options)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return AmqpReader(self.options, schema)
+        reader = FilteringReader if _FILTERED in sys.modules else AmqpReader
+        return reader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> AmqpStreamReader:  # noqa: N802
         from .streaming import AmqpStreamReader
@@ -108,7 +117,17 @@ class Reading:
         self.options: SourceOptions = parse(options)
         self.table = self.options.table
         self.columns = list(schema.names)
+        self.conditions: list[Filter] = []
         _check_columns(self.table, schema)
+
+    def keep(self, condition: Filter) -> bool:
+        """Take a condition that rows are to meet, unless Spark has to see to it."""
+        if self.table in (ERRORS, "findings"):
+            return False
+        kept = can_test(condition, arrow_schema(self.table))
+        if kept:
+            self.conditions.append(condition)
+        return kept
 
     def shares(self, listed: Sequence[Listed]) -> list[Share]:
         """Partitions that read these files."""
@@ -140,7 +159,9 @@ class Reading:
         else:
             for task in share.tasks:
                 for _, batch in self._run(share, task, [self.table]).batches():
-                    yield batch.select(self.columns)
+                    rows = plain(chosen(batch.select(self.columns), self.conditions))
+                    if rows.num_rows:
+                        yield rows
 
     def _run(
         self, share: Share, task: Task, tables: list[str], sightings: Sightings | None = None
@@ -148,8 +169,9 @@ class Reading:
         opener = opener_for([one.path for one in task.sources], self.options.storage, share.home)
         columns = {self.table: self.columns}
         return TaskRun(
-            task, share.decoding, tables, columns=columns, opener=opener, sightings=sightings
-        )
+            task, share.decoding, tables, columns=columns, encoded=True, opener=opener,
+            sightings=sightings,
+        )  # fmt: skip
 
     def _findings(self, share: Share) -> pa.RecordBatch:
         from amqpsniff.tables.batches import finding_batch
@@ -181,6 +203,13 @@ class AmqpReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
         yield from self.reading.rows(partition)
+
+
+class FilteringReader(AmqpReader):
+    """Reads of all captures only the rows that meet conditions."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        return [one for one in filters if not self.reading.keep(one)]
 
 
 def arrow_schema(table: str) -> pa.Schema:

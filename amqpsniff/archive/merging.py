@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from amqpsniff.findings import Finding, FindingLog, Records
+from amqpsniff.session.rules.leftovers import settle_stale
 from amqpsniff.session.rules.limits import of_messages
 from amqpsniff.session.rules.together import judge_together
 
@@ -39,6 +40,7 @@ def merge_findings(
     for note in notes:
         records.add(note.records)
         found += [one for one in note.found if one.code not in _OF_ALL]
+    settle_stale(found, records, records.forget)
     for one in sorted(found, key=_order):
         one.cause_code = one.cause_packet_number = None
         log.add(one)

@@ -3,8 +3,10 @@
 A reader of a share of the connections cannot judge what is about many: it records what its own
 connections contribute. `once` holds findings that stand for many places, `notes` what rules have
 to say about single connections, each with the `judge` that is to hear it, `exchanges` what was
-counted by exchange, `forgotten` and `limits` what bounds on memory have cost. All of it is plain
-values, and does not depend on how connections are shared.
+counted by exchange, `left` what was outstanding on channels that ended and `asked` which
+acknowledgements may be of that (`amqpsniff.session.rules.leftovers`), `forgotten` and `limits` what
+bounds on memory have cost. All of it is plain values, and does not depend on how connections are
+shared.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ class Records:
         self.once: dict[tuple[Any, ...], list[Any]] = {}
         self.notes: list[tuple[Order, str, tuple[Any, ...]]] = []
         self.exchanges: dict[str, tuple[int, ...]] = {}
+        self.left: list[tuple[Any, ...]] = []
+        self.asked: list[tuple[Any, ...]] = []
         self.forgotten: dict[str, int] = {}
         self.limits: dict[str, int] = {}
 
@@ -80,6 +84,8 @@ class Records:
         for key, entry in other.once.items():
             self._join(key, list(entry))
         self.notes += other.notes
+        self.left += other.left
+        self.asked += other.asked
         for exchange, counts in other.exchanges.items():
             self.count(exchange, counts)
         self.forget(other.forgotten)
@@ -90,6 +96,8 @@ class Records:
         return {
             "once": [[key, entry] for key, entry in self.once.items()],
             "notes": self.notes,
+            "left": self.left,
+            "asked": self.asked,
             "exchanges": list(self.exchanges.items()),
             "forgotten": self.forgotten,
             "limits": self.limits,
@@ -101,7 +109,9 @@ class Records:
         made = cls()
         for key, entry in plain["once"]:
             made.once[_tuples(key)] = list(_tuples(entry))
-        made.notes = [_tuples(one) for one in plain["notes"]]
+        made.notes, made.left, made.asked = (
+            [_tuples(one) for one in plain[name]] for name in ("notes", "left", "asked")
+        )
         made.exchanges = {name: tuple(counts) for name, counts in plain["exchanges"]}
         made.forget(plain["forgotten"])
         made.hit(plain["limits"])

@@ -32,7 +32,7 @@ class Conversation:
     `syn_seen`: its beginning was captured (a SYN or the answer to one). `isn`: the originator's
     initial sequence number, null when not known. `incarnation`: how many conversations of the same
     endpoints came before it. `ended`: `fin`, `rst`, or null while it is open or when it never
-    ended; `ended_by`: the direction that ended it first.
+    ended; `ended_by`: the direction that ended it first, `ended_ns` when that was (-1: it was not).
 
     `over_ns`: the time at which it was taken for over, the same whatever other conversations there
     are; -1 for one that is open at the end of the capture, or that had to make room for another.
@@ -49,7 +49,8 @@ class Conversation:
         self.incarnation = 0
         self.first_packet_number = 0
         self.start_ns = 0
-        self.over_ns = -1
+        self.over_ns = self.ended_ns = -1
+        self.ended_number = 0
         self.ended = None
         self.ended_by = None
         self.serial = 0
@@ -179,6 +180,11 @@ class Conversation:
     def last_packet_number(self) -> int:
         """Packet number of the last packet, either direction."""
         return self.last_number() & NUMBER_MASK
+
+    @property
+    def ended_packet_number(self) -> int:
+        """The packet that ended it first."""
+        return self.ended_number & NUMBER_MASK
 
     @property
     def end_ns(self) -> int:

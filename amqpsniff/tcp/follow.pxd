@@ -44,14 +44,14 @@ cdef class Follower:
         long long ts_ns
     ) except? -1
     cdef int _payload(
-        self, Conversation conversation, HalfStream half, bytes octets, long long[::1] rows, long long at,
-        long long seq, long long number, long long ts_ns
+        self, Conversation conversation, HalfStream half, HalfStream other, bytes octets,
+        long long[::1] rows, long long at, long long seq, long long number, long long ts_ns
     ) except? -1
     cdef int _report(
         self, code, Conversation conversation, long long number, long long ts_ns, detail, int most
     ) except? -1
     cdef int _settle(self, HalfStream half, HalfStream other, long long ts_ns) except? -1
-    cdef int _overdue(self, HalfStream half, long long segments, long long ts_ns) except? -1
+    cdef bint _overdue(self, HalfStream half, HalfStream other, long long segments, long long ts_ns) except? -1
     cdef int _end(
         self, Conversation conversation, HalfStream half, HalfStream other, long long number, long long ts_ns
     ) except? -1

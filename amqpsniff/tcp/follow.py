@@ -25,6 +25,15 @@ if cython.compiled:
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
     from cython.cimports.amqpsniff.tcp.handshake import begin, greet  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+    from cython.cimports.amqpsniff.tcp.order import (  # type: ignore
+        due,
+        flush,
+        forsake,
+        make_room,
+        release,
+        waits,
+        watch,
+    )
     from cython.cimports.amqpsniff.tcp.table import ConversationTable  # type: ignore
     from cython.cimports.amqpsniff.tcp.windows import heed  # type: ignore
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
@@ -35,6 +44,7 @@ else:
     from .half_stream import HalfStream, later
     from .handshake import begin, greet
     from .history import History
+    from .order import due, flush, forsake, make_room, release, waits, watch
     from .table import ConversationTable
     from .windows import heed
 
@@ -167,8 +177,7 @@ class Follower:
     def _close(self, conversation, number, ts_ns, over):
         """End a conversation; `over`: nothing more of it is to be expected."""
         first: HalfStream = conversation.first
-        first.flush(number, ts_ns, self.history.seen)
-        conversation.second.flush(number, ts_ns, self.history.seen)
+        flush(first, conversation.second, number, ts_ns, self.history.seen)
         self.writer.append(CLOSE, first.index, -1, 0, 0, 0, number, ts_ns)
         self.table.remove(conversation, over != 0)
         return 0
@@ -214,6 +223,7 @@ class Follower:
                 conversation.ended = "rst"
                 if conversation.ended_by is None:
                     conversation.ended_by = index & 1
+                    conversation.ended_ns, conversation.ended_number = ts_ns, number
             if self._overtook(conversation, half, other, ts_ns):
                 return 0
             conversation.over_ns = ts_ns
@@ -222,12 +232,14 @@ class Follower:
             heed(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
         if length > 0:
             half.strange = 0
-            self._payload(conversation, half, octets, rows, at, seq, number, ts_ns)
+            self._payload(conversation, half, other, octets, rows, at, seq, number, ts_ns)
         if flags & FIN:
             if half.next_seq < 0:
                 half.start_at(seq + length)
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
                 conversation.ended, conversation.ended_by = "fin", index & 1
+                conversation.ended_ns, conversation.ended_number = ts_ns, number
+            release(half, other, number, ts_ns, rows[at + 13])
         self._settle(half, other, ts_ns)
         return self._end(conversation, half, other, number, ts_ns)
 
@@ -268,8 +280,9 @@ class Follower:
         half.slow = 1
         return length > 0 and half.strange >= self.limits.impossible_in_a_row
 
-    def _payload(self, conversation, half, octets, rows, at, seq, number, ts_ns):
+    def _payload(self, conversation, half, other, octets, rows, at, seq, number, ts_ns):
         found: cython.int
+        needs: cython.longlong = 0
         source: cython.int = rows[at + 9]
         captured: cython.longlong = rows[at + 11]
         length: cython.longlong = rows[at + 12]
@@ -282,9 +295,24 @@ class Follower:
         if captured < length:
             self.cut += 1
         block = octets if source < 0 else self.writer.extra[source]
+        if rows[at + 8] & ACK:
+            needs = other.offset_of(rows[at + 7])
         found = half.place(
-            seq, block, source, rows[at + 10], captured, length, number, ts_ns, rows[at + 13]
+            seq,
+            block,
+            source,
+            rows[at + 10],
+            captured,
+            length,
+            number,
+            ts_ns,
+            rows[at + 13],
+            needs,
+            waits(needs, other),
         )
+        release(half, other, number, ts_ns, rows[at + 13])
+        if make_room(half, other, rows[at + 13]):
+            found |= LIMIT
         if found == 0:
             return 0
         if found & RETRANSMITTED:
@@ -315,8 +343,10 @@ class Follower:
         """Give up holes that are overdue, start the clocks of others, and see who is ordinary."""
         segments: cython.longlong = half.packets + other.packets
         waiting: cython.bint
-        self._overdue(half, segments, ts_ns)
-        self._overdue(other, segments, ts_ns)
+        while self._overdue(half, other, segments, ts_ns) or self._overdue(
+            other, half, segments, ts_ns
+        ):
+            pass
         waiting = half.waiting_until >= 0 or other.waiting_until >= 0
         waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
         waiting = waiting or half.shut or other.shut
@@ -324,15 +354,14 @@ class Follower:
         other.slow = waiting or other.needs_care(half)
         return 0
 
-    def _overdue(self, half, segments, ts_ns):
-        if half.watch(segments, ts_ns):
+    def _overdue(self, half, other, segments, ts_ns):
+        """Look at the clock of a direction; whether it was over."""
+        if watch(half, other, segments, ts_ns):
             self.deadlines.add(half, half.deadline_ns, self.table.open)
-        while half.due(segments, ts_ns):
-            half.give_up(half.waiting_until, self.history.seen)
-            half.waiting_until = -1
-            if half.watch(segments, ts_ns):
-                self.deadlines.add(half, half.deadline_ns, self.table.open)
-        return 0
+        if not due(half, segments, ts_ns):
+            return False
+        forsake(half, other, self.history.seen)
+        return True
 
     def _end(self, conversation, half, other, number, ts_ns):
         """Close a conversation whose FINs were both reached, at once or after a while."""

@@ -10,7 +10,7 @@ cdef class HalfStream:
     cdef readonly int index
     cdef long long cell, most_ahead, most_behind
     cdef readonly bint open
-    cdef bint slow, ack_seen, fin_acked, waiting_acked
+    cdef bint slow, ack_seen, fin_acked, waiting_acked, absent
     cdef readonly long long isn, next_seq, fin_offset, next_offset, acked
     cdef long long last_row, fin_number, fin_ns
     cdef readonly long long packets, retransmissions, gaps, lost_octets, cut_octets
@@ -18,7 +18,7 @@ cdef class HalfStream:
     cdef long long acked_late_ns
     cdef readonly long long awaited_acks
     cdef long long delivered_number, delivered_ns
-    cdef long long waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
+    cdef long long forsaken, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef int strange
     cdef long long repeat_offset, repeat_length, repeat_identification, repeat_ns
     cdef bint shut, probed
@@ -28,13 +28,14 @@ cdef class HalfStream:
     cdef int start_at(self, long long seq) except? -1
     cdef long long ahead(self, long long seq) except? -1
     cdef bint possible(self, long long seq) except? -1
+    cdef long long offset_of(self, long long ack) except? -1
     cdef int acknowledge(self, long long ack) except? -1
     cdef bint finish_at(self, long long seq, long long number, long long ts_ns) except? -1
     cdef bint finished(self) except? -1
     cdef bint needs_care(self, HalfStream other) except? -1
     cdef int place(
         self, long long seq, bytes octets, int source, long long start, long long captured,
-        long long length, long long number, long long ts_ns, long long seen
+        long long length, long long number, long long ts_ns, long long seen, long long needs, bint waits
     ) except? -1
     cdef int _old(
         self, bytes octets, long long start, long long offset, long long captured,
@@ -43,19 +44,13 @@ cdef class HalfStream:
     cdef bint _repeated(self, long long offset, long long length, long long ts_ns) except? -1
     cdef int _hold(
         self, bytes octets, long long start, long long captured, long long offset,
-        long long end, long long number, long long ts_ns, long long seen
+        long long end, long long number, long long ts_ns, long long needs
     ) except? -1
     cdef int _deliver(
         self, bytes octets, int source, long long start, long long captured, long long length,
         long long number, long long ts_ns, long long seen
     ) except? -1
     cdef int _advance(self, long long octets) except? -1
-    cdef int _lose(self, long long octets, long long number, long long ts_ns) except? -1
-    cdef int _drain(self, long long number, long long ts_ns, long long seen) except? -1
-    cdef int _deliver_piece(self, piece, long long number, long long ts_ns, long long seen) except? -1
-    cdef long long hole_end(self) except? -2
-    cdef bint watch(self, long long segments, long long ts_ns) except? -1
-    cdef bint due(self, long long segments, long long ts_ns) except? -1
-    cdef int give_up(self, long long until, long long seen) except? -1
-    cdef tuple _not_before(self, number, ts_ns)
-    cdef int flush(self, long long number, long long ts_ns, long long seen) except? -1
+    cdef int lose(self, long long octets, long long number, long long ts_ns) except? -1
+    cdef int deliver_piece(self, piece, long long number, long long ts_ns, long long seen) except? -1
+    cdef int end(self, long long number, long long ts_ns) except? -1

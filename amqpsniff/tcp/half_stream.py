@@ -8,9 +8,8 @@ segment's 32-bit sequence number is placed relative to `next_seq`, the number of
 Invariants: what is below `next_offset` was handed on, as octets or as a gap, and never is again;
 what is held begins above it; nothing lies beyond `fin_offset` once that is known.
 
-A hole is waited for with patience (see `Limits`): `watch` starts the clock, `due` reads it,
-`give_up` makes gaps of the holes that had been there when it started. This module knows neither the
-other direction nor the conversation: `amqpsniff.tcp.reassembly` asks and tells.
+When what is held is handed on, and holes are given up, is decided in `amqpsniff.tcp.order`, which
+sees both directions. This module knows neither the other one nor the conversation.
 """
 
 import cython
@@ -35,7 +34,6 @@ RETRANSMITTED = cython.declare(cython.int, 1)
 SAME_PACKET = cython.declare(cython.int, 2)
 OUT_OF_ORDER = cython.declare(cython.int, 4)
 CONFLICT = cython.declare(cython.int, 8)
-LIMIT = cython.declare(cython.int, 16)
 
 HISTORY_SAME_PACKET = cython.declare(cython.int, 1)
 HISTORY_CONFLICT = cython.declare(cython.int, 2)
@@ -59,7 +57,8 @@ class HalfStream:
     `acked` is the highest offset that the other side has acknowledged. `acked_late_ns`: time of a
     delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see `Conversation`.
     `shut`, `shuts`: its sender can, or could, take no more; see `windows`. `repeat_…`: the last
-    segment that was sent again.
+    segment that was sent again. `forsaken`: octets before this offset are not waited for, and none
+    are while the direction is `absent`: acknowledged, but not in the capture.
     """
 
     def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
@@ -83,8 +82,8 @@ class HalfStream:
         self.last_number = self.last_ns = self.activity = 0
         self.acked_late_ns = self.awaited_acks = 0
         self.delivered_number = self.delivered_ns = 0
-        self.waiting_until = -1
-        self.waiting_acked = 0
+        self.waiting_until = self.forsaken = -1
+        self.waiting_acked = self.absent = 0
         self.deadline_segments = self.deadline_ns = 0
         self.linger_ns = _NEVER
         self.linger_turn = 0
@@ -120,16 +119,19 @@ class HalfStream:
         distance = self.ahead(seq)
         return -self.most_behind <= distance <= self.most_ahead
 
-    def acknowledge(self, ack):
-        """The other side has every octet before the one numbered `ack`."""
+    def offset_of(self, ack):
+        """The offset before which the other side has every octet, if that is ahead; otherwise 0."""
         distance: cython.longlong
-        offset: cython.longlong
-        self.ack_seen = 1
         if self.next_seq < 0:
             return 0
         distance = self.ahead(ack)
-        if 0 < distance <= self.most_ahead:
-            offset = self.next_offset + distance
+        return self.next_offset + distance if 0 < distance <= self.most_ahead else 0
+
+    def acknowledge(self, ack):
+        """The other side has every octet before the one numbered `ack`."""
+        offset: cython.longlong = self.offset_of(ack)
+        self.ack_seen = 1
+        if offset > 0:
             if self.fin_offset >= 0 and offset > self.fin_offset:
                 self.fin_acked = 1
                 offset = self.fin_offset
@@ -157,20 +159,27 @@ class HalfStream:
 
     def needs_care(self, other):
         """Whether the next segment may not be ordinary; `other` is the other direction."""
-        if self.next_seq < 0 or self.strange > 0 or (self.held is not None and self.held):
+        if self.next_seq < 0 or self.strange > 0 or self.absent:
+            return True
+        if self.held is not None and self.held:
             return True
         return other.next_seq < 0 and self.isn >= 0 and self.next_offset == 0
 
-    def place(self, seq, octets, source, start, captured, length, number, ts_ns, seen):
+    def place(
+        self, seq, octets, source, start, captured, length, number, ts_ns, seen, needs, waits
+    ):
         """Take a segment's payload: `captured` octets at `start` of `octets`, `length` on the wire.
 
-        `source` is where `octets` is in the batch. Gives what was found, as bits.
+        `source` is where `octets` is in the batch; `needs`: the offset of the other direction that
+        it acknowledges, and whether it `waits` for that. Gives what was found, as bits.
         """
         offset: cython.longlong = self.next_offset + self.ahead(seq)
         end: cython.longlong = offset + length
         found: cython.int = 0
         before: cython.longlong
         room: cython.longlong
+        first: cython.longlong
+        self.absent = 0
         if self.fin_offset >= 0:
             end = min(end, self.fin_offset)
         if end <= self.next_offset:
@@ -184,17 +193,16 @@ class HalfStream:
             captured = max(captured - before, 0)
             offset = self.next_offset
         captured = min(captured, end - offset)
-        if offset > self.next_offset:
-            return found | self._hold(octets, start, captured, offset, end, number, ts_ns, seen)
-        room = end if self.held is None or not self.held else min(end, self.held.first)
+        first = self.held.first if self.held is not None else -1
+        if waits or offset > self.next_offset or first == offset:
+            return found | self._hold(octets, start, captured, offset, end, number, ts_ns, needs)
+        room = end if first < 0 else min(end, first)
         before = min(captured, room - offset)
         self._deliver(octets, source, start, before, room - offset, number, ts_ns, seen)
         if room < end:
             start += before
             captured -= before
-            found |= self._hold(octets, start, captured, room, end, number, ts_ns, seen)
-        if self.held is not None:
-            self._drain(number, ts_ns, seen)
+            found |= self._hold(octets, start, captured, room, end, number, ts_ns, needs)
         return found
 
     def _old(self, octets, start, offset, captured, seen, ts_ns):
@@ -223,8 +231,8 @@ class HalfStream:
         self.repeat_ns = ts_ns
         return False
 
-    def _hold(self, octets, start, captured, offset, end, number, ts_ns, seen):
-        """Keep octets that lie beyond a hole."""
+    def _hold(self, octets, start, captured, offset, end, number, ts_ns, needs):
+        """Keep octets that lie beyond a hole, or have to wait for the other direction."""
         found: cython.int = 0
         if self.held is None:
             self.held = Held(self.pool)
@@ -236,6 +244,7 @@ class HalfStream:
             number,
             ts_ns,
             self.history.identification,
+            needs,
         )
         added, conflict = self.held.add(piece)
         if conflict:
@@ -251,9 +260,6 @@ class HalfStream:
         else:
             self.retransmissions += 1
             found |= RETRANSMITTED
-        while self.held and self.held.full:
-            found |= LIMIT
-            self.give_up(self.held.first, seen)
         return found
 
     def _deliver(self, octets, source, start, captured, length, number, ts_ns, seen):
@@ -272,7 +278,7 @@ class HalfStream:
             )
             self._advance(captured)
         if captured < length:
-            self._lose(length - captured, number, ts_ns)
+            self.lose(length - captured, number, ts_ns)
             self.gaps -= 1
             self.lost_octets -= length - captured
             self.cut_octets += length - captured
@@ -285,20 +291,15 @@ class HalfStream:
         self.next_seq = (self.next_seq + octets) & MASK
         return 0
 
-    def _lose(self, octets, number, ts_ns):
+    def lose(self, octets, number, ts_ns):
         """Hand on a gap."""
         self.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
         self.gaps += 1
         self.lost_octets += octets
         return self._advance(octets)
 
-    def _drain(self, number, ts_ns, seen):
-        """Hand on what is held and has become next, as of the packet that filled the hole."""
-        for piece in self.held.take_run(self.next_offset):
-            self._deliver_piece(piece, number, ts_ns, seen)
-        return 0
-
-    def _deliver_piece(self, piece, number, ts_ns, seen):
+    def deliver_piece(self, piece, number, ts_ns, seen):
+        """Hand on a piece that was held, as of a packet."""
         identification: cython.longlong = self.history.identification
         self.writer.extra.append(piece.octets)
         self.history.identification = piece.identification
@@ -315,83 +316,13 @@ class HalfStream:
         self.history.identification = identification
         return 0
 
-    def hole_end(self):
-        """Where the hole at `next_offset` ends, at octets held or at the FIN; -1 for no hole."""
-        if self.held is not None and self.held:
-            return self.held.first
-        return self.fin_offset if self.fin_offset > self.next_offset else -1
-
-    def watch(self, segments, ts_ns):
-        """Start the clock of a hole that should have been filled by now, stop one that was.
-
-        `segments`: segments of the conversation so far. True when a clock was started.
-        """
-        end: cython.longlong = self.hole_end()
-        if end < 0:
-            self.waiting_until = -1
-            return False
-        if self.waiting_until >= 0 and (
-            self.waiting_until <= self.next_offset or self.waiting_acked != self.ack_seen
-        ):
-            self.waiting_until = -1
-        if self.waiting_until >= 0 or (self.ack_seen and self.acked < end):
-            return False
-        self.waiting_acked = self.ack_seen
-        if self.ack_seen:
-            self.waiting_until = self.acked
-            self.deadline_segments = segments + self.limits.acked_hole_segments
-            self.deadline_ns = later(ts_ns, self.limits.acked_hole_ns)
-        else:
-            self.waiting_until = max(end, self.held.end if self.held is not None else -1)
-            self.deadline_segments = NEVER
-            self.deadline_ns = later(ts_ns, self.limits.unacked_hole_ns)
-        return True
-
-    def due(self, segments, ts_ns):
-        """Whether the hole has been waited for long enough."""
-        if self.waiting_until < 0:
-            return False
-        if segments >= self.deadline_segments or ts_ns >= self.deadline_ns:
-            return True
-        return (
-            not self.ack_seen
-            and self.held is not None
-            and len(self.held) >= self.limits.unacked_hole_segments
-        )
-
-    def give_up(self, until, seen):
-        """Make gaps of the holes that end at `until` or before; hand on what lies behind."""
-        end: cython.longlong = self.hole_end()
-        while 0 <= end <= until:
-            if self.held is None or not self.held:
-                number, ts_ns = self._not_before(self.fin_number, self.fin_ns)
-                self._lose(end - self.next_offset, number, ts_ns)
-                break
-            first = self.held.pieces[0]
-            if end > self.next_offset:  # not while a segment that filled the hole is being placed
-                number, ts_ns = self._not_before(first.number, first.ts_ns)
-                self._lose(end - self.next_offset, number, ts_ns)
-            for piece in self.held.take_run(self.next_offset):
-                number, ts_ns = self._not_before(piece.number, piece.ts_ns)
-                self._deliver_piece(piece, number, ts_ns, seen)
-            end = self.hole_end()
-        return 0
-
-    def _not_before(self, number, ts_ns):
-        """A packet held back and its time, or those of the last one handed on if that was later."""
-        if number >= self.delivered_number:
-            return number, ts_ns
-        return self.delivered_number, self.delivered_ns
-
-    def flush(self, number, ts_ns, seen):
-        """The conversation is over: give up every hole, and what was acknowledged but not seen."""
-        missing: cython.longlong
-        self.give_up(NEVER, seen)
-        missing = self.acked - self.next_offset
+    def end(self, number, ts_ns):
+        """Nothing more comes: what was acknowledged but not seen is a gap."""
+        missing: cython.longlong = self.acked - self.next_offset
         if self.fin_offset < 0 and missing == 1:
             missing = 0  # a FIN that was not captured
         if missing > 0 and self.next_seq >= 0:
-            self._lose(missing, number, ts_ns)
+            self.lose(missing, number, ts_ns)
         self.open = 0
         self.held = None
         return 0

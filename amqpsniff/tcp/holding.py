@@ -26,7 +26,8 @@ class HoldingPool:
 class Piece(NamedTuple):
     """A range of a half-stream; `octets` is shorter than it when a snap length cut them.
 
-    `identification` is that of its IP packet, -1 for none.
+    `identification` is that of its IP packet, -1 for none; `needs`: what it acknowledges, as an
+    offset of the other direction.
     """
 
     start: int
@@ -35,31 +36,55 @@ class Piece(NamedTuple):
     number: int
     ts_ns: int
     identification: int
+    needs: int
+
+
+_TAKEN = Piece(0, 0, b"", 0, 0, -1, 0)
 
 
 class Held:
-    """The pieces of one half-stream."""
+    """The pieces of one half-stream, from index `begin` of two lists on."""
 
-    __slots__ = ("pool", "starts", "pieces", "octets")
+    __slots__ = ("pool", "starts", "pieces", "begin", "octets")
 
     def __init__(self, pool: HoldingPool) -> None:
         self.pool = pool
         self.starts: list[int] = []
         self.pieces: list[Piece] = []
+        self.begin = 0
         self.octets = 0
 
     def __len__(self) -> int:
-        return len(self.pieces)
+        return len(self.pieces) - self.begin
+
+    @property
+    def front(self) -> Piece:
+        """The first piece; there must be one."""
+        return self.pieces[self.begin]
 
     @property
     def first(self) -> int:
         """Where the first piece starts; -1 when nothing is held."""
-        return self.starts[0] if self.starts else -1
+        return self.starts[self.begin] if self.begin < len(self.starts) else -1
 
     @property
     def end(self) -> int:
         """Where the last piece ends; -1 when nothing is held."""
-        return self.pieces[-1].end if self.pieces else -1
+        return self.pieces[-1].end if self.begin < len(self.pieces) else -1
+
+    def run_end(self) -> int:
+        """Where the pieces end that follow each other from the first one; there must be one."""
+        position = self.starts[self.begin]
+        for index in range(self.begin, len(self.starts)):
+            if self.starts[index] != position:
+                break
+            position = self.pieces[index].end
+        return position
+
+    def after(self, position: int) -> int:
+        """Where the first piece at or after a position starts; -1 for none."""
+        index = bisect_left(self.starts, position, self.begin)
+        return self.starts[index] if index < len(self.starts) else -1
 
     @property
     def full(self) -> bool:
@@ -69,7 +94,7 @@ class Held:
 
     def find(self, start: int, end: int) -> Piece | None:
         """The piece that is exactly this range."""
-        index = bisect_left(self.starts, start)
+        index = bisect_left(self.starts, start, self.begin)
         if index < len(self.starts) and self.pieces[index][:2] == (start, end):
             return self.pieces[index]
         return None
@@ -79,8 +104,8 @@ class Held:
 
         Gives whether anything was, and whether octets that were held already differ from it.
         """
-        index = bisect_right(self.starts, piece.start)
-        if index and self.pieces[index - 1].end > piece.start:
+        index = bisect_right(self.starts, piece.start, self.begin)
+        if index > self.begin and self.pieces[index - 1].end > piece.start:
             index -= 1
         position, added, conflict = piece.start, False, False
         while position < piece.end:
@@ -99,27 +124,24 @@ class Held:
     def _insert(self, index: int, piece: Piece, start: int, end: int) -> None:
         octets = piece.octets[start - piece.start : end - piece.start]
         self.starts.insert(index, start)
-        kept = Piece(start, end, octets, piece.number, piece.ts_ns, piece.identification)
-        self.pieces.insert(index, kept)
+        self.pieces.insert(index, piece._replace(start=start, end=end, octets=octets))
         self._account(len(octets) + HELD_SEGMENT_OCTETS)
 
     def _account(self, octets: int) -> None:
         self.octets += octets
         self.pool.total += octets
 
-    def take_run(self, position: int) -> list[Piece]:
-        """Remove and give the pieces that follow each other from `position`."""
-        count = 0
-        for piece in self.pieces:
-            if piece.start != position:
-                break
-            position = piece.end
-            count += 1
-        run = self.pieces[:count]
-        del self.pieces[:count]
-        del self.starts[:count]
-        self._account(-sum(len(piece.octets) + HELD_SEGMENT_OCTETS for piece in run))
-        return run
+    def take_front(self) -> Piece:
+        """Remove and give the first piece."""
+        piece = self.pieces[self.begin]
+        self.pieces[self.begin] = _TAKEN
+        self.begin += 1
+        if self.begin * 2 >= len(self.pieces):
+            del self.pieces[: self.begin]
+            del self.starts[: self.begin]
+            self.begin = 0
+        self._account(-len(piece.octets) - HELD_SEGMENT_OCTETS)
+        return piece
 
 
 def _differ(one: Piece, other: Piece) -> bool:

@@ -4,10 +4,11 @@ from amqpsniff.findings.kind import Kind
 
 TIMING = (
     Kind("confirms-slow", "warning", "B",
-         "Publisher confirms are slow",
-         "The time from a publish to its confirm is half a second on average, or five once.",
+         "Publisher confirms are slow, or do not come",
+         "The time from a publish to its confirm is half a second on average, or five once; or the "
+         "broker sent other frames for five seconds after a publish, but no confirm.",
          "Look at disks and quorum queues of the broker, at alarms and flow control, and at the "
-         "size of messages.",
+         "size of messages. A quorum queue without its majority confirms nothing.",
          "Captured at the client, the network's round trip is included.",
          ("connection-blocked", "broker-not-reading", "message-oversized")),
     Kind("consumer-slow", "info", "B",

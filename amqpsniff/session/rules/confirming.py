@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import SECOND
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -11,7 +14,7 @@ SLOW_NS = SECOND // 2
 """Mean time to a confirm that is long: a healthy disk takes some milliseconds."""
 
 VERY_SLOW_NS = 5 * SECOND
-"""A single time to a confirm that is long."""
+"""A single time to a confirm that is long, also where none came at all."""
 
 FEW = 10
 """Confirms or commits below which there is no pattern."""
@@ -24,23 +27,44 @@ WAITED_SHARE = 0.8
 
 
 def judge_confirms(scene: Scene) -> None:
-    """channel-ends: confirms that came late."""
+    """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = scene.channel
-    if not channel.confirmed:
-        return
-    mean = channel.confirm_ns / channel.confirmed
+    details, number, ts_ns = [], channel.slow_confirm_number, channel.slow_confirm_ns
+    mean = channel.confirm_ns / max(channel.confirmed, 1)
     often = channel.confirmed >= FEW and mean >= SLOW_NS
     if often or channel.confirm_ns_max >= VERY_SLOW_NS:
-        detail = (
+        details.append(
             f"{number_of(channel.confirmed, 'confirm')}, after {duration(mean)} on average and "
             f"{duration(channel.confirm_ns_max)} at most"
         )
-        scene.report(
-            "confirms-slow",
-            detail,
-            number=channel.slow_confirm_number,
-            ts_ns=channel.slow_confirm_ns,
+    waiting = _unconfirmed(scene)
+    if waiting:
+        first = waiting[0]
+        if not details:
+            number, ts_ns = first.packet_number, first.ts_ns
+        details.append(
+            f"{number_of(len(waiting), 'publish', 'publishes')} without a confirm, the first, "
+            f"number {first.number}, for {duration(scene.session.last_server_ns - first.ts_ns)}"
         )
+    if details:
+        scene.report("confirms-slow", "; ".join(details), number=number, ts_ns=ts_ns)
+
+
+def _unconfirmed(scene: Scene) -> list[Any]:
+    """Publishes that were whole, and after which the broker sent something for long, but no answer
+    to them.
+    """
+    if not scene.certain:
+        return []
+    until_ns = scene.session.last_server_ns - VERY_SLOW_NS
+    unfinished = {one[0] for one in scene.memory.get("under way", ())}
+    return [
+        entry
+        for entry in scene.channel.publishes.entries.values()
+        if entry.outcome < 0
+        and NULL != entry.ts_ns <= until_ns
+        and entry.packet_number not in unfinished
+    ]
 
 
 def judge_waiting(scene: Scene) -> None:

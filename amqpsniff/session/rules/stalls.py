@@ -38,7 +38,7 @@ def look(scene: Scene) -> None:
 @after("under way")
 def judge(scene: Scene) -> None:
     """connection-ends: messages that never were whole."""
-    for number, ts_ns, channel, captured, what in scene.memory.pop("under way", ()):
+    for number, ts_ns, channel, captured, what in scene.memory.get("under way", ()):
         ends = (scene.ts_ns, scene.session.close_ns, channel.end_ns)
         known = [end_ns for end_ns in ends if end_ns is not None]
         if ts_ns is None or not known or not _may_judge(scene):

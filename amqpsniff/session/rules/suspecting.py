@@ -8,21 +8,25 @@ something turned out to be missing or late by then.
 
 from __future__ import annotations
 
+from amqpsniff.session.rules.leftovers import Question, ask
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.state import SERVER
 
 MOST_SUSPICIONS = 1_000
-"""Channels and codes of one connection that wait; a connection has few faults before it is closed.
-"""
+"""Channels, codes and tags of one connection that wait; a connection has few faults before it is
+closed."""
 
 
 class Suspicion:
     """A fault of one kind on one channel: where it was seen first and last, and how often.
 
-    `awaited`: a delivery tag that excuses it when it comes after all; None for none.
+    `awaited`: a delivery tag that excuses it when it comes after all; None for none. `question`:
+    what only a reader of all connections can say of it; None for nothing.
     """
 
-    def __init__(self, scene: Scene, code: str, detail: str, awaited: int | None) -> None:
+    def __init__(
+        self, scene: Scene, code: str, detail: str, awaited: int | None, question: Question | None
+    ) -> None:
         self.code = code
         self.detail = detail
         self.channel = scene.channel
@@ -31,6 +35,7 @@ class Suspicion:
         self.last = scene.number
         self.count = 1
         self.awaited = awaited
+        self.question = question
 
     @property
     def excused(self) -> bool:
@@ -38,18 +43,22 @@ class Suspicion:
         return self.awaited is not None and self.channel.last_tag >= self.awaited
 
 
-def suspect(scene: Scene, code: str, detail: str, awaited: int | None = None) -> None:
+def suspect(
+    scene: Scene,
+    code: str,
+    detail: str,
+    awaited: int | None = None,
+    question: Question | None = None,
+) -> None:
     """Tell of a fault on the scene's channel when it is sure; see `Suspicion`."""
     waiting = scene.memory.setdefault("suspicions", {})
-    key = (code, scene.channel.number, scene.channel.incarnation)
+    key = (code, scene.channel.number, scene.channel.incarnation, awaited)
     known = waiting.get(key)
     if known is not None:
         known.count += 1
         known.last = scene.number
-        if known.awaited is not None and awaited is not None:
-            known.awaited = min(known.awaited, awaited)
     elif len(waiting) < MOST_SUSPICIONS:
-        waiting[key] = Suspicion(scene, code, detail, awaited)
+        waiting[key] = Suspicion(scene, code, detail, awaited, question)
     else:
         scene.forget("suspicions")
 
@@ -84,6 +93,7 @@ def tell(scene: Scene) -> None:
             ts_ns=one.ts_ns,
             count=one.count,
             last=one.last,
+            variant=None if one.question is None else ask(scene, one.question),
         )
     scene.channel = before
 

@@ -1,7 +1,10 @@
 # ruff: noqa: E501 (one packet, one line)
 """Acknowledgements that mean nothing, and deliveries without one."""
 
-from amqpsniff.session.rules.acknowledging import LEFT_CHANNELS
+import pytest
+
+from amqpsniff.session.rules import leftovers
+from amqpsniff.session.rules.leftovers import LEFT_CHANNELS
 from amqpsniff.session.rules.suspecting import MOST_SUSPICIONS
 from tests.session.rules.saying import found, said
 from tests.session.script import Script, feed
@@ -129,6 +132,27 @@ def test_acknowledged_on_the_next_connection() -> None:
     assert found(script, *INVALID) == ["acknowledgement-stale late"]
 
 
+def test_the_last_channel_of_the_host_that_left_something_counts() -> None:
+    """Another one, which left nothing, ended after it; and one ended too late."""
+    other = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\nb.RST C\n"
+    late = """
+        d.S1: basic.deliver consumer_tag=t delivery_tag=3
+        d.RST C
+    """
+    script = (
+        CONSUMER
+        + "d.handshake\nd.C1: channel.open\nd.S1: channel.open-ok\nRST C\n"
+        + other
+        + "c.handshake\n[open] c.C1: channel.open\nc.S1: channel.open-ok\n"
+        + late
+        + "[late] c.C1: basic.ack delivery_tag=2\n[wrong] c.C1: basic.ack delivery_tag=3"
+    )
+    assert found(script, *INVALID) == [
+        "acknowledgement-stale late",
+        "acknowledgement-invalid wrong",
+    ]
+
+
 def test_what_was_settled_before_the_end_is_not_stale() -> None:
     script = (
         CONSUMER
@@ -152,9 +176,18 @@ def test_channels_remembered_are_limited() -> None:
             S{number}: channel.open-ok
             S{number}: basic.deliver consumer_tag=t delivery_tag=1
         """)
-    fed = feed(script)
-    tracker = fed.engine._pipeline.tracker
-    assert len(tracker.memory["left-outstanding"]) == LEFT_CHANNELS
+    fed = feed(script.add("RST S"))
+    memory = fed.engine._pipeline.tracker.memory
+    assert len(memory["left-outstanding"]) == len(memory["left-on-hosts"]) == LEFT_CHANNELS
+
+
+def test_open_channels_of_a_host_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more than that, it shows only later that one is over."""
+    ended = CONSUMER + "FIN S\nFIN C\n"
+    late = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\nb.C1: basic.ack delivery_tag=2"
+    assert found(ended + late, *INVALID) == ["acknowledgement-stale #25"]
+    monkeypatch.setattr(leftovers, "MOST_OPEN", 1)
+    assert found(ended + late, *INVALID) == ["acknowledgement-invalid #25"]
 
 
 def test_deliveries_in_doubt() -> None:

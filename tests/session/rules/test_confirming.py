@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.session.rules.found import details, found
 from tests.session.script import Script
 
@@ -51,6 +53,52 @@ def test_slow_confirms_of_a_blocked_connection() -> None:
     row = found(text + "@+6000ms S1: basic.ack delivery_tag=1", "confirms-slow")
     assert row is not None
     assert row["cause_code"] in (None, "connection-blocked")
+
+
+ALIVE = "@+{}ms S: connection.unblocked\n"
+
+
+def test_a_confirm_that_does_not_come() -> None:
+    """The publisher waits for ever: nothing is slow, for nothing came."""
+    script = Script(CONFIRMING + published(3, 1))
+    script.add("[first] C1: basic.publish exchange=e\nC1: basic.publish exchange=e")
+    script.add(ALIVE.format(3000) + ALIVE.format(4000))
+    row = found(script, "confirms-slow")
+    assert row is not None
+    assert row["packet_number"] == script.labels["first"]
+    assert row["detail"] == "2 publishes without a confirm, the first, number 4, for 7.00 s"
+
+
+def test_what_came_late_and_what_did_not_come() -> None:
+    script = Script(CONFIRMING + published(1, 6000))
+    script.add("C1: basic.publish exchange=e\n" + ALIVE.format(5000))
+    row = found(script, "confirms-slow")
+    assert row is not None
+    assert row["detail"] == (
+        "1 confirm, after 6.00 s on average and 6.00 s at most; "
+        "1 publish without a confirm, the first, number 2, for 5.00 s"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C1: basic.publish exchange=e\n" + ALIVE.format(4999),
+        "C1: basic.publish exchange=e\n@+6000ms C: connection.update-secret-ok",  # is it alive?
+        "C1: basic.publish exchange=e\nGAP S 30\n" + ALIVE.format(6000),
+        "C1: basic.publish exchange=e\nS1: basic.nack delivery_tag=1\n" + ALIVE.format(6000),
+    ],
+)
+def test_a_confirm_that_may_come(text: str) -> None:
+    assert not found(CONFIRMING + text, "confirms-slow")
+
+
+def test_a_message_that_was_not_sent_to_its_end() -> None:
+    """The broker has nothing to confirm yet."""
+    script = Script(CONFIRMING + "C1: basic.publish exchange=e | body=100")
+    whole = script.packets.pop()
+    script.packets.append(whole._replace(octets=whole.octets[:60]))
+    assert not found(script.add(ALIVE.format(6000)), "confirms-slow")
 
 
 def test_a_publisher_that_waits_for_each_confirm() -> None:

@@ -1,0 +1,222 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Both directions of a conversation together: what is held back, for how long, in which order.
+
+Packets of a capture may be out of order, and some are missing. What a segment acknowledges was sent
+before it, so its octets are held until those it acknowledges were handed on; and octets beyond a
+hole are held until it is filled. A hole that the other side has acknowledged is waited for with
+patience (see `Limits`): `watch` starts the clock, `due` reads it. Then the octets it was about are
+forsaken: their holes become gaps, nothing waits for them any more, and what was held of both
+directions is handed on in the order of capture. So a question comes before its answer, whether one
+of them was captured late or never.
+
+Of an ordinary capture nothing is held, and nothing here is asked.
+"""
+
+import cython
+
+from .holding import Piece
+from .limits import NEVER
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
+else:
+    from .half_stream import HalfStream, later
+
+_NEVER = cython.declare(cython.longlong, NEVER)
+
+NOTHING = -1
+"""What a hole acknowledges."""
+
+
+def release(half: HalfStream, other: HalfStream, number, ts_ns, seen):
+    """Hand on what is held and waits for nothing more, and make gaps of forsaken holes.
+
+    It is known as of packet `number`; -1 where no packet brought it about: then each segment as of
+    its own, but never before one that was handed on already.
+    """
+    mine: object
+    others: object
+    while True:
+        mine = _next(half)
+        others = _next(other)
+        if mine is None and others is None:
+            return 0
+        if _mine_is_first(mine, others, half, other):
+            if not _hand_on(mine, half, other, number, ts_ns, seen):
+                return 0
+        elif not _hand_on(others, other, half, number, ts_ns, seen):
+            return 0
+
+
+@cython.cfunc
+def _next(half: HalfStream) -> object:
+    """The piece held that is next, or null: nothing is held, or a hole is waited for before it.
+
+    A hole that is forsaken is a piece that needs `NOTHING`, as of the packet behind it.
+    """
+    if half.held is not None and half.held:
+        piece = half.held.front
+        if piece.start == half.next_offset:
+            return piece
+        if piece.start <= half.forsaken:
+            return piece._replace(start=half.next_offset, end=piece.start, needs=NOTHING)
+    elif half.next_offset < half.fin_offset <= half.forsaken:
+        number, ts_ns = half.fin_number, half.fin_ns
+        return Piece(half.next_offset, half.fin_offset, b"", number, ts_ns, -1, NOTHING)
+    return None
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _mine_is_first(
+    mine: object, others: object, half: HalfStream, other: HalfStream
+) -> cython.bint:
+    """Which of two pieces, of which one may be null, is to be handed on first."""
+    waiting: cython.bint
+    if mine is None or others is None:
+        return others is None
+    waiting = waits(mine.needs, other)
+    if waiting != waits(others.needs, half):
+        return not waiting
+    # Each acknowledging the other, the later one was sent again, with a newer acknowledgement.
+    return (mine.number > others.number) == waiting
+
+
+def waits(needs, other: HalfStream):
+    """Whether what `other` sent up to an offset is still to come."""
+    return needs > other.next_offset and not other.absent and not other.finished()
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _hand_on(
+    piece: object,
+    half: HalfStream,
+    other: HalfStream,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+    seen: cython.longlong,
+) -> cython.bint:
+    """Hand on the piece or the hole that is next, unless it has to wait."""
+    if waits(piece.needs, other) and piece.needs > other.forsaken and _next(other) is None:
+        return False
+    if number < 0:
+        number, ts_ns = _not_before(half, other, piece.number, piece.ts_ns)
+    if piece.needs == NOTHING:
+        half.lose(piece.end - piece.start, number, ts_ns)
+    else:
+        half.deliver_piece(half.held.take_front(), number, ts_ns, seen)
+    return True
+
+
+@cython.cfunc
+def _not_before(half: HalfStream, other: HalfStream, number: object, ts_ns: object) -> tuple:
+    """A packet held back and its time, or those of the last one handed on if that was later."""
+    if number < half.delivered_number:
+        number, ts_ns = half.delivered_number, half.delivered_ns
+    if number < other.delivered_number:
+        number, ts_ns = other.delivered_number, other.delivered_ns
+    return number, ts_ns
+
+
+def watch(half: HalfStream, other: HalfStream, segments, ts_ns):
+    """Start the clock of octets that should be there by now, stop one of those that came.
+
+    `segments`: segments of the conversation so far. True when a clock was started.
+    """
+    there: cython.longlong
+    end: cython.longlong
+    blocks: cython.bint
+    if half.held is None and other.held is None and half.fin_offset <= half.next_offset:
+        half.waiting_until = -1
+        return False
+    there = _there(half)
+    end = _hole_end(half, there)
+    if end <= half.forsaken:
+        end = -1
+    blocks = _next(other) is not None
+    if half.waiting_until >= 0 and (
+        half.waiting_until <= there
+        or half.waiting_acked != half.ack_seen
+        or (end < 0 and not blocks)
+    ):
+        half.waiting_until = -1
+    if half.waiting_until >= 0 or (end < 0 and not blocks):
+        return False
+    if half.ack_seen:
+        if half.acked <= max(there, half.forsaken) or (half.acked < end and not blocks):
+            return False
+    half.waiting_acked = half.ack_seen
+    if half.ack_seen:
+        half.waiting_until = half.acked
+        half.deadline_segments = segments + half.limits.acked_hole_segments
+        half.deadline_ns = later(ts_ns, half.limits.acked_hole_ns)
+    elif end >= 0:
+        half.waiting_until = max(end, half.held.end if half.held is not None else -1)
+        half.deadline_segments = _NEVER
+        half.deadline_ns = later(ts_ns, half.limits.unacked_hole_ns)
+    return half.waiting_until >= 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _there(half: HalfStream) -> cython.longlong:
+    """Where the first hole begins: what is before it was handed on, or is there to be."""
+    if half.held is None or not half.held or _next(half) is None:
+        return half.next_offset
+    return half.held.run_end()
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
+    """Where the hole that begins at `there` ends, at octets held or at the FIN; -1 for no hole."""
+    end: cython.longlong
+    if half.held is not None and half.held:
+        end = half.held.after(there)
+        if end >= 0:
+            return end
+    return half.fin_offset if half.fin_offset > there else -1
+
+
+def due(half: HalfStream, segments, ts_ns):
+    """Whether the octets that are missing have been waited for long enough."""
+    if half.waiting_until < 0:
+        return False
+    if segments >= half.deadline_segments or ts_ns >= half.deadline_ns:
+        return True
+    return (
+        not half.ack_seen
+        and half.held is not None
+        and len(half.held) >= half.limits.unacked_hole_segments
+    )
+
+
+def forsake(half: HalfStream, other: HalfStream, seen):
+    """Wait no longer for what a clock was started for."""
+    half.forsaken = max(half.forsaken, half.waiting_until)
+    half.waiting_until = -1
+    if half.held is None or not half.held:
+        half.absent = half.ack_seen  # until something of it is captured again
+    return release(half, other, -1, 0, seen)
+
+
+def make_room(half: HalfStream, other: HalfStream, seen):
+    """Hand on as much as it takes to hold no more than is allowed; whether that was anything."""
+    found: cython.bint = False
+    while half.held is not None and half.held and half.held.full:
+        found = True
+        piece = half.held.front
+        half.forsaken = max(half.forsaken, piece.start)
+        other.forsaken = max(other.forsaken, piece.needs)
+        release(half, other, -1, 0, seen)
+    return found
+
+
+def flush(half: HalfStream, other: HalfStream, number, ts_ns, seen):
+    """The conversation is over: give up every hole, and what was acknowledged but not seen."""
+    half.forsaken = other.forsaken = _NEVER
+    release(half, other, -1, 0, seen)
+    half.end(number, ts_ns)
+    other.end(number, ts_ns)
+    return 0
