@@ -249,8 +249,8 @@ class HalfStream:
         added, conflict = self.held.add(piece)
         if conflict:
             found |= CONFLICT
-        if added:
-            found |= OUT_OF_ORDER
+        if added:  # what waits for the other direction alone came in its order
+            found |= OUT_OF_ORDER if self.held.front.start != self.next_offset else 0
         elif (
             there is not None
             and not conflict
