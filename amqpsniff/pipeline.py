@@ -19,6 +19,7 @@ from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
+from amqpsniff.quantities import octets
 from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.session.state import OUTCOMES
@@ -177,8 +178,8 @@ class Pipeline:
 
     def learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
         """Take the contents of Decryption Secrets Blocks: (type, octets)."""
-        for kind, octets in secrets:
-            self.secrets.add(kind, octets)
+        for kind, content in secrets:
+            self.secrets.add(kind, content)
 
     def finish(self) -> StreamBatch:
         """There are no more packets: end every conversation; gives the last events of TCP."""
@@ -374,7 +375,7 @@ class Pipeline:
             self._say_of("midstream", detail, connection)
         if gaps:
             lost = sum(connection.conversation.lost_octets)
-            self._say_of("tcp-gap", f"{lost} octets in {gaps} hole{'s' * (gaps > 1)}", connection)
+            self._say_of("tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:
         """Add a finding about a connection as a whole."""

@@ -119,7 +119,8 @@ def bodies(
 
         from .render.text import count
 
-        sys.stderr.write(f"amqpsniff: {count(written)} bodies, {shown(octets)}, in {output}\n")
+        noun = "body" if written == 1 else "bodies"
+        sys.stderr.write(f"amqpsniff: {count(written)} {noun}, {shown(octets)}, in {output}\n")
     return reading.exit_code
 
 

@@ -29,7 +29,8 @@ GAP = cython.declare(cython.int, 2)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
-# What `place` found; the first two exclude each other.
+# What `place` found; the first two exclude each other. Out of order is what comes after octets that
+# follow it.
 RETRANSMITTED = cython.declare(cython.int, 1)
 SAME_PACKET = cython.declare(cython.int, 2)
 OUT_OF_ORDER = cython.declare(cython.int, 4)
@@ -199,6 +200,7 @@ class HalfStream:
         room = end if first < 0 else min(end, first)
         before = min(captured, room - offset)
         self._deliver(octets, source, start, before, room - offset, number, ts_ns, seen)
+        found |= OUT_OF_ORDER if first >= 0 else 0
         if room < end:
             start += before
             captured -= before
@@ -237,6 +239,7 @@ class HalfStream:
         if self.held is None:
             self.held = Held(self.pool)
         there = self.held.find(offset, end)
+        latest: cython.longlong = self.held.end
         piece = Piece(
             offset,
             end,
@@ -250,7 +253,7 @@ class HalfStream:
         if conflict:
             found |= CONFLICT
         if added:
-            found |= OUT_OF_ORDER
+            found |= OUT_OF_ORDER if offset < latest else 0
         elif (
             there is not None
             and not conflict

@@ -1,13 +1,10 @@
 """The readers give the same rows compiled and as plain Python."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.capture import build
 from tests.conftest import REPO, SHARED
+from tests.plain import copied, lines_of
 
 SCRIPT = """
 import hashlib, sys
@@ -33,25 +30,8 @@ for batch in read(sys.argv[1:]):
 """
 
 
-def run(folder: Path, names: list[str]) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *names],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.splitlines()
-
-
 def test_compiled_and_uncompiled_agree(tmp_path: Path) -> None:
-    shutil.copytree(
-        REPO / "amqpsniff",
-        tmp_path / "amqpsniff",
-        ignore=shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__"),
-    )
+    copied(tmp_path)
     made = {
         "pcap": build.pcap(packets=100),
         "modified": build.pcap(">", magic=build.MODIFIED),
@@ -64,6 +44,6 @@ def test_compiled_and_uncompiled_agree(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(octets)
     names = [str(tmp_path / name) for name in made]
     names += [str(path) for path in sorted((SHARED / "captures" / "public" / "formats").glob("*"))]
-    plain = run(tmp_path, names)
+    plain = lines_of(tmp_path, SCRIPT, *names)
     assert plain[0] == "True"
-    assert run(REPO, names)[1:] == plain[1:]
+    assert lines_of(REPO, SCRIPT, *names)[1:] == plain[1:]

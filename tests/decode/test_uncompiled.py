@@ -1,14 +1,11 @@
 """Decoding gives the same rows compiled and as plain Python."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPO, SAMPLES
+from tests.plain import copied, lines_of
 
 SCRIPT = """
 import random, sys
@@ -41,27 +38,10 @@ for name in sys.argv[1:]:
 """
 
 
-def run(folder: Path, names: list[str]) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *names],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    return done.stdout.splitlines()
-
-
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources alone."""
-    folder = tmp_path_factory.mktemp("plain")
-    without = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
-    for name in ("amqpsniff", "tests"):
-        shutil.copytree(REPO / name, folder / name, ignore=without)
-    return folder
+    return copied(tmp_path_factory.mktemp("plain"), "tests")
 
 
 def test_compiled_and_uncompiled_agree(plain: Path) -> None:
@@ -69,7 +49,7 @@ def test_compiled_and_uncompiled_agree(plain: Path) -> None:
         str(SAMPLES / name)
         for name in ("bunny.pcapng", "kombu.pcap.gz", "v08_v09.pcap", "amqplib08.pcap")
     ]
-    uncompiled = run(plain, names)
+    uncompiled = lines_of(plain, SCRIPT, *names)
     assert uncompiled[0] == "True"
-    assert run(REPO, names)[1:] == uncompiled[1:]
+    assert lines_of(REPO, SCRIPT, *names)[1:] == uncompiled[1:]
     assert len(uncompiled) > 500

@@ -3,10 +3,6 @@
 import datetime
 import io
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,7 @@ from amqpsniff.tables.batches import plain
 from amqpsniff.tables.cells import WRITE_OCTETS
 from amqpsniff.tables.ndjson import KEPT_OCTETS, Writer
 from amqpsniff.tables.schema import JSON_COLUMNS, TABLES
-from tests.conftest import REPO
+from tests.plain import copied, octets_of
 from tests.tables import arrays
 
 SCRIPT = """
@@ -149,11 +145,7 @@ def test_no_columns_and_no_rows() -> None:
 
 
 def test_uncompiled_lines_are_the_same(samples: Path, tmp_path: Path) -> None:
-    shutil.copytree(
-        REPO / "amqpsniff",
-        tmp_path / "amqpsniff",
-        ignore=shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__"),
-    )
+    copied(tmp_path)
     names, wanted = [], b"True\n"
     for path in ("pika_mix.pcap", "v08_v09.pcap"):
         for table in TABLES:
@@ -166,14 +158,7 @@ def test_uncompiled_lines_are_the_same(samples: Path, tmp_path: Path) -> None:
                 with pa.ipc.new_stream(names[-1], batch.schema) as sink:
                     sink.write_batch(batch)
                 wanted += written(batch)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *names],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout == wanted
+    assert octets_of(tmp_path, SCRIPT, *names) == wanted
 
 
 def odd_batch() -> pa.RecordBatch:

@@ -105,7 +105,7 @@ def test_filled_hole_belongs_to_the_packet_that_filled_it() -> None:
     result = alike_in_any_batches(talk.packets)
     assert [event.number for event in result.events[1:-1]] == [7, 7, 7, 7]
     assert result.stream(0) == [b"000003006009"]
-    assert result.counters["out_of_order"] == 3
+    assert result.counters["out_of_order"] == 1
     assert result.counters["retransmissions"] == 0
 
 

@@ -1,16 +1,13 @@
 """Reassembly gives the same events compiled and as plain Python."""
 
-import os
 import pickle
 import random
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import REPO, SHARED
 from tests.fuzz import fuzz_tcp
+from tests.plain import copied, lines_of
 from tests.tcp.test_headers import CASES
 from tests.tcp.wire import START_NS, Packet
 
@@ -39,19 +36,6 @@ with open(sys.argv[1], "rb") as file:
 """
 
 
-def run(folder: Path, arguments: list[str]) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.splitlines()
-
-
 def cases() -> list[tuple[list[tuple[Any, ...]], tuple[int, ...]]]:
     """Lists of packets to follow, with the limits for each."""
     choose = random.Random(1)
@@ -64,9 +48,7 @@ def cases() -> list[tuple[list[tuple[Any, ...]], tuple[int, ...]]]:
 
 
 def test_compiled_and_uncompiled_agree(tmp_path: Path) -> None:
-    without = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
-    shutil.copytree(REPO / "amqpsniff", tmp_path / "amqpsniff", ignore=without)
-    shutil.copytree(REPO / "tests", tmp_path / "tests", ignore=without)
+    copied(tmp_path, "tests")
     made = tmp_path / "cases"
     made.write_bytes(pickle.dumps(cases()))
     captures = SHARED / "captures"
@@ -76,6 +58,6 @@ def test_compiled_and_uncompiled_agree(tmp_path: Path) -> None:
         for path in sorted((captures / "public" / "formats").glob("*"))
         if path.suffix != ".snoop"
     ]
-    plain = run(tmp_path, [str(made), *names])
+    plain = lines_of(tmp_path, SCRIPT, str(made), *names)
     assert plain[0] == "True"
-    assert run(REPO, [str(made), *names])[1:] == plain[1:]
+    assert lines_of(REPO, SCRIPT, str(made), *names)[1:] == plain[1:]

@@ -1,15 +1,12 @@
 """TLS gives the same events compiled and as plain Python."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPO
 from tests.fuzz.fuzz_tls import CONVERSATIONS
+from tests.plain import copied, lines_of
 
 SCRIPT = """
 import hashlib, random, sys
@@ -27,25 +24,10 @@ for which in range(len(fuzz_tls.CONVERSATIONS)):
 """
 
 
-def run(folder: Path) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    return done.stdout.splitlines()
-
-
 def test_same_events(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
-    ignored = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
-    for name in ("amqpsniff", "tests", "samples"):
-        shutil.copytree(REPO / name, tmp_path / name, ignore=ignored)
-    plain = run(tmp_path)
+    copied(tmp_path, "tests", "samples")
+    plain = lines_of(tmp_path, SCRIPT)
     assert plain[0] == "True True"
-    assert plain[1:] == run(REPO)[1:]
+    assert plain[1:] == lines_of(REPO, SCRIPT)[1:]
     assert len(plain) == 1 + 8 * len(CONVERSATIONS)

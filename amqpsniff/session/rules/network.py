@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from amqpsniff.quantities import octets
 from amqpsniff.session.rules.peers import client_host, on_network, said, server_end
 from amqpsniff.session.rules.remembering import first_place, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
@@ -69,9 +70,9 @@ def _doubt(scene: Scene) -> str:
     lost, holes = sum(conversation.lost_octets), sum(conversation.gaps)
     cut = sum(conversation.cut_octets)
     if session.lossy and holes:
-        return f"frames are missing, in {number_of(holes, 'hole')} of {lost} octets"
+        return f"frames are missing, in {number_of(holes, 'hole')} of {octets(lost)}"
     if session.lossy and cut:
-        return f"frames are missing, in {number_of(cut, 'octet')} that the snap length cut"
+        return f"frames are missing, in {octets(cut)} that the snap length cut"
     return ""
 
 
@@ -80,12 +81,12 @@ def _channel_ended(scene: Scene) -> None:
     frame_max = said(scene, "connection.tune-ok").get("frame_max")
     channel = scene.channel
     messages = channel.published + channel.delivered
-    octets = channel.publish_octets + channel.deliver_octets
+    carried = channel.publish_octets + channel.deliver_octets
     if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX or not messages:
         return
-    if octets > messages * (frame_max - 8) and "small frames" not in scene.memory:
+    if carried > messages * (frame_max - 8) and "small frames" not in scene.memory:
         scene.memory["small frames"] = True
-        size = octets // messages
+        size = carried // messages
         detail = f"frame-max {frame_max}; bodies of {number_of(size, 'octet')} on average"
         scene.report("frame-max-small", f"{detail} in {number_of(messages, 'message')}")
 

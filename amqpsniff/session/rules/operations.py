@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.quantities import octets
 from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import integer_at
 from amqpsniff.session.rules.peers import shown
@@ -118,7 +119,7 @@ def _large(scene: Scene) -> None:
     rows, row = scene.facts["rows"], scene.facts["row"]
     size = integer_at(rows.body_size, row)
     if size > HUGE_BODY:
-        scene.report("resource-bomb", f"a content header declares {number_of(size, 'octet')}")
+        scene.report("resource-bomb", f"a content header declares {octets(size)}")
 
 
 def _opens(scene: Scene) -> None:

@@ -58,7 +58,7 @@ def test_one_side_only() -> None:
 
 def test_frames_in_holes() -> None:
     row = one("handshake\nC1: channel.open\nGAP C 100\nC1: basic.qos", "capture-inconclusive")
-    assert row["detail"].startswith("frames are missing, in 1 hole of 100 octets")
+    assert row["detail"].startswith("frames are missing, in 1 hole of 100 B")
 
 
 @pytest.mark.parametrize("octets", [b"", b"AMQP", b"GET"])
