@@ -16,11 +16,13 @@ from typing import Any
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode.decoder import Decoder
+from amqpsniff.decode.moments import Moments
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
 from amqpsniff.quantities import octets
 from amqpsniff.session import Census, Journeys, Tracker
+from amqpsniff.session.linkables import Linkables
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.spec import METHODS
@@ -90,12 +92,13 @@ class Pipeline:
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
     without end: see `HELD_ROWS`. Findings gather in `findings` until the end. Only rows of tables
     that are asked for are made (findings that show while a message's row is made need `messages`).
-    With `links` messages are linked across connections: see `amqpsniff.session.links`. A `census`
-    counts every row on its way. `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS
-    conversations that ended. Of a `share` only its conversations are followed; with `records` what
-    concerns several connections is not judged but kept (`amqpsniff.findings.records`), and what
-    takes all messages goes to `sightings`. With `places` the `reassembler` says where segments lie.
-    `capture` is the one that rows and findings are of, None before the first.
+    With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
+    of them is to be linked with goes to `Linkables`. A `census` counts every row on its way.
+    `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended.
+    Of a `share` only its conversations are followed; with `records` what concerns several
+    connections is not judged but kept (`amqpsniff.findings.records`), and what takes all messages
+    goes to `sightings`. With `places` the `reassembler` says where segments lie. `capture` is the
+    one that rows and findings are of, None before the first.
     """
 
     def __init__(
@@ -104,7 +107,7 @@ class Pipeline:
         tables: Iterable[str] = ("frames", "messages"),
         *,
         census: Census | None = None,
-        links: bool = False,
+        links: bool | Linkables = False,
         share: Share | None = None,
         claims: bool = False,
         records: bool = False,
@@ -137,25 +140,26 @@ class Pipeline:
         self.tracker = Tracker(
             tables=wanted,
             log=self.log if "findings" in wanted else None,
-            learns=census is not None or links,
+            learns=census is not None or links is not False,
         )
+        if links is not False and "messages" in wanted:
+            self.tracker.journeys = Journeys(written=None if links is True else links)
         if sightings is not None:
             self.decoder.handler.contents.seed = sightings.seed
             self.tracker.sightings = sightings
+        if self.tracker.witnesses():
+            self.tracker.moments = self.decoder.moments = Moments(self.reassembler.captures)
         self.census = census
         if census is not None:
             self.tracker.settler.measure()
             self.tracker.pairing.measure()
         self.encrypted: list[dict[str, Any]] = []
-        self.journeys = Journeys() if links else None
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
         self._held_rows = 0
         self._given_early = 0
-        self._frames_followed = 0
-        self._messages_followed = 0
-        self._finished = False
-        self._several = False
+        self._frames_followed = self._messages_followed = 0
+        self._finished = self._several = False
 
     @property
     def ready(self) -> bool:
@@ -197,8 +201,8 @@ class Pipeline:
             self.log.add(Finding("packets-cut", detail, capture))
         self.tracker.finish(None, self.totals.last_ns)
         hits = dict(self.tracker.settler.hits)
-        if self.journeys is not None:
-            hits |= self.journeys.hits
+        if self.tracker.journeys is not None:
+            hits |= self.tracker.journeys.hits
         if self._given_early:
             hits["rows that wait"] = self._given_early
         self.log.add_limits(hits, self.capture)
@@ -289,8 +293,6 @@ class Pipeline:
         self._track(rows, peers, losses, captures, ended)
         if self.census is not None:
             self.census.look(*rows, peers, captures, self.decoder.other_methods)
-        if self.journeys is not None and messages.wanted:
-            self.journeys.feed(messages, self._messages_followed, peers)
         for connection, _ in ended:
             self._account(connection)
             connection.session = None
@@ -339,6 +341,8 @@ class Pipeline:
             self.tracker.end(connection, connection.capture)
             connection.session = session  # for those that are still to look at the rows
         self.tracker.feed(frames, frame, messages, message, peers, losses[lost:], captures)
+        if self.decoder.moments is not None:
+            self.decoder.moments.clear()
 
     def _account(self, connection: Any) -> None:
         """Count a connection that ended."""
@@ -349,8 +353,6 @@ class Pipeline:
         totals.gaps += sum(conversation.gaps)
         totals.lost_octets += sum(conversation.lost_octets) if sum(conversation.gaps) else 0
         totals.midstream += not connection.began
-        if self.journeys is not None:
-            self.journeys.end(connection)
         if self.census is not None:
             self.census.end(connection, connection.session)
 

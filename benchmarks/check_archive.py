@@ -64,12 +64,15 @@ from amqpsniff.tables.schema import schema_of
 from amqpsniff.session.rules import remembering
 log.MAX_FINDINGS = log.MAX_PLACES = 5_000_000  # as many as a batch keeps
 remembering.MOST_KEPT = 5_000_000  # what is said once for many is counted without a bound there
-folder, captures, tables = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+folder, captures, LINKS, tables = Path(sys.argv[1]), sys.argv[2], "links" in sys.argv, sys.argv[4:]
 folder.mkdir()
+links = {"messages": schema_of("messages", everything=True).names} if LINKS else {}
 sinks = {table: (folder / f"{table}.parquet").open("wb") for table in tables}
-writers = {table: ParquetRows(sink, schema_of(table)) for table, sink in sinks.items()}
+schemas = {table: schema_of(table, everything=LINKS) for table in tables}
+writers = {table: ParquetRows(sink, schemas[table]) for table, sink in sinks.items()}
 names = sorted(str(one) for one in Path(captures).iterdir())
-for table, batch in amqpsniff.open(*names, reader="own").tables(*tables, encoded=True):
+rows = amqpsniff.open(*names, reader="own").tables(*tables, encoded=True, columns=links)
+for table, batch in rows:
     writers[table].add(batch)
 for table, writer in writers.items():
     writer.close()
@@ -150,17 +153,18 @@ def digest(table: str, files: list[str]) -> Digest:
     return int(found[0]), int(found[1] or 0)
 
 
-def by_one(captures: Path, output: Path) -> dict[str, Digest]:
+def by_one(captures: Path, output: Path, links: bool) -> dict[str, Digest]:
     """The tables of one engine."""
-    command = [sys.executable, "-c", ALONE, str(output), str(captures), *TABLES]
+    wanted = "links" if links else "no links"
+    command = [sys.executable, "-c", ALONE, str(output), str(captures), wanted, *TABLES]
     subprocess.run(command, check=True)
     return {table: digest(table, [str(output / f"{table}.parquet")]) for table in TABLES}
 
 
-def by_spark(captures: Path, output: Path, master: str) -> dict[str, Digest]:
+def by_spark(captures: Path, output: Path, master: str, links: bool) -> dict[str, Digest]:
     """The tables that a batch writes."""
     command = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(captures)]
-    command += ["-o", str(output), "--master", master]
+    command += ["-o", str(output), "--master", master, *["--links"] * links]
     made = subprocess.run(command, check=False, capture_output=True, text=True)
     if made.returncode:
         raise SystemExit(made.stderr)
@@ -175,6 +179,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=2.0)
     parser.add_argument("--master", action="append", help=f"default: {' and '.join(MASTERS)}")
+    parser.add_argument("--links", action="store_true", help="link messages too")
     given = parser.parse_args()
     worker_folder = Path(pyspark.__file__).parent / "work"
     left_before = worker_folder.exists()
@@ -185,14 +190,14 @@ def main() -> int:
         octets = sum(one.stat().st_size for one in captures.iterdir())
         print(f"{files} files, {octets / 1e9:.2f} GB", flush=True)
         begin = time.perf_counter()
-        alone = by_one(captures, Path(scratch) / "alone")
+        alone = by_one(captures, Path(scratch) / "alone", given.links)
         print(f"one engine: {time.perf_counter() - begin:.0f} s", flush=True)
         for table, (rows, total) in alone.items():
             print(f"  {table:<12} {rows:>12,} rows  {total:x}")
         for master in given.master or MASTERS:
             output = Path(scratch) / "tables"
             begin = time.perf_counter()
-            found = by_spark(captures, output, master)
+            found = by_spark(captures, output, master, given.links)
             print(f"{master}: {time.perf_counter() - begin:.0f} s", flush=True)
             for table, (rows, total) in found.items():
                 same = "the same" if alone[table] == (rows, total) else "DIFFERENT"

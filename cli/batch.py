@@ -107,6 +107,14 @@ def batch(
     ] = 20,
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,
+    links: Annotated[
+        bool,
+        typer.Option(
+            "--links",
+            help="Fill the columns of messages that link them across connections.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=OUTPUT),
@@ -173,7 +181,7 @@ def batch(
         given += ["--dialect", dialect]
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
-        "--show-secrets": show_secrets,
+        "--show-secrets": show_secrets, "--links": links,
     }  # fmt: skip
     given += [name for name, wanted in flags.items() if wanted]
     return _Job(given, quiet).run()

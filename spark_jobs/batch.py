@@ -102,6 +102,7 @@ def _batch(given: argparse.Namespace) -> Batch:
         given.output,
         options,
         [one.strip() for one in given.tables.split(",")],
+        links=given.links,
         storage=storage,
         task_octets=given.task_octets,
         max_reads=given.max_reads,
@@ -165,6 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--table-dialect", choices=READINGS, default=READINGS[0])
     add("--bodies", action="store_true", help="fill the column body")
     add("--body-sha256", action="store_true", help="fill the column body_sha256")
+    add("--links", action="store_true", help="fill the columns that link messages")
     add("--show-secrets", action="store_true")
     add("--tls-keylog", metavar="FILE", help="open TLS with this key log")
     add("--tls-key", action="append", default=[], metavar="FILE", help="and with this RSA key")

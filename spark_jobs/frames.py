@@ -1,7 +1,8 @@
 """Tables written by Spark itself, for formats that only it knows (Delta, Iceberg).
 
 Rows pass through the JVM, and captures are decoded once for each table, on every run. Files in
-Parquet come cheaper from the direct writer.
+Parquet come cheaper from the direct writer; messages that are to be linked are made by it, since
+that takes what all tasks know, and handed on.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ import os
 from typing import TYPE_CHECKING
 
 from amqpsniff.archive.batch import Batch, Summary
+from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.output import TIMES
+from amqpsniff.tables.schema import EVERYTHING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+LINKED = "_work/linked"
+"""Where messages with links wait to be handed on; they stay, for the next run to begin with."""
 
 
 def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
@@ -38,7 +44,10 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     )
     summary = Summary(files=len(list_captures(batch.inputs, batch.storage)))
     for table in [*batch.tables, "errors"]:
-        rows = source.option("table", table).load(batch.inputs)
+        if table == "messages" and batch.links:
+            rows = _linked(spark, batch)
+        else:
+            rows = source.option("table", table).load(batch.inputs)
         target = f"{batch.folder.name}/{table}"
         if table == "errors":
             rows.write.mode("overwrite").format(form).save(target)
@@ -50,3 +59,28 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
             writer.save(target)
         summary.rows[table] = spark.read.format(form).load(target).count()
     return summary
+
+
+def _linked(spark: SparkSession, batch: Batch) -> DataFrame:
+    """The messages of a batch with their links."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from .running import SparkRunner
+
+    direct = Batch(
+        batch.inputs,
+        f"{batch.folder.name}/{LINKED}",
+        batch.given,
+        ("messages",),
+        links=True,
+        storage=batch.storage,
+        **batch.planning,
+    )
+    runner = SparkRunner(spark.sparkContext)
+    direct.run(runner, cores=runner.cores)
+    manifest = json.loads(direct.folder.read(MANIFEST) or b"{}")
+    names = [f"{direct.folder.name}/{name}" for name in manifest["tables"]["messages"]]
+    schema = from_arrow_schema(EVERYTHING["messages"])
+    if not names:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*names)

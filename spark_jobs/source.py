@@ -5,8 +5,9 @@ which runs the whole engine over its files for its conversations and hands Arrow
 Octets of packets never pass between the JVM and Python. Rows are those of one engine that reads all
 files in the order of time.
 
-Findings may be about several connections, so that table is one partition; `amqpsniff batch` makes
-it with many.
+Findings may be about several connections, and the columns of messages that link them are: that
+table, and messages where one of these columns is named, is one partition, read like one capture.
+`amqpsniff batch` makes both with many tasks.
 
 Columns are chosen with `.schema(…)`. Conditions are left to Spark: where a query reads one data
 source with several of them, Spark 4.3 hands the last one to all its readers.
@@ -30,7 +31,7 @@ from amqpsniff.archive.merging import merge_findings
 from amqpsniff.archive.output import Note
 from amqpsniff.archive.places import Folder, opener_for
 from amqpsniff.archive.plan import Task, make_plan
-from amqpsniff.archive.secrets import task_octets_for, with_secrets_of
+from amqpsniff.archive.secrets import ONE_TASK, task_octets_for, with_secrets_of
 from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.survey import Surveyed
@@ -39,7 +40,7 @@ from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.session.sightings import Sightings
-from amqpsniff.tables.schema import schema_of
+from amqpsniff.tables.schema import LINKS, schema_of
 
 from .options import SourceOptions, parse, table_of
 
@@ -124,6 +125,8 @@ class Reading:
         if self.table == ERRORS:
             return [Share(rows=error_rows(files))]
         task_octets = task_octets_for(self.options.decoding, self.options.task_octets)
+        if self.table == "messages" and not LINKS.isdisjoint(self.columns):
+            task_octets = ONE_TASK
         plan = make_plan(files, task_octets=task_octets, max_reads=self.options.max_reads)
         decoding = with_secrets_of(files, self.options.decoding, self.options.storage)
         if self.table == "findings":
@@ -184,14 +187,14 @@ class AmqpReader(DataSourceReader):
         yield from self.reading.rows(partition)
 
 
-def arrow_schema(table: str) -> pa.Schema:
-    """The schema of a table, or of `errors`."""
-    return error_schema() if table == ERRORS else schema_of(table)
+def arrow_schema(table: str, *, everything: bool = False) -> pa.Schema:
+    """The schema of a table, or of `errors`; `everything`: with columns that must be named."""
+    return error_schema() if table == ERRORS else schema_of(table, everything=everything)
 
 
 def _check_columns(table: str, schema: StructType) -> None:
     """Whether a schema that was asked for names columns of the table, with their types."""
-    known = from_arrow_schema(arrow_schema(table))
+    known = from_arrow_schema(arrow_schema(table, everything=True))
     types = {field.name: field.dataType for field in known}
     for field in schema:
         if field.name not in types:

@@ -26,9 +26,10 @@ from amqpsniff.options import Options
 from amqpsniff.tables.schema import TABLES
 
 from .errors import error_rows, error_table
+from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
-from .output import NO_DATE, SIGHTINGS, Note, Order, _by_day, carry_out
+from .output import LINKABLES, NO_DATE, SIGHTINGS, Note, Order, _by_day, carry_out
 from .places import Folder, StorageOptions, is_part, whole_path
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
 from .progress import NOTES, Progress, Step
@@ -64,6 +65,10 @@ def run_here(
         results.append(function(item))
         watch()
     return results
+
+
+def _nothing() -> None:
+    """Who waits has nothing to look at."""
 
 
 SEED = "_work/seed"
@@ -108,6 +113,7 @@ class Batch:
         output: The folder, or a URI of one.
         options: How captures are decoded; files of keys are read here.
         tables: Names of the tables to write; `errors` is always written.
+        links: Make the columns of messages that link them across connections too.
         storage: What fsspec is told, where it is used.
 
     Raises UsageError for a table that is not there, CaptureError for a name that is not there.
@@ -120,6 +126,7 @@ class Batch:
         options: Options | None = None,
         tables: Iterable[str] = tuple(TABLES),
         *,
+        links: bool = False,
         storage: StorageOptions | None = None,
         task_octets: int = TASK_OCTETS,
         max_reads: int = MAX_READS,
@@ -132,12 +139,16 @@ class Batch:
         for table in self.tables:
             if table not in TABLES:
                 raise UsageError(f"no table `{table}`; the tables are {', '.join(TABLES)}")
+        if links and "messages" not in self.tables:
+            raise UsageError("links are columns of the table messages, which is not among those")
+        self.links = links
         self.folder = Folder(whole_path(output), self.storage)
         task_octets = task_octets_for(self.options, task_octets)
-        self._planning = {"task_octets": task_octets, "max_reads": max_reads}
+        self.planning = {"task_octets": task_octets, "max_reads": max_reads}
         self.plan = Plan()
         self.notes: list[Note] = []
         self._seed = 0
+        self._linked = Linked("")
         self._listed: Sequence[Listed] | None = None
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
 
@@ -163,7 +174,7 @@ class Batch:
     ) -> Summary:
         """Bring the folder up to date; `cores` is how many items the runner works on at a time."""
         files = self._surveys(runner, notice)
-        self.plan = make_plan(files, **self._planning)
+        self.plan = make_plan(files, **self.planning)
         self._seed = self._known_seed()
         orders = self._orders()
         before = self._notes(orders)
@@ -176,6 +187,9 @@ class Batch:
         done = runner(carry_out, todo, progress.look)
         self.notes = [*before.values(), *done]
         progress.look()
+        if self.links:
+            notice(Step("links"))
+            self._link(runner)
         notice(Step("tables"))
         return self._commit(len(before))
 
@@ -188,7 +202,10 @@ class Batch:
         for task in self.plan.tasks:
             base = task.key(salt)
             place = (self.tables, self.folder.name, self.storage)
-            orders.append(Order(task, base + mark, base, options, *place, seed=self._seed))
+            key = base + mark
+            orders.append(
+                Order(task, key, base, options, *place, seed=self._seed, links=self.links)
+            )
         return orders
 
     def _known_seed(self) -> int:
@@ -204,7 +221,8 @@ class Batch:
         options = asdict(self.options) | {"ports": sorted(self.options.ports)}
         for name in ("tls_keylog", "tls_keys", "secrets"):
             del options[name]
-        return json.dumps([FORM, __version__, options, sorted(self.tables)])
+        more = ["links"] if self.links else []
+        return json.dumps([FORM, __version__, options, sorted(self.tables), *more])
 
     def _surveys(self, runner: Runner, notice: Callable[[Step], None]) -> list[Surveyed]:
         if self._looked is None:
@@ -221,11 +239,29 @@ class Batch:
             notice(Step("files", len(files), total))
         return files
 
+    def _link(self, runner: Runner) -> None:
+        """Link the messages of all tasks, and write those whose links are new."""
+        captures = sorted(one.path for one in self.plan.files)
+        notes = sorted(self.notes, key=lambda note: note.key)
+        of = hashlib.blake2b(json.dumps([captures, [one.key for one in notes]]).encode())
+        known = None if any(one.lost for one in notes) else known_links(self.folder, of.hexdigest())
+        files = {one.key: one.linkable for one in notes if one.linkable is not None}
+        self._linked = known or link_all(files, self.folder, captures, of.hexdigest())
+        there = set(self.folder.names("messages"))
+        joinings = [self._joining(note) for note in notes]
+        runner(join, [one for one in joinings if not there.issuperset(one.targets)], _nothing)
+
+    def _joining(self, note: Note) -> Joining:
+        """The messages of a task and their links, to be brought together."""
+        digest = self._linked.digests.get(note.key, "")
+        names = note.files.get("messages", [])
+        return Joining(self.folder.name, self.storage, note.key, digest, names)
+
     def _notes(self, orders: Sequence[Order]) -> dict[str, Note]:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""
         wanted = {order.base: order.key for order in orders}
         notes: dict[str, Note] = {}
-        sighted = set(self.folder.names(SIGHTINGS))
+        there = {*self.folder.names(SIGHTINGS), *self.folder.names(LINKABLES)}
         for name in self.folder.names(NOTES):
             key = name.rpartition("/")[2].removesuffix(".json")
             if key[:KEY_DIGITS] not in wanted or name != f"{NOTES}/{key}.json":
@@ -235,9 +271,7 @@ class Batch:
                 note = Note.from_octets(octets or b"")
             except (ValueError, KeyError, TypeError):
                 continue
-            if note.sighted is not None and (
-                note.seed != self._seed or note.sighted.name not in sighted
-            ):
+            if any(note.seed != self._seed or one.name not in there for one in note.witnessed):
                 continue
             if note.key == wanted.get(note.base) or not note.encrypted:
                 notes[note.base] = note
@@ -245,7 +279,7 @@ class Batch:
 
     def _commit(self, done_before: int) -> Summary:
         """Write what is about the whole, then the manifest, then delete what it does not name."""
-        findings = merge_findings(self.notes, self.plan.files, self.folder)
+        findings = merge_findings(self.notes, self.plan.files, self.folder, self._linked.hits)
         lost = [one for note in self.notes for one in note.lost]
         gone = {one.capture for one in lost}
         errors = error_rows(self.plan.files, lost)
@@ -253,7 +287,8 @@ class Batch:
         rows = dict.fromkeys(files, 0)
         for note in self.notes:
             for table, names in note.files.items():
-                files[table] += names
+                waits = self.links and table == "messages"
+                files[table] += self._joining(note).targets if waits else names
             for table, count in note.rows.items():
                 rows[table] += count
         if "findings" in self.tables:
@@ -318,7 +353,10 @@ class Batch:
     def _tidy(self, kept: set[str]) -> None:
         """Delete what an earlier state of the archive has left."""
         kept |= {note.place for note in self.notes} | {SEED}
-        kept |= {note.sighted.name for note in self.notes if note.sighted is not None}
+        kept |= {one.name for note in self.notes for one in note.witnessed}
+        if self.links:
+            kept |= {name for note in self.notes for name in note.files.get("messages", ())}
+            kept |= {STATE, *map(links_name, self._linked.digests)}
         kept |= {survey_name(one) for one in self.plan.files}
         ours = {*TABLES, "errors", "_work"}
         for name in self.folder.names():

@@ -6,7 +6,7 @@ about many: here that is judged, in the order of time, and causes are found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.session.rules.leftovers import settle_stale
@@ -26,9 +26,15 @@ _OF_ALL = ("packets-cut", "findings-limit")
 
 
 def merge_findings(
-    notes: Iterable[Note], files: Sequence[Surveyed], folder: Folder | None = None
+    notes: Iterable[Note],
+    files: Sequence[Surveyed],
+    folder: Folder | None = None,
+    hits: Mapping[str, int] | None = None,
 ) -> list[Finding]:
-    """The findings of the whole archive, those about files first; `folder` has the sightings."""
+    """The findings of the whole archive, those about files first; `folder` has the sightings.
+
+    `hits`: limits that were reached since, by name.
+    """
     notes = list(notes)
     of_files = [one for file in files for one in file.findings]
     known = {(one.capture, one.code) for one in of_files}
@@ -40,6 +46,7 @@ def merge_findings(
     for note in notes:
         records.add(note.records)
         found += [one for one in note.found if one.code not in _OF_ALL]
+    records.hit(hits or {})
     settle_stale(found, records, records.forget)
     for one in sorted(found, key=_order):
         one.cause_code = one.cause_packet_number = None

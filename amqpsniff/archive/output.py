@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,17 @@ from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 
 from .beside import Beside
+from .linking import UNLINKED, LinkablesFile, with_ordinals
 from .places import Folder, opener_for
 from .plan import Task
 from .progress import NOTES, Signs
-from .sightings import Sighted, SightingsFile
+from .sightings import SightingsFile
 from .task import TaskRun
+from .witnessed import Sighted
 
 SIGHTINGS = "_work/sightings"
+
+LINKABLES = "_work/linkables"
 
 DAY_NS = 86_400_000_000_000
 
@@ -44,6 +48,8 @@ TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "cha
 class Order:
     """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
+    With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
+
     `home` is the folder in which names of captures were given; that of the output is a whole path.
     With `beside` a thread writes the rows while the task decodes on: for a task that is longer than
     its core's part of the work, when other cores have nothing left to do.
@@ -58,6 +64,7 @@ class Order:
     storage: dict[str, Any] = field(default_factory=dict)
     beside: bool = False
     seed: int = 0
+    links: bool = False
     home: str = field(default_factory=lambda: str(Path.cwd()))
 
     @property
@@ -89,6 +96,12 @@ class Note:
     lost: list[Finding] = field(default_factory=list)
     records: Records = field(default_factory=Records)
     sighted: Sighted | None = None
+    linkable: Sighted | None = None
+
+    @property
+    def witnessed(self) -> list[Sighted]:
+        """Its files for those who bring tasks together."""
+        return [one for one in (self.sighted, self.linkable) if one is not None]
 
     @classmethod
     def of(cls, key: str, run: TaskRun) -> Note:
@@ -116,7 +129,8 @@ class Note:
         facts = {name: value for name, value in vars(self).items() if name != "records"}
         for name in ("found", "lost"):
             facts[name] = [asdict(one) for one in facts[name]]
-        facts["sighted"] = None if self.sighted is None else asdict(self.sighted)
+        for name in ("sighted", "linkable"):
+            facts[name] = None if facts[name] is None else asdict(facts[name])
         head = [sum(self.rows.values()), len(self.found)]
         facts["records"] = self.records.plain()
         return f"{json.dumps(head)}\n{json.dumps(facts)}".encode()
@@ -128,7 +142,8 @@ class Note:
         for name in ("found", "lost"):
             facts[name] = [Finding(**one) for one in facts[name]]
         facts["records"] = Records.of(facts["records"])
-        facts["sighted"] = Sighted(**facts["sighted"]) if facts["sighted"] else None
+        for name in ("sighted", "linkable"):
+            facts[name] = Sighted(**facts[name]) if facts[name] else None
         return cls(**facts)
 
 
@@ -139,21 +154,26 @@ def carry_out(order: Order) -> Note:
     rows = dict.fromkeys(tables, 0)
     signs = Signs(folder, order.key, order.task.packets)
     file = SightingsFile(folder, f"{SIGHTINGS}/{order.key}.parquet", order.seed)
+    linkables = LinkablesFile(folder, f"{LINKABLES}/{order.key}.parquet", order.seed)
     run = TaskRun(
         order.task, order.options, order.tables, encoded=True, opener=order.opener,
         watch=lambda packets: signs(packets, sum(rows.values())),
-        sightings=file.sightings,
+        sightings=file.sightings, linkables=linkables.linkables if order.links else None,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
         stack.enter_context(file)
-        days = _Days(folder, order.key, stack)
+        stack.enter_context(linkables)
+        places = {"messages": UNLINKED} if order.links else {}
+        days = _Days(folder, order.key, stack, places)
         with Beside(days.add) if order.beside else contextlib.nullcontext(days.add) as add:
             for table, batch in run.batches():
-                add(table, batch)
+                waits = table in places
+                add(table, with_ordinals(batch, rows[table]) if waits else batch)
                 rows[table] += batch.num_rows
         files = days.close()
     note = Note.of(order.key, run)
-    note.base, note.seed, note.sighted = order.base, order.seed, file.sighted
+    note.base, note.seed = order.base, order.seed
+    note.sighted, note.linkable = file.sighted, linkables.sighted
     note.rows, note.files = rows, files
     if not note.lost:  # a file that comes back is read again
         folder.write(note.place, note.to_octets())
@@ -164,13 +184,16 @@ def carry_out(order: Order) -> Note:
 
 
 class _Days:
-    """Open Parquet files by table and day."""
+    """Open Parquet files by table and day; `places` are folders of tables that wait elsewhere."""
 
-    def __init__(self, folder: Folder, key: str, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self, folder: Folder, key: str, stack: contextlib.ExitStack, places: Mapping[str, str]
+    ) -> None:
         self._folder = folder
         self._key = key
         self._stack = stack
-        self._writers: dict[str, Any] = {}
+        self._places = places
+        self._writers: dict[tuple[str, str], Any] = {}
 
     def add(self, table: str, batch: Any) -> None:
         """Write rows to the files of their days."""
@@ -180,21 +203,24 @@ class _Days:
     def close(self) -> dict[str, list[str]]:
         """Finish all files; their names by table."""
         names: dict[str, list[str]] = {}
-        for name, writer in self._writers.items():
+        for (table, name), writer in self._writers.items():
             writer.close()
-            names.setdefault(name.partition("/")[0], []).append(name)
+            names.setdefault(table, []).append(name)
         return names
 
     def _writer(self, table: str, day: str, schema: Any) -> Any:
         from amqpsniff.tables.export import ParquetRows
 
-        name = f"{table}/capture_date={day}/{self._key}.parquet"
-        if name not in self._writers and len(self._writers) >= MOST_DAYS * len(TIMES):
-            name = f"{table}/capture_date={NO_DATE}/{self._key}.parquet"
-        if name not in self._writers:
-            sink = self._stack.enter_context(self._folder.create(name))
-            self._writers[name] = ParquetRows(sink, schema)
-        return self._writers[name]
+        place = table, self._name(table, day)
+        if place not in self._writers and len(self._writers) >= MOST_DAYS * len(TIMES):
+            place = table, self._name(table, NO_DATE)
+        if place not in self._writers:
+            sink = self._stack.enter_context(self._folder.create(place[1]))
+            self._writers[place] = ParquetRows(sink, schema)
+        return self._writers[place]
+
+    def _name(self, table: str, day: str) -> str:
+        return f"{self._places.get(table, table)}/capture_date={day}/{self._key}.parquet"
 
 
 def _by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:

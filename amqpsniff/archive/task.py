@@ -11,6 +11,7 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.session.linkables import Linkables
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.tcp.shares import Share
 
@@ -26,7 +27,8 @@ class TaskRun:
     """Reads a task: `batches` gives rows, what is known of the whole is here afterwards.
 
     `watch` is told now and then how many packets were read, those passed over included. What takes
-    the messages of all connections goes to `sightings`, without which it is judged by the task's.
+    the messages of all connections goes to `sightings`, without which it is judged by the task's,
+    and what links need to know to `linkables`; links that are named are those of the task's own.
 
     Attributes:
         totals: Counts of what was read.
@@ -46,6 +48,7 @@ class TaskRun:
         opener: Opener | None = None,
         watch: Callable[[int], None] = lambda packets: None,
         sightings: Sightings | None = None,
+        linkables: Linkables | None = None,
     ) -> None:
         from amqpsniff.tables.batches import Maker
 
@@ -59,6 +62,7 @@ class TaskRun:
         self._opener = opener
         self._watch = watch
         self._sightings = sightings if "findings" in tables else None
+        self._linkables = linkables
         self._makers = [
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in tables
@@ -70,8 +74,10 @@ class TaskRun:
         wanted = set(self.tables)
         if "findings" in wanted:
             wanted.add("messages")  # some findings are made together with a message's row
+        links = self._linkables or any(maker.links for maker in self._makers)
         pipeline = Pipeline(
             self.options, wanted, share=_share(self.task), records=True, sightings=self._sightings,
+            links=links,
         )  # fmt: skip
         self.totals = pipeline.totals
         names = [source.path for source in self.task.sources]

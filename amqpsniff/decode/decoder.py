@@ -73,6 +73,8 @@ class Decoder:
         ports: Ports that servers listen on, beside 5671 and 5672.
         tables: Names of the tables whose rows are wanted; the others stay empty.
         claims: Gather `claims.Claim`s for `take_claims`.
+
+    `moments` are told what makes rows known, None where nobody asks.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
@@ -86,6 +88,7 @@ class Decoder:
     log: object
     dialect: cython.int
     places: list
+    moments = cython.declare(object, visibility="public")
 
     def __init__(
         self,
@@ -114,6 +117,7 @@ class Decoder:
         self.foreign = 0
         self.bystanders = Bystanders(log)
         self.places = []
+        self.moments = None
 
     @property
     def rows(self):
@@ -212,7 +216,13 @@ class Decoder:
         i: cython.Py_ssize_t
         kind: cython.int
         number: cython.longlong
+        made: cython.longlong = self.handler.messages.rows
+        held: cython.bint = self.moments is not None and len(batch.late) > 0
+        if self.moments is not None:
+            self.moments.begin(batch, self.handler.frames.rows, made)
         for i in range(batch.count):
+            if held or (self.moments is not None and self.handler.messages.rows > made):
+                made = self._note(batch, i - 1)
             kind = kinds[i]
             number = numbers[i] & _NUMBER_MASK
             if numbers[i] >> _NUMBER_BITS != place:
@@ -235,7 +245,15 @@ class Decoder:
                 self.framer.octets(
                     half, batch.extra[sources[i]], starts[i], lengths[i], number, times[i]
                 )
+        if self.moments is not None:
+            self._note(batch, batch.count - 1)
         block.read_from(b"")
+
+    def _note(self, batch, event):
+        """An event is decoded; the number of messages' rows now."""
+        rows = self.handler.messages.rows
+        self.moments.note(batch, event, self.handler.frames.rows, rows)
+        return rows
 
     @cython.ccall
     @cython.exceptval(-1, check=True)

@@ -58,6 +58,17 @@ class Attacher(Watcher):
             self._put_late()
         return 0
 
+    def meet(self, messages, row, peers):
+        """A message's row is there: see what became of it, and what it belongs to."""
+        self.meeting = self.moments is not None and self.moments.meet()
+        self.attach(messages, row)
+        if self.journeys is not None:
+            if self.journeys.written is not None:
+                self.date(self.journeys.written, peers[messages.connection.values[row]])
+            self.journeys.look(messages, row, peers)
+        self.meeting = False
+        return 0
+
     def attach(self, messages, row):
         """A message's row is there: give it what is known of its method."""
         ordinal: cython.longlong = messages.ordinal.values[row] - self.first_opened

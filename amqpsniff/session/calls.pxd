@@ -8,7 +8,7 @@ cdef class Asker:
 cdef class Call:
     cdef public Asker asker
     cdef public long long packet_number, ts_ns, deadline
-    cdef public str connection_id
+    cdef public long long connection_id
     cdef public bint replied, delivered, forgotten
     cdef public list keys
 
@@ -22,9 +22,10 @@ cdef class Calls:
     cdef public long long most, age_ns, hits
     cdef public dict waiting, askers
     cdef public object order
-    cdef Asker asker(self, Session session)
-    cpdef object end(self, Session session)
-    cpdef int ask(self, Call call, object key, str expiration) except? -1
+    cdef Asker asker(self, long long connection, Session session)
+    cpdef object close(self, long long connection, object close_ns)
+    cpdef object end(self, long long connection, object close_ns)
+    cpdef int ask(self, Call call, object key) except? -1
     cpdef int wait(self, Call call, object key) except? -1
     cpdef Call find(self, object key, bint delivered)
     cdef bint is_late(self, Call call, long long ts_ns) except? -1

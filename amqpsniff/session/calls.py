@@ -15,16 +15,7 @@ import cython
 
 from amqpsniff.columns import NULL
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
-else:
-    from amqpsniff.session.state import Session
-
 _NULL = cython.declare(cython.longlong, NULL)
-_MS = cython.declare(cython.longlong, 1_000_000)
-
-MOST_EXPIRATION_DIGITS = 12
-"""Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""
 
 MOST_KEYS = 8
 """Addresses under which one request waits: its channel and one for each delivery to a server, which
@@ -36,9 +27,12 @@ when they are half of the line."""
 
 
 class Asker:
-    """A connection that sent requests; `session` is None once it is over."""
+    """A connection that sent requests; `session` is None once it is over, or where it is not here.
 
-    def __init__(self, session: Session):
+    `close_ns` is then when it was closed, None for never.
+    """
+
+    def __init__(self, session):
         self.session = session
         self.close_ns = None
 
@@ -61,12 +55,12 @@ def closed_at(session):
 class Call:
     """A request, and whether a reply was `replied` and `delivered`; `deadline` is null for none."""
 
-    def __init__(self, asker: Asker, packet_number, ts_ns, connection_id):
+    def __init__(self, asker: Asker, packet_number, ts_ns, connection_id, deadline):
         self.asker = asker
         self.packet_number = packet_number
         self.ts_ns = ts_ns
         self.connection_id = connection_id
-        self.deadline = _NULL
+        self.deadline = deadline
         self.replied = False
         self.delivered = False
         self.forgotten = False
@@ -121,30 +115,33 @@ class Calls:
         self.order = deque()
         self.hits = 0
 
-    def asker(self, session):
+    def asker(self, connection, session):
         """What stands for a connection as long as a request of it is remembered."""
-        found: Asker = self.askers.get(session.number)
+        found: Asker = self.askers.get(connection)
         if found is None:
-            found = self.askers[session.number] = Asker(session)
+            found = self.askers[connection] = Asker(session)
         return found
 
-    def end(self, session):
-        """A connection is over."""
-        found: Asker = self.askers.pop(session.number, None)
+    def close(self, connection, close_ns):
+        """A connection that is not here was closed."""
+        found: Asker = self.askers.get(connection)
+        if found is not None:
+            found.close_ns = close_ns
+
+    def end(self, connection, close_ns):
+        """A connection is over; it was closed then, None for never."""
+        self.close(connection, close_ns)
+        found: Asker = self.askers.pop(connection, None)
         if found is not None:
             found.session = None
-            found.close_ns = closed_at(session)
 
-    def ask(self, call, key, expiration):
-        """Remember a request under a key; `expiration` is its property, None for none."""
+    def ask(self, call, key):
+        """Remember a request under a key."""
         while self.order and self._is_old(self.order[0], call.ts_ns):
             self._forget()
         if len(self.order) >= self.most:
             self._forget()
             self.hits += 1
-        if expiration is not None and call.ts_ns != _NULL:
-            if expiration.isdecimal() and len(expiration) <= MOST_EXPIRATION_DIGITS:
-                call.deadline = call.ts_ns + int(expiration) * _MS
         self.order.append(call)
         return self.wait(call, key)
 

@@ -1,17 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The way of messages from connection to connection: a publish, and the deliveries of it.
+"""Rows of messages made `Linkable`: for a linker, or written down for one that is fed by many.
 
-A broker gives a message no name, so a delivery is matched by what it is: virtual host, exchange,
-routing key, size, properties and, where it was computed, the hash of the body (`likeness`).
-Publishes that are alike form a line, and each queue hands them on in their order: the next that it
-has not handed on yet is the one. A delivery that says it is not the first (`redelivered`, or
-dead-lettered) is matched with what its queue has handed on before.
-
-It is `exact` when only one publish can be meant and it has a message id; `likely` when only one of
-those remembered can be meant; `ambiguous` when there were several alike and the order decided.
-
-A queue that is not known (its consumer began before the capture) is the routing key with the
-default exchange; with others every consumer is taken for one of a queue of its own.
+A reader of all connections links a message when its row is there, and hangs the links on the row. A
+reader of some writes its messages down (`linkables`), and when connections that asked for replies
+were closed.
 """
 
 import json
@@ -20,48 +12,57 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import rows as decoded
-from amqpsniff.session import kinds, links
-from amqpsniff.session.limits import Memory
+from amqpsniff.decode.octets import own_seed
+from amqpsniff.session import kinds, linkable
+from amqpsniff.session.calls import closed_at
+from amqpsniff.session.linker import ANYWHERE
+from amqpsniff.session.links import id_number
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
         Vocabularies,
     )
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.calls import Call, Calls  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.likeness import (  # type: ignore[import-not-found]
         Likeness,
-        coded,
         is_direct,
         mixed,
     )
-    from cython.cimports.amqpsniff.session.lines import (  # type: ignore[import-not-found]
-        Line,
-        Lines,
-        Publish,
+    from cython.cimports.amqpsniff.session.linkable import (  # type: ignore[import-not-found]
+        Linkable,
     )
+    from cython.cimports.amqpsniff.session.linker import Linker  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.links import Links  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
 else:
     from amqpsniff.decode.rows import Vocabularies
     from amqpsniff.decode.state import Connection
-    from amqpsniff.session.calls import Call, Calls
-    from amqpsniff.session.likeness import Likeness, coded, is_direct, mixed
-    from amqpsniff.session.lines import Line, Lines, Publish
+    from amqpsniff.session.likeness import Likeness, is_direct, mixed
+    from amqpsniff.session.linkable import Linkable
+    from amqpsniff.session.linker import Linker
     from amqpsniff.session.links import Links
     from amqpsniff.session.state import Session
 
+MOST_EXPIRATION_DIGITS = 12
+"""Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""
+
 _NULL = cython.declare(cython.longlong, NULL)
-_MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_MS = cython.declare(cython.longlong, 1_000_000)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _DELIVER = cython.declare(cython.int, kinds.DELIVER)
 _GET_OK = cython.declare(cython.int, kinds.GET_OK)
 _INCOMPLETE = cython.declare(cython.int, decoded.INCOMPLETE)
-_EXACT = cython.declare(cython.int, links.EXACT)
-_LIKELY = cython.declare(cython.int, links.LIKELY)
-_AMBIGUOUS = cython.declare(cython.int, links.AMBIGUOUS)
-_ANYWHERE = cython.declare(cython.ulonglong, 0)
-_REPLY = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
+_ANYWHERE = cython.declare(cython.ulonglong, ANYWHERE)
+_IS_PUBLISH = cython.declare(cython.longlong, linkable.PUBLISH)
+_IDENTIFIED = cython.declare(cython.longlong, linkable.IDENTIFIED)
+_AGAIN = cython.declare(cython.longlong, linkable.AGAIN)
+_DIED = cython.declare(cython.longlong, linkable.DIED)
+_OWN_QUEUE = cython.declare(cython.longlong, linkable.OWN_QUEUE)
+_ASKS = cython.declare(cython.longlong, linkable.ASKS)
+_DIRECT_REPLY = cython.declare(cython.longlong, linkable.DIRECT_REPLY)
+_ROUTED = cython.declare(cython.longlong, linkable.ROUTED)
+_DIRECT_KEY = cython.declare(cython.longlong, linkable.DIRECT_KEY)
+_ADDRESSED = cython.declare(cython.longlong, linkable.ADDRESSED)
 _SLASH = b"/"
 
 
@@ -72,256 +73,206 @@ class Place:
         self.session = session
         self.connection_id = connection_id
         self.vhost = vhost
+        self.number = -1 if session is None else session.number
 
 
 class Journeys:
-    """Links the rows of messages; `hits` counts by name what was forgotten because of a limit."""
+    """Links the rows of messages, or writes down what links need to know of them.
 
-    def __init__(self, memory=None):
-        self.memory = memory or Memory()
-        self.likeness = Likeness()
-        self.calls = Calls(self.memory.calls, self.memory.age_ns)
-        self.lines = Lines(self.memory)
-        self.vhosts = []
-        self.unknown = False
+    Args:
+        memory: Other bounds than the usual ones.
+        written: Where they are written down; None links them here.
+    """
+
+    def __init__(self, memory=None, written=None):
+        self.linker = Linker(memory)
+        self.written = written
+        self.likeness = Likeness(own_seed() if written is None else written.seed)
+        self.one = Linkable()
         self.places = {}
         self.rows = None
+        self.asking = set()
         self.kinds = kinds.KINDS
 
     @property
     def hits(self):
         """How often each limit was reached."""
-        return self.lines.hits | ({"calls": self.calls.hits} if self.calls.hits else {})
+        return self.linker.hits
 
-    def feed(self, messages, first, peers):
-        """Link the rows from `first` on; `peers` are the decoder's connections by code."""
-        row: cython.longlong
-        method: cython.int
-        kind: cython.int
-        if messages.rows <= first:
-            return 0
+    def look(self, messages, row, peers):
+        """A message's row is there; `peers` are the decoder's connections by code."""
         if self.rows is not messages:
-            self.rows = messages
-            self.places.clear()
-            if messages.links is None:
-                messages.links = Links()
+            self._begin(messages)
         found: Links = messages.links
-        found.reserve(messages.capacity)
-        for row in range(first, messages.rows):
-            method = messages.method.values[row]
-            if method < 0 or method >= len(self.kinds):
-                continue
-            kind = self.kinds[method]
-            if kind == _PUBLISH:
-                if messages.sender.values[row] == 0:
-                    self._publish(messages, found, row, peers)
-            elif (kind == _DELIVER or kind == _GET_OK) and messages.sender.values[row] == 1:
-                self._deliver(messages, found, row, peers)
+        if found is not None:
+            found.reserve(messages.capacity)
+        if self._make(messages, row, peers):
+            self._link(found, row)
+        if self.written is not None:
+            self.written.messages += 1
         return 0
 
-    def end(self, peer):
-        """A connection is over; call it before the tracker's `end`."""
-        if peer.session is not None:
-            self.calls.end(peer.session)
-
-    # publishes
-
-    def _publish(self, messages, found, row, peers):
-        """Remember a publish; it may be a request, or a reply."""
-        if messages.body_size.values[row] == _NULL or messages.status.values[row] == _INCOMPLETE:
-            return 0
-        words: Vocabularies = messages.vocabularies
-        place: Place = self._place(messages, row, peers)
-        routing_key: cython.ulonglong = coded(words.routing_key, messages.routing_key.values[row])
-        exchange: cython.ulonglong = coded(words.exchange, messages.exchange.values[row])
-        h: cython.ulonglong = mixed(mixed(self.likeness.of(messages, row), exchange), routing_key)
-        publish: Publish = Publish()
-        publish.key = mixed(h, place.vhost)
-        publish.packet_number = messages.packet_number.values[row]
-        publish.ts_ns = messages.ts_ns.values[row]
-        publish.connection_id = place.connection_id
-        publish.identified = row < messages.message_id.rows and messages.message_id.valid[row]
-        if self.calls.waiting:
-            publish.answers = self._reply(messages, found, row, place)
-        if messages.reply_to.values[row] >= 0:
-            publish.asks = self._ask(messages, row, place)
-        self.lines.remember(publish)
+    def _begin(self, messages):
+        """Rows of another batch."""
+        self.rows = messages
+        self.places.clear()
+        if messages.links is None and self.written is None:
+            messages.links = Links()
         return 0
 
-    # deliveries
-
-    def _deliver(self, messages, found, row, peers):
-        """Find the publish of a delivery, and the request that it brings the reply to."""
-        if messages.body_size.values[row] == _NULL:
+    def _link(self, found, row):
+        """Link the message that was made, or write it down."""
+        one: Linkable = self.one
+        if self.written is not None:
+            self.written.write(one)
+            if one.flags & _ASKS and one.session is not None:
+                self.asking.add(one.connection)
+                if one.session.close_ns is not None:
+                    self.close(one.session)
             return 0
+        self.linker.link(one)
+        if one.published:
+            found.published(
+                row,
+                one.published_number,
+                one.published_id,
+                one.published_ns,
+                one.match,
+                one.delivery_number,
+            )
+        if one.replies:
+            found.replies(row, one.request_number, one.request_id, one.request_ns, one.late)
+        return 0
+
+    def close(self, session):
+        """A connection was closed."""
+        if self.written is not None and session.number in self.asking:
+            self.written.close(session.number, closed_at(session), False)
+
+    def end(self, session):
+        """A connection is over."""
+        if self.written is None:
+            self.linker.calls.end(session.number, closed_at(session))
+        elif session.number in self.asking:
+            self.asking.discard(session.number)
+            self.written.close(session.number, closed_at(session), True)
+
+    # what is known of a message
+
+    def _make(self, messages, row, peers):
+        """Make the message of a row; whether it is one that can be linked."""
+        method: cython.int = messages.method.values[row]
+        if method < 0 or method >= len(self.kinds) or messages.body_size.values[row] == _NULL:
+            return False
+        kind: cython.int = self.kinds[method]
+        if kind == _PUBLISH and messages.sender.values[row] == 0:
+            return self._publish(messages, row, peers)
+        if (kind == _DELIVER or kind == _GET_OK) and messages.sender.values[row] == 1:
+            return self._deliver(messages, row, peers)
+        return False
+
+    def _publish(self, messages, row, peers):
+        """Make a publish; whether it is one that can be linked."""
+        if messages.status.values[row] == _INCOMPLETE:
+            return False
+        one: Linkable = self.one
         words: Vocabularies = messages.vocabularies
-        place: Place = self._place(messages, row, peers)
+        self._make_any(messages, row, peers)
+        one.flags |= _IS_PUBLISH
+        if messages.message_id.has(row):
+            one.flags |= _IDENTIFIED
+        if self.written is not None or self.linker.calls.waiting:
+            self._address(messages, row)
+        code: cython.int = messages.reply_to.values[row]
+        if code >= 0 and words.reply_to.ends[code + 1] > words.reply_to.ends[code]:
+            self._ask(messages, row)
+        return True
+
+    def _deliver(self, messages, row, peers):
+        """Make a delivery; it can be linked."""
+        one: Linkable = self.one
         like: Likeness = self.likeness
-        exchange: cython.ulonglong = coded(words.exchange, messages.exchange.values[row])
-        routing_key: cython.ulonglong = coded(words.routing_key, messages.routing_key.values[row])
+        words: Vocabularies = messages.vocabularies
+        h: cython.ulonglong = self._make_any(messages, row, peers)
+        if like.died:
+            one.flags |= _DIED
+            one.other = mixed(mixed(h, like.exchange), like.routing_key)
+        if messages.redelivered.values[row] == 1:
+            one.flags |= _AGAIN
+        self._queue(messages, row)
+        code: cython.int = messages.reply_to.values[row]
+        if code >= 0 and is_direct(words.reply_to, code):
+            one.flags |= _DIRECT_REPLY
+            one.reply_to = like.word(words.reply_to, code)
+        code = messages.routing_key.values[row]
+        if code >= 0 and is_direct(words.routing_key, code):
+            one.flags |= _DIRECT_KEY
+        return True
+
+    def _make_any(self, messages, row, peers):
+        """What publishes and deliveries have in common; gives the hash of size and properties."""
+        one: Linkable = self.one
+        like: Likeness = self.likeness
+        words: Vocabularies = messages.vocabularies
+        place: Place = self._place(messages, row, peers)
+        code: cython.int = messages.routing_key.values[row]
+        one.session = place.session
+        one.connection = place.number
+        one.connection_id = place.connection_id
+        one.vhost = place.vhost
+        one.channel = messages.channel.values[row]
+        one.packet_number = messages.packet_number.values[row]
+        one.sent_ns = messages.ts_ns.values[row]
+        one.flags = _ROUTED if code >= 0 else 0
+        one.routing_key = like.word(words.routing_key, code)
+        one.other = one.reply_to = one.queue = 0
+        one.deadline = _NULL
         h: cython.ulonglong = like.of(messages, row)
-        line: Line = self._line(mixed(mixed(h, exchange), routing_key), place)
-        if line is None and like.died:
-            line = self._line(mixed(mixed(h, like.exchange), like.routing_key), place)
-        publish: Publish = None
-        if line is not None:
-            again: cython.bint = messages.redelivered.values[row] == 1
-            queue: cython.ulonglong = self._queue(messages, row, place)
-            publish = self.lines.meant(line, queue, again or like.died)
-            if publish is not None:
-                self._link(messages, found, row, publish, again)
-        if self.calls.waiting:
-            self._bring(messages, found, row, place, publish)
+        one.correlation = like.correlation
+        exchange: cython.ulonglong = like.word(words.exchange, messages.exchange.values[row])
+        one.line = mixed(mixed(h, exchange), one.routing_key)
+        return h
+
+    def _address(self, messages, row):
+        """Exchange and routing key of a publish as one address."""
+        words: Vocabularies = messages.vocabularies
+        code: cython.int = messages.routing_key.values[row]
+        exchange = words.exchange.text(messages.exchange.values[row])
+        if code >= 0 and exchange:
+            address: bytes = exchange.encode() + _SLASH + words.routing_key.text(code).encode()
+            self.one.other = self.likeness.octets(address)
+            self.one.flags |= _ADDRESSED
         return 0
 
-    def _line(self, h, place):
-        """The line of publishes with a hash, in the virtual host of a connection."""
-        line: Line = self.lines.get(mixed(h, place.vhost))
-        vhost: cython.ulonglong
-        if line is not None:
-            return line
-        if place.vhost != _ANYWHERE:
-            return self.lines.get(mixed(h, _ANYWHERE)) if self.unknown else None
-        for each in self.vhosts:
-            vhost = each
-            line = self.lines.get(mixed(h, vhost))
-            if line is not None:
-                return line
-        return None
-
-    def _queue(self, messages, row, place):
-        """What tells the queue of a delivery from others."""
+    def _ask(self, messages, row):
+        """A publish is a request."""
+        one: Linkable = self.one
         words: Vocabularies = messages.vocabularies
-        session: Session = place.session
+        code: cython.int = messages.reply_to.values[row]
+        one.flags |= _ASKS
+        if is_direct(words.reply_to, code):
+            one.flags |= _DIRECT_REPLY
+        else:
+            one.reply_to = self.likeness.word(words.reply_to, code)
+        expiration = words.expiration.text(messages.expiration.values[row])
+        if expiration is not None and one.sent_ns != _NULL:
+            if expiration.isdecimal() and len(expiration) <= MOST_EXPIRATION_DIGITS:
+                one.deadline = one.sent_ns + int(expiration) * _MS
+        return 0
+
+    def _queue(self, messages, row):
+        """What tells the queue of a delivery from others."""
+        one: Linkable = self.one
+        words: Vocabularies = messages.vocabularies
         code: cython.int = messages.queue.values[row]
         if code >= 0 and not self.likeness.streamed:
-            return coded(words.queue, code)
-        if code < 0 and words.exchange.text(messages.exchange.values[row]) == "":
-            return coded(words.routing_key, messages.routing_key.values[row])
-        h: cython.ulonglong = coded(words.consumer_tag, messages.consumer_tag.values[row])
-        number: cython.longlong = -1 if session is None else session.number
-        return mixed(mixed(h, number & _MASK64), messages.channel.values[row] & _MASK64)
-
-    def _link(self, messages, found, row, publish, again):
-        """Say in a delivery's row where it was published."""
-        ns: cython.longlong = _NULL
-        match: cython.int = _AMBIGUOUS
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        number: cython.longlong = -1
-        if ts_ns != _NULL and publish.ts_ns != _NULL:
-            ns = ts_ns - publish.ts_ns
-        if self.lines.candidates == 1:
-            match = _EXACT if publish.identified else _LIKELY
-        if not again and (self.lines.advanced or not self.likeness.died):
-            publish.deliveries += 1
-            number = publish.deliveries
-        return found.published(row, publish.packet_number, publish.connection_id, ns, match, number)
-
-    # requests and replies
-
-    def _ask(self, messages, row, place):
-        """Remember a request."""
-        words: Vocabularies = messages.vocabularies
-        code: cython.int = messages.reply_to.values[row]
-        if words.reply_to.ends[code + 1] == words.reply_to.ends[code]:
-            return None
-        call: Call = Call(
-            None if place.session is None else self.calls.asker(place.session),
-            messages.packet_number.values[row],
-            messages.ts_ns.values[row],
-            place.connection_id,
-        )
-        h: cython.ulonglong
-        if is_direct(words.reply_to, code):
-            h = self._on_channel(messages, row, place)
+            one.queue = self.likeness.word(words.queue, code)
+        elif code < 0 and words.exchange.text(messages.exchange.values[row]) == "":
+            one.queue = one.routing_key
         else:
-            h = coded(words.reply_to, code)
-        key: cython.ulonglong = mixed(self._correlated(messages, row, h), place.vhost)
-        self.calls.ask(call, key, words.expiration.text(messages.expiration.values[row]))
-        return call
-
-    def _on_channel(self, messages, row, place):
-        """The hash that stands for direct replies to a channel."""
-        session: Session = place.session
-        number: cython.longlong = -1 if session is None else session.number
-        return mixed(mixed(_REPLY, number & _MASK64), messages.channel.values[row] & _MASK64)
-
-    def _correlated(self, messages, row, h):
-        """A hash of an address, with a message's correlation id."""
-        return mixed(h, self.likeness.text(messages.correlation_id, row))
-
-    def _waiting(self, h, place, delivered):
-        """The request that a reply to a hash answers, in the virtual host of a connection."""
-        call: Call = self.calls.find(mixed(h, place.vhost), delivered)
-        vhost: cython.ulonglong
-        if call is not None:
-            return call
-        if place.vhost != _ANYWHERE:
-            return self.calls.find(mixed(h, _ANYWHERE), delivered) if self.unknown else None
-        for each in self.vhosts:
-            vhost = each
-            call = self.calls.find(mixed(h, vhost), delivered)
-            if call is not None:
-                return call
-        return None
-
-    def _reply(self, messages, found, row, place):
-        """The request that a publish answers; None for none."""
-        words: Vocabularies = messages.vocabularies
-        code: cython.int = messages.routing_key.values[row]
-        if code < 0:
-            return None
-        key: cython.ulonglong = self._correlated(messages, row, coded(words.routing_key, code))
-        call: Call = self._waiting(key, place, False)
-        exchange = words.exchange.text(messages.exchange.values[row])
-        if call is None and exchange:
-            address: bytes = exchange.encode() + _SLASH + words.routing_key.text(code).encode()
-            key = self._correlated(messages, row, self.likeness.octets(address))
-            call = self._waiting(key, place, False)
-        if call is None:
-            return None
-        call.replied = True
-        self._say_reply(messages, found, row, call)
-        return call
-
-    def _bring(self, messages, found, row, place, publish):
-        """Say what a delivery is the reply to, and learn where the reply to a request will go."""
-        words: Vocabularies = messages.vocabularies
-        call: Call = None
-        code: cython.int = messages.reply_to.values[row]
-        if publish is not None:
-            if publish.asks is not None and code >= 0 and is_direct(words.reply_to, code):
-                key: cython.ulonglong = coded(words.reply_to, code)
-                key = mixed(self._correlated(messages, row, key), place.vhost)
-                self.calls.wait(publish.asks, key)
-            call = publish.answers
-        if call is None and (publish is None or publish.asks is None):
-            call = self._unseen(messages, row, place)
-        if call is None or call.forgotten:
-            return 0
-        call.replied = True
-        call.delivered = True
-        return self._say_reply(messages, found, row, call)
-
-    def _unseen(self, messages, row, place):
-        """The request that a delivery answers whose publish was not captured."""
-        words: Vocabularies = messages.vocabularies
-        code: cython.int = messages.routing_key.values[row]
-        if code < 0:
-            return None
-        h: cython.ulonglong = coded(words.routing_key, code)
-        if is_direct(words.routing_key, code):
-            h = self._on_channel(messages, row, place)
-        return self._waiting(self._correlated(messages, row, h), place, True)
-
-    def _say_reply(self, messages, found, row, call):
-        """Say in a message's row what request it answers."""
-        ns: cython.longlong = _NULL
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        if ts_ns != _NULL and call.ts_ns != _NULL:
-            ns = ts_ns - call.ts_ns
-        late: cython.bint = self.calls.is_late(call, ts_ns)
-        return found.replies(row, call.packet_number, call.connection_id, ns, late)
+            one.flags |= _OWN_QUEUE
+            one.queue = self.likeness.word(words.consumer_tag, messages.consumer_tag.values[row])
+        return 0
 
     # where messages are
 
@@ -332,12 +283,10 @@ class Journeys:
         if place is None:
             peer: Connection = peers[code]
             session: Session = peer.session
-            vhost: cython.ulonglong = self._vhost(session)
-            place = Place(session, peer.name()[0], vhost)
+            place = Place(session, id_number(peer.name()[0]), self._vhost(session))
             self.places[code] = place
-            self.unknown = self.unknown or vhost == _ANYWHERE
-            if vhost not in self.vhosts and len(self.vhosts) < self.memory.vhosts:
-                self.vhosts.append(vhost)
+        elif place.vhost == _ANYWHERE:
+            place.vhost = self._vhost(place.session)
         return place
 
     def _vhost(self, session):

@@ -10,8 +10,9 @@ cdef bint is_direct(Vocabulary vocabulary, int code) except? -1
 
 cdef class Likeness:
     cdef public OctetReader reader
-    cdef public bint died, streamed, timestamped
-    cdef public unsigned long long exchange, routing_key, expiration
+    cdef public bint died, streamed, timestamped, own
+    cdef public unsigned long long seed, exchange, routing_key, expiration, correlation
+    cdef unsigned long long word(self, Vocabulary vocabulary, int code) except? 1
     cdef unsigned long long of(self, MessageRows messages, long long row) except? 1
     cdef unsigned long long text(self, Texts column, long long row) except? 1
     cpdef unsigned long long octets(self, bytes octets) except? 1

@@ -12,6 +12,7 @@ import json
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.octets import own_seed
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
@@ -103,12 +104,18 @@ def _may_be_added(column, start, end):
 class Likeness:
     """Computes the hashes of message rows.
 
-    After `of`: `died` tells a dead-lettered message, and `exchange` and `routing_key` are the
-    hashes of what it was published with; `streamed` tells one that came from a stream.
+    `seed` is that of the hashes: of this process, or one that several agree on.
+
+    After `of`: `correlation` is the hash of the correlation-id; `died` tells a dead-lettered
+    message, and `exchange` and `routing_key` are the hashes of what it was published with;
+    `streamed` tells one that came from a stream.
     """
 
-    def __init__(self):
+    def __init__(self, seed):
         self.reader = OctetReader()
+        self.seed = seed
+        self.own = seed == own_seed()
+        self.correlation = 0
         self.died = False
         self.streamed = False
         self.exchange = 0
@@ -124,43 +131,52 @@ class Likeness:
             _NULL if self.timestamped else messages.message_timestamp.values[row]
         )
         h: cython.ulonglong = mixed(headers, messages.body_size.values[row] & _MASK64)
-        h = mixed(h, coded(words.content_type, messages.content_type.values[row]))
-        h = mixed(h, coded(words.content_encoding, messages.content_encoding.values[row]))
+        h = mixed(h, self.word(words.content_type, messages.content_type.values[row]))
+        h = mixed(h, self.word(words.content_encoding, messages.content_encoding.values[row]))
         h = mixed(h, self._reply_to(words.reply_to, messages.reply_to.values[row]))
         if self.expiration:
             h = mixed(h, self.expiration)
         else:
-            h = mixed(h, coded(words.expiration, messages.expiration.values[row]))
-        h = mixed(h, coded(words.type, messages.type.values[row]))
-        h = mixed(h, coded(words.user_id, messages.user_id.values[row]))
-        h = mixed(h, coded(words.app_id, messages.app_id.values[row]))
-        h = mixed(h, coded(words.cluster_id, messages.cluster_id.values[row]))
+            h = mixed(h, self.word(words.expiration, messages.expiration.values[row]))
+        h = mixed(h, self.word(words.type, messages.type.values[row]))
+        h = mixed(h, self.word(words.user_id, messages.user_id.values[row]))
+        h = mixed(h, self.word(words.app_id, messages.app_id.values[row]))
+        h = mixed(h, self.word(words.cluster_id, messages.cluster_id.values[row]))
         h = mixed(
             h, (messages.delivery_mode.values[row] + 1) * 65536 + messages.priority.values[row]
         )
         h = mixed(h, stamp & _MASK64)
-        h = mixed(h, self.text(messages.correlation_id, row))
+        self.correlation = self.text(messages.correlation_id, row)
+        h = mixed(h, self.correlation)
         h = mixed(h, self.text(messages.message_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
+    def word(self, vocabulary, code):
+        """The hash of the text of a code."""
+        if self.own or code < 0:
+            return coded(vocabulary, code)
+        start: cython.longlong = vocabulary.ends[code]
+        self.reader.read_from(vocabulary.octets)
+        return self.reader.hash_with(self.seed, start, vocabulary.ends[code + 1] - start)
+
     def text(self, column, row):
-        """The hash of a text of a row, the same as a vocabulary has for it."""
+        """The hash of a text of a row, the same as `word` gives for it."""
         if row >= column.rows or not column.valid[row]:
             return _NOTHING
         self.reader.read_from(column.octets)
         start: cython.longlong = column.offsets[row]
-        return self.reader.hash_of(start, column.offsets[row + 1] - start)
+        return self.reader.hash_with(self.seed, start, column.offsets[row + 1] - start)
 
     def octets(self, octets):
-        """The hash of a text, the same as a vocabulary has for it."""
+        """The hash of a text, the same as `word` gives for it."""
         self.reader.read_from(octets)
-        return self.reader.hash_of(0, len(octets))
+        return self.reader.hash_with(self.seed, 0, len(octets))
 
     def _reply_to(self, vocabulary, code):
         """The hash of `reply_to`, the same for every address of direct replies."""
         if code >= 0 and is_direct(vocabulary, code):
             return self.octets(_DIRECT)
-        return coded(vocabulary, code)
+        return self.word(vocabulary, code)
 
     def _headers(self, column, row):
         """The hash of the headers that client and broker hand on."""
@@ -176,7 +192,7 @@ class Likeness:
             return _NOTHING
         if not _may_be_added(column, start, end):
             self.reader.read_from(column.octets)
-            return self.reader.hash_of(start + 1, end - start - 2)
+            return self.reader.hash_with(self.seed, start + 1, end - start - 2)
         octets: bytes = column.octets_of(row)
         self._learn(octets)
         rest: bytes = without_added(octets)
@@ -212,7 +228,7 @@ class Likeness:
 
 
 def coded(vocabulary, code):
-    """The hash of the text of a code."""
+    """The hash of the text of a code, with the seed of this process."""
     if code < 0:
         return _NOTHING
     return vocabulary.hashes[code]

@@ -6,8 +6,7 @@ from amqpsniff.session.calls cimport Call
 @cython.trashcan(True)
 cdef class Publish:
     cdef public object key
-    cdef public long long packet_number, ts_ns, place, deliveries
-    cdef public str connection_id
+    cdef public long long packet_number, ts_ns, place, deliveries, connection_id
     cdef public Publish later, younger
     cdef public Call asks, answers
     cdef public bint identified

@@ -28,7 +28,7 @@ class Publish:
         self.key = None
         self.packet_number = 0
         self.ts_ns = _NULL
-        self.connection_id = None
+        self.connection_id = 0
         self.later = None
         self.younger = None
         self.asks = None

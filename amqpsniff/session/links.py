@@ -28,6 +28,17 @@ MATCHES = ("exact", "likely", "ambiguous")
 EXACT, LIKELY, AMBIGUOUS = range(3)
 
 
+def id_number(connection_id):
+    """A connection's id, 16 hex digits, as a signed number."""
+    number = int(connection_id, 16)
+    return number - (1 << 64) if number >> 63 else number
+
+
+def id_text(number):
+    """The opposite of `id_number`."""
+    return f"{number & 0xFFFFFFFFFFFFFFFF:016x}"
+
+
 class Links:
     """Links of the rows of one batch of messages; null where there are none."""
 
@@ -81,10 +92,10 @@ class Links:
         return 0
 
     def _code(self, connection_id):
-        """The code of a connection's id."""
+        """The code of a connection's id, which is given as a number."""
         code = self.codes.get(connection_id)
         if code is None:
-            octets: bytes = connection_id.encode()
+            octets: bytes = id_text(connection_id).encode()
             self.reader.read_from(octets)
             code = self.reader.code_in(self.connections, 0, len(octets))
             self.codes[connection_id] = code

@@ -264,6 +264,7 @@ def _close_connection(
         session.close_packet_number = event.number
         session.close_ns = _time(event.ts_ns)
         session.close_octets = event.octets
+        tracker.see_shut(session)
 
 
 def _close_connection_ok(

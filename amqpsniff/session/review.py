@@ -23,7 +23,7 @@ if cython.compiled:
 else:
     from amqpsniff.session.repeats import Repeats
 
-COLUMNS = ["task", "row", *sightings.NUMBERS[3:]]
+COLUMNS = ["task", "row", *sightings.NUMBERS]
 """What a review looks at: `task` is whose sighting it is, `row` its ordinal there."""
 
 _NULL = cython.declare(cython.longlong, NULL)

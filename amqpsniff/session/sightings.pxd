@@ -2,20 +2,14 @@ from amqpsniff.columns cimport Integers, Vocabulary
 from amqpsniff.decode.octets cimport OctetReader
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.state cimport Channel, Session
+from amqpsniff.session.witness cimport Witness
 
-cdef class Sightings:
-    cdef public unsigned long long seed
-    cdef public object give
+cdef class Sightings(Witness):
     cdef public OctetReader reader
-    cdef public list captures, places, exchange, routing_key, queue, message_id
-    cdef public dict codes
+    cdef public list places, exchange, routing_key, queue, message_id
     cdef public set returning
-    cdef public bint over
-    cdef public long long count, rows, most, last_ns, last_capture, last_number
-    cdef public Integers ts_ns, capture, number, kind, connection, channel
-    cdef public Integers mark, route, seen_ns, seen_number
-    cpdef int at(self, object capture, long long number, long long ts_ns) except? -1
-    cdef int at_end(self, object conversation) except? -1
+    cdef public Integers kind, connection, channel, mark, route, seen_ns, seen_number
+    cpdef finish(self)
     cdef int publish(self, Channel channel, MessageRows messages, long long row) except? -1
     cdef int deliver(self, Channel channel, MessageRows messages, long long row) except? -1
     cpdef int note(self, long long kind, Channel channel, long long mark, long long tag, long long number, object ts_ns, object queue, object message_id) except? -1

@@ -7,7 +7,7 @@ takes the messages of every connection. A reader of a share of them writes down 
 `amqpsniff.session.review` goes over what all readers wrote as if it were one.
 
 Only messages with a message-id or a correlation-id are written down, those that come again, and
-those that are put back. What was written goes away `ROWS` rows at a time; nothing is kept.
+those that are put back.
 """
 
 import cython
@@ -15,24 +15,20 @@ import cython
 from amqpsniff.columns import NULL
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Integers  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
         OctetReader,
     )
     from cython.cimports.amqpsniff.session.likeness import mixed  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.witness import Witness  # type: ignore
 else:
-    from amqpsniff.columns import Integers
     from amqpsniff.decode.octets import OctetReader
     from amqpsniff.session.likeness import mixed
+    from amqpsniff.session.witness import Witness
 
-ROWS = 32_768
-"""Sightings that are held before they are given away, in 10 MB."""
-
-NUMBERS = "ts_ns capture number kind connection channel mark route seen_ns seen_number".split()
-"""Columns of integers. `ts_ns`, `capture` (an index) and `number` say when it was: the packet that
-brought it about. `channel` is the ordinal of the first sighting on that incarnation of a channel.
-`mark` is what makes messages the same, `route` where a publish went, or the delivery tag of what
-came again; `seen_ns` and `seen_number` are what a finding says."""
+NUMBERS = "kind connection channel mark route seen_ns seen_number".split()
+"""Columns of integers. `channel` is the ordinal of the first sighting on that incarnation of a
+channel. `mark` is what makes messages the same, `route` where a publish went, or the delivery tag
+of what came again; `seen_ns` and `seen_number` are what a finding says."""
 
 TEXTS = "exchange routing_key queue message_id".split()
 """Columns of texts, for the words of findings; null where none needs them."""
@@ -53,67 +49,26 @@ _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
 _PUBLISH = cython.declare(cython.longlong, PUBLISH)
 _NAMED = cython.declare(cython.longlong, NAMED)
 _DELIVER = cython.declare(cython.longlong, DELIVER)
-_LAST = cython.declare(cython.longlong, 2**63 - 1)
 
 
-class Sightings:
-    """Writes them down.
-
-    Args:
-        seed: Of the hashes; the same for all readers whose sightings are brought together.
-        give: Called with this object when `rows` of them are in its columns, which are then used
-            again.
-
-    `captures` are names by index, `places` tuples of a row and what `PLACES` are there. `over`: the
-    capture is. `most` are held at a time, `ROWS` or fewer.
-    """
+class Sightings(Witness):
+    """Writes them down; `places` are tuples of a row and what `PLACES` are there."""
 
     def __init__(self, seed, give):
-        self.seed = seed
-        self.give = give
+        Witness.__init__(self, seed, give, NUMBERS)
         self.reader = OctetReader()
-        self.captures = []
-        self.codes = {}
-        self.count = self.rows = 0
-        self.last_ns = _NULL
-        self.last_capture = self.last_number = 0
-        self.over = False
-        self.most = ROWS
         self.returning = set()
-        for name in NUMBERS:
-            column: Integers = Integers()
-            column.reserve(ROWS)
-            setattr(self, name, column)
         self._begin()
 
     def _begin(self):
-        self.rows = 0
         self.places = []
         for name in TEXTS:
             setattr(self, name, [])
 
     def finish(self):
         """Give away what is there."""
-        if self.rows:
-            self.give(self)
-            self._begin()
-
-    def at(self, capture, number, ts_ns):
-        """What is written next was brought about by a packet; time does not run backwards here."""
-        if ts_ns == _NULL or ts_ns < self.last_ns:
-            return 0
-        code = self.codes.get(capture)
-        if code is None:
-            code = self.codes[capture] = len(self.captures)
-            self.captures.append(capture)
-        self.last_ns, self.last_capture, self.last_number = ts_ns, code, number
-        return 0
-
-    def at_end(self, conversation):
-        """What is written next was brought about by the end of the capture, on a conversation."""
-        self.last_ns, self.last_capture = _LAST, -1
-        self.last_number = conversation.start_ns
-        return 0
+        Witness.finish(self)
+        self._begin()
 
     def publish(self, channel, messages, row):
         """A publish; nothing when it has no id."""
@@ -211,10 +166,7 @@ class Sightings:
         return 0
 
     def _write(self, kind, connection, channel, mark, route, seen_ns, seen_number):
-        row: cython.longlong = self.rows
-        self.ts_ns.values[row] = self.last_ns
-        self.capture.values[row] = self.last_capture
-        self.number.values[row] = self.last_number
+        row: cython.longlong = self.put_order()
         self.kind.values[row] = kind
         self.connection.values[row] = connection
         self.channel.values[row] = channel
@@ -222,8 +174,4 @@ class Sightings:
         self.route.values[row] = route
         self.seen_ns.values[row] = seen_ns
         self.seen_number.values[row] = seen_number
-        self.rows += 1
-        self.count += 1
-        if self.rows >= self.most:
-            self.finish()
-        return 0
+        return self.end_row()

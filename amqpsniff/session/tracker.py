@@ -109,7 +109,7 @@ class Tracker(Attacher):
         for row in range(first_frame, last + 1):
             while next_message <= row:
                 self.now_row = next_message - 1
-                self.attach(messages, message)
+                self.meet(messages, message, peers)
                 message += 1
                 next_message = last + 1
                 if message < messages.rows:
@@ -385,8 +385,8 @@ class Tracker(Attacher):
         """The capture is over, at a packet; every connection was ended before."""
         if self.judges:
             self.tell_of("capture-ends", None, number, ts_ns, {})
-        if self.sightings is not None:
-            self.sightings.finish()
+        for witness in self.witnesses():
+            witness.finish()
 
     @property
     def rows(self):

@@ -1,8 +1,11 @@
 from amqpsniff.columns cimport Texts
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.decode.state cimport Connection
+from amqpsniff.session.journeys cimport Journeys
 from amqpsniff.session.repeats cimport Repeats
 from amqpsniff.session.sightings cimport Sightings
 from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
+from amqpsniff.session.witness cimport Witness
 
 cdef bint _may_stand_out(Texts column, long long start, long long end) except? -1
 
@@ -16,6 +19,9 @@ cdef class Watcher:
     cdef public object words
     cdef public list captures
     cdef public Sightings sightings
+    cdef public Journeys journeys
+    cdef public object moments
+    cdef public bint meeting
     cdef public long long now_row
     cdef public FrameRows frames
     cdef public dict exchanges
@@ -25,6 +31,9 @@ cdef class Watcher:
     cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
     cdef tell_method(self, Session session, Channel channel, Event event, Request request)
     cpdef Sightings witness(self, Session session)
+    cdef int date(self, Witness witness, Connection peer) except? -1
+    cpdef tuple now(self)
+    cpdef see_shut(self, Session session)
     cdef int see_closed(self, Channel channel) except? -1
     cdef int see_over(self, Session session) except? -1
     cdef int misplaced(self, FrameRows frames, long long row, list peers, str occasion) except? -1

@@ -32,6 +32,7 @@ if cython.compiled:
         Sightings,
     )
     from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.witness import Witness  # type: ignore
 else:
     from amqpsniff.columns import Texts
     from amqpsniff.decode.rows import FrameRows
@@ -39,6 +40,7 @@ else:
     from amqpsniff.session.repeats import Repeats
     from amqpsniff.session.sightings import Sightings
     from amqpsniff.session.state import Session
+    from amqpsniff.session.witness import Witness  # noqa: F401 (a type of arguments)
 
 _NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
@@ -97,6 +99,9 @@ class Watcher:
         self.repeats = Repeats() if self.judges else None
         self.stalled = STALLED_NS
         self.sightings = None
+        self.journeys = None
+        self.moments = None
+        self.meeting = False
         self.frames = None
         self.captures = []
         self.now_row = -1
@@ -153,20 +158,37 @@ class Watcher:
 
     def witness(self, session):
         """Where what concerns several connections is written down, as of now; None: nowhere."""
-        sightings: Sightings = self.sightings
+        if self.sightings is not None:
+            self.date(self.sightings, session.peer)
+        return self.sightings
+
+    def date(self, witness, peer):
+        """What is written down next is of now, on a connection."""
+        if witness.over:
+            return witness.at_end(peer.conversation)
+        now = self.now()
+        if now is not None:
+            witness.at(now[0], now[1], now[2])
+        return 0
+
+    def now(self):
+        """What brought about what is seen now (see `amqpsniff.decode.moments`).
+
+        None where nobody asked for it, and at the end of the capture.
+        """
         frames: FrameRows = self.frames
         row: cython.longlong = self.now_row
-        if sightings is None:
+        if self.moments is None:
             return None
-        if sightings.over:
-            sightings.at_end(session.peer.conversation)
-        elif 0 <= row < frames.rows:
-            sightings.at(
-                self.captures[frames.capture.values[row]],
-                frames.packet_number.values[row],
-                frames.ts_ns.values[row],
-            )
-        return sightings
+        if self.meeting:
+            return self.moments.of_message()
+        if not 0 <= row < frames.rows:
+            return None
+        return self.moments.of_frame(row) or (
+            self.captures[frames.capture.values[row]],
+            frames.packet_number.values[row],
+            frames.ts_ns.values[row],
+        )
 
     def see_closed(self, channel):
         """Write down that a channel is over."""
@@ -174,16 +196,28 @@ class Watcher:
             self.witness(channel.session).close(channel)
         return 0
 
+    def see_shut(self, session):
+        """A connection was closed."""
+        if self.journeys is not None:
+            self.journeys.close(session)
+
     def see_over(self, session):
-        """Write down that a connection is."""
+        """Write down that a connection is over."""
         if self.sightings is not None:
             self.sightings.end(session)
+        if self.journeys is not None:
+            self.journeys.end(session)
         return 0
 
     def begin_end(self):
         """There are no more packets: what comes until `finish` is brought about by that."""
-        if self.sightings is not None:
-            self.sightings.over = True
+        for witness in self.witnesses():
+            witness.over = True
+
+    def witnesses(self):
+        """Who writes down what happens, for others to judge."""
+        written = None if self.journeys is None else self.journeys.written
+        return [one for one in (self.sightings, written) if one is not None]
 
     def misplaced(self, frames, row, peers, occasion):
         """Ask the rules about a method that may not come from its side, or on its channel."""

@@ -17,6 +17,7 @@ cdef class Follower:
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible
     cdef bint limit_reported
     cdef public object places
+    cdef public list late
     cdef dict keys
     cdef HalfStream find(self, long long[::1] rows, long long at)
     cdef bytes _back_key(self, long long[::1] rows, long long at)
@@ -56,3 +57,5 @@ cdef class Follower:
         self, Conversation conversation, HalfStream half, HalfStream other, long long number, long long ts_ns
     ) except? -1
     cdef int expire(self, long long ts_ns) except? -1
+    cdef int _expire(self, HalfStream half, long long ts_ns) except? -1
+    cdef int note_late(self, long long first, long long number, long long ts_ns) except? -1

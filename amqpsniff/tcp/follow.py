@@ -110,6 +110,7 @@ class Follower:
         self.out_of_order = self.impossible = 0
         self.limit_reported = False
         self.places = array("q") if places else None
+        self.late = []
 
     def find(self, rows, at):
         """The half-stream of a segment, or None."""
@@ -379,18 +380,31 @@ class Follower:
     def expire(self, ts_ns):
         """Capture time has come to the next deadline: see what is due."""
         half: HalfStream
-        other: HalfStream
-        conversation: Conversation
+        due_ns: cython.longlong
+        first: cython.longlong
         while self.deadlines.next_ns <= ts_ns and self.deadlines.any():
+            due_ns = self.deadlines.next_ns
+            first = self.writer.count
             half = self.deadlines.take()
-            if not half.open:
-                continue
-            conversation = self.table.conversations[half.index >> 1]
-            if half.linger_ns <= ts_ns:
-                conversation.over_ns = half.linger_ns
-                self._close(conversation, conversation.last_number(), conversation.end_ns, 1)
-                continue
-            other = self.table.halves[half.index ^ 1]
-            self._settle(half, other, ts_ns)
-            self._end(conversation, half, other, conversation.last_number(), conversation.end_ns)
+            if half.open:
+                self._expire(half, ts_ns)
+                self.note_late(first, -1, due_ns)
+        return 0
+
+    def _expire(self, half, ts_ns):
+        """The deadline of a half-stream has come."""
+        conversation: Conversation = self.table.conversations[half.index >> 1]
+        other: HalfStream = self.table.halves[half.index ^ 1]
+        if half.linger_ns <= ts_ns:
+            conversation.over_ns = half.linger_ns
+            return self._close(conversation, conversation.last_number(), conversation.end_ns, 1)
+        self._settle(half, other, ts_ns)
+        return self._end(conversation, half, other, conversation.last_number(), conversation.end_ns)
+
+    def note_late(self, first, number, ts_ns):
+        """Events from row `first` on were made known by a packet; note those of other packets."""
+        row: cython.longlong
+        for row in range(first, self.writer.count):
+            if self.writer.number[row] != number:
+                self.late.append((row, number, ts_ns))
         return 0

@@ -173,7 +173,14 @@ class Reassembler:
             self._segments(batch, count)
         self.history.end_batch(self.parser.octets_seen())
         self.packets += end - begin
-        return self.writer.take(batch.octets, self.follower.table.conversations, self.names)
+        return self._taken(batch.octets)
+
+    @cython.cfunc
+    def _taken(self, octets: bytes) -> object:
+        """What was written, as a batch."""
+        taken = self.writer.take(octets, self.follower.table.conversations, self.names)
+        taken.late, self.follower.late = self.follower.late, []
+        return taken
 
     def skip(self, octets: cython.longlong) -> None:
         """Packets with so many captured octets come here that are not fed."""
@@ -194,7 +201,7 @@ class Reassembler:
         """No more packets: every open conversation is given up and closed."""
         self.follower.table.begin_batch()
         self.follower.close_all()
-        return self.writer.take(b"", self.follower.table.conversations, self.names)
+        return self._taken(b"")
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -219,6 +226,7 @@ class Reassembler:
         slot: cython.longlong
         cache: cython.longlong[::1] = self.cache
         high: cython.longlong = self.place << NUMBER_BITS
+        first: cython.longlong
         others: cython.longlong = 0
         share: Share = self.share
         for row in range(count):
@@ -252,7 +260,9 @@ class Reassembler:
             if index < 0:
                 index = self._look_up(rows, at, cell)
             if index < 0:
+                first = self.writer.count
                 index = self.follower.unknown(rows, at, number, ts_ns)
+                self.follower.note_late(first, number, ts_ns)
                 if index < 0:
                     continue
             half = self.halves[index]
@@ -284,7 +294,9 @@ class Reassembler:
                         elif LEAST_DELAY_NS <= ts_ns - other.last_ns <= MOST_DELAY_NS:
                             other.acked_late_ns = ts_ns
                         continue
+            first = self.writer.count
             self.follower.unusual(octets, index, rows, at, number, ts_ns)
+            self.follower.note_late(first, number, ts_ns)
         self.segments += count - others
         return 0
 

@@ -44,6 +44,11 @@ class TcpFinding(NamedTuple):
     detail: str
 
 
+Late = tuple[int, int, int]
+"""An event that was held back, by row, and what gave it free: a packet's number and time, or a
+deadline, with a negative number."""
+
+
 class StreamBatch:
     """Events of one batch of packets: rows 0 to `count - 1` of the arrays.
 
@@ -53,8 +58,9 @@ class StreamBatch:
     index into `extra`. For `GAP` `length` is the number of octets missing and `start` is 0; for
     `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the octet after the SYN, or from the
     first captured octet where the SYN was not captured. `number` and `ts_ns` are those of the
-    packet that made the event known; above the `columns.NUMBER_BITS` of a number is the place of
-    its capture in `captures`.
+    packet that carried it, or that filled the hole before it; above the `columns.NUMBER_BITS` of a
+    number is the place of its capture in `captures`. `late` are events that became known by another
+    packet.
     """
 
     __slots__ = (
@@ -72,6 +78,7 @@ class StreamBatch:
         "conversations",
         "findings",
         "captures",
+        "late",
     )
 
     def __init__(
@@ -91,12 +98,16 @@ class StreamBatch:
         self.conversations = conversations
         self.findings = findings
         self.captures = captures
+        self.late: list[Late] = []
 
     def __len__(self) -> int:
         return self.count
 
     def with_events(self, columns: tuple[array[int], ...], extra: list[bytes]) -> StreamBatch:
-        """Other events of the same conversations, over the same octets and those of `extra`."""
+        """Other events of the same conversations, over the same octets and those of `extra`.
+
+        Which of them are `late` is the caller's to say.
+        """
         rest = (self.conversations, self.findings, self.captures)
         return StreamBatch(self.octets, extra, columns, *rest)
 

@@ -193,9 +193,16 @@ class TlsStage:
             column.extend(values[:row])
         if self.waiting:
             self._look_again()
+        known = {one[0]: one[1:] for one in batch.late}
+        late = [one for one in batch.late if one[0] < row]
         for event in zip(*(values[row : batch.count] for values in columns), strict=True):
+            first = len(rows.columns[0])
             self._event(batch, event)
+            if row in known:
+                late += [(made, *known[row]) for made in range(first, len(rows.columns[0]))]
+            row += 1
         batch = batch.with_events(rows.arrays(), rows.extra)
+        batch.late = late
         rows.begin([])
         return batch
 

@@ -28,6 +28,7 @@ STAGES = {
     "spark": "Starting Spark",
     "files": "Looking at files",
     "tasks": "Decoding",
+    "links": "Linking messages",
     "tables": "Writing what is about the whole",
     "report": "Making reports",
     "page": "Writing the page",

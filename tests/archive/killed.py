@@ -1,6 +1,6 @@
 """Runs of a batch that are killed, each at another of the moments at which it touches its folder.
 
-    python -m tests.archive.killed CAPTURES OUTPUT
+    python -m tests.archive.killed CAPTURES OUTPUT [links]
 
 Run `N` is killed at the `N`th moment and started again; its folder is `OUTPUT/N`. The last one is
 not killed: it has no such moment. A moment is before a file is begun, when all of it but its end
@@ -21,12 +21,12 @@ from amqpsniff.archive.batch import Batch
 from amqpsniff.archive.places import Folder
 
 
-def run(captures: str, output: str, moments: int) -> bool:
+def run(captures: str, output: str, moments: int, links: bool) -> bool:
     """Run a batch in a process of its own that is killed after so many moments; whether it was."""
     process = os.fork()
     if not process:
         _kill_after(moments)
-        Batch([captures], output, task_octets=4_000).run()
+        Batch([captures], output, task_octets=4_000, links=links).run()
         os._exit(0)
     _, status = os.waitpid(process, 0)
     if os.WIFSIGNALED(status):
@@ -62,13 +62,13 @@ def _kill_after(moments: int) -> None:
     Folder.create, Folder.delete = created, deleted  # type: ignore[method-assign]
 
 
-def main(captures: str, output: str) -> None:
+def main(captures: str, output: str, *links: str) -> None:
     """Kill one run after the other."""
     for number in count(1):
         there = f"{output}/{number}"
-        if not run(captures, there, number):
+        if not run(captures, there, number, bool(links)):
             return
-        run(captures, there, 0)
+        run(captures, there, 0, bool(links))
 
 
 if __name__ == "__main__":

@@ -120,11 +120,14 @@ def deal(
 
 
 def by_one_engine(
-    paths: Iterable[Path], tables: Sequence[str] = TABLES, options: Options | None = None
+    paths: Iterable[Path],
+    tables: Sequence[str] = TABLES,
+    options: Options | None = None,
+    links: bool = False,
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Rows of the tables as one engine gives them, that reads all files."""
-    pipeline = Pipeline(options or Options(), {*tables, "messages"})
-    makers = [Maker(table) for table in tables]
+    pipeline = Pipeline(options or Options(), {*tables, "messages"}, links=links)
+    makers = [Maker(table, everything=links) for table in tables]
     made: dict[str, list[Any]] = {table: [] for table in tables}
     with CaptureSet(sorted(map(str, paths))) as packets:
         for batch in packets:

@@ -182,14 +182,17 @@ def test_a_run_that_was_killed_goes_on(archive: Path, tmp_path: Path, tasks: int
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes to kill")
-def test_a_run_that_is_killed_at_any_moment_goes_on(samples: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("links",)])
+def test_a_run_that_is_killed_at_any_moment_goes_on(
+    samples: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
     captures, output = tmp_path / "captures", tmp_path / "tables"
     captures.mkdir()
     packets = packets_of([samples / "pika_mix.pcap"])[:60]
     for at in range(3):
         write_pcap(captures / f"{at}.pcap", packets[at * 20 : at * 20 + 20])
     command = [sys.executable, "-m", "tests.archive.killed", str(captures), str(output)]
-    subprocess.run(command, check=True)
+    subprocess.run([*command, *more], check=True)
     made = [_content(output / str(number + 1)) for number in range(len(list(output.iterdir())))]
     assert len(made) > 30
     assert all(one == made[-1] for one in made)

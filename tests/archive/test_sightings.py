@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from amqpsniff.archive.places import Folder
-from amqpsniff.archive.sightings import Sighted, SightingsFile, in_order
+from amqpsniff.archive.sightings import SightingsFile
+from amqpsniff.archive.witnessed import Sighted, in_order
 from amqpsniff.session.repeats import MOST_PUBLISHES
 from amqpsniff.session.review import COLUMNS, Review
 from amqpsniff.session.rules.limits import of_messages
-from amqpsniff.session.sightings import CLOSED, COUNTED, DELIVER, NAMED, PUBLISH
+from amqpsniff.session.sightings import CLOSED, COUNTED, DELIVER, NAMED, NUMBERS, PUBLISH
 from amqpsniff.session.state import Channel, Session
 
 SECOND = 1_000_000_000
@@ -55,7 +56,7 @@ def test_tasks_come_together_in_order_and_some_at_a_time(tmp_path: Path, seed: i
         tasks.append(sorted(drawn))
     sighted = [_write(folder, f"{at}.parquet", keys) for at, keys in enumerate(tasks)]
     together = []
-    for table in in_order(sighted, folder.open, CAPTURES):
+    for table in in_order(sighted, folder.open, CAPTURES, NUMBERS):
         rows = [table[name].to_pylist() for name in ("ts_ns", "capture", "number")]
         together += zip(*rows, strict=True)
         assert table.num_rows <= 60 * len(tasks)
@@ -67,7 +68,7 @@ def test_a_task_that_sees_nothing_leaves_nothing(tmp_path: Path) -> None:
         file.sightings.finish()
     assert file.sighted is None
     assert not list(tmp_path.iterdir())
-    assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES))
+    assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, NUMBERS))
 
 
 def _feed(review: Review, *rows: dict[str, int]) -> None:

@@ -369,8 +369,8 @@ def _places(count: int) -> str:
     return "handshake\n" + "".join(f"C{n}: basic.qos\n" for n in range(1, count + 1))
 
 
-def _few_publishes() -> Journeys:
-    return Journeys(Memory(publishes=3))
+def _few_publishes(**more: Any) -> Journeys:
+    return Journeys(Memory(publishes=3), **more)
 
 
 _TABLE = [(b"a", Field("I", 7)), (b"b", Field("I", 8))]

@@ -196,10 +196,10 @@ _MIX = 0x9E3779B97F4A7C15
 def crossings(holes: bool = False) -> st.SearchStrategy[Script]:
     """Conversations of four connections, of some hundred packets."""
     numbers = st.lists(st.integers(0, 2**40), min_size=20, max_size=90)
-    return numbers.map(lambda drawn: _made(drawn, holes))
+    return numbers.map(lambda drawn: made(drawn, holes))
 
 
-def _made(drawn: list[int], holes: bool) -> Script:
+def made(drawn: list[int], holes: bool) -> Script:
     vhosts = [VHOSTS[number % len(VHOSTS)] for number in drawn[:4]]
     sides = [("", "", "", "", "client", "server")[number % 6] for number in drawn[4:8]]
     world = World(vhosts, sides, holes)

@@ -53,7 +53,7 @@ def linked(script: str, memory: Memory | None = None) -> list[str]:
 
 def _fed_with(script: Script, memory: Memory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("amqpsniff.pipeline.Journeys", lambda: Journeys(memory))
+        patch.setattr("amqpsniff.pipeline.Journeys", lambda **more: Journeys(memory, **more))
         return feed(script)
 
 

@@ -57,5 +57,5 @@ def test_what_is_forgotten_links_nothing(script: Script) -> None:
     """Four publishes and two requests are remembered."""
     with pytest.MonkeyPatch.context() as patch:
         few = Memory(publishes=4, calls=2)
-        patch.setattr("amqpsniff.pipeline.Journeys", lambda: Journeys(few))
+        patch.setattr("amqpsniff.pipeline.Journeys", lambda **more: Journeys(few, **more))
         assert by_engine(script) == linked(script, memory=(4, 2))

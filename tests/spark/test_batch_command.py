@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.archive import Batch
-from tests.archive.splits import by_one_engine
+from tests.archive.splits import by_one_engine, deal, packets_of, rows_of
 from tests.archive.tables import everything, manifest, written_rows
 
 pytestmark = pytest.mark.spark
@@ -177,3 +178,18 @@ def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
     alone = by_one_engine([capture], ("messages", "findings"))
     assert summary.rows["messages"] == len(alone["messages"])
     assert list((tmp_path / "out" / "messages").glob("capture_date=2026-*/*.parquet"))
+
+
+def test_the_writer_of_spark_with_links(spark: Any, samples: Path, tmp_path: Path) -> None:
+    from amqpsniff.spark_jobs.frames import write_frames
+
+    paths = deal(packets_of([samples / "aiopika_rpc.pcap"]), tmp_path, random.Random(2), 4)
+    batch = Batch(
+        map(str, paths), str(tmp_path / "out"), tables=["messages"], links=True, task_octets=9_000
+    )
+    for _ in range(2):
+        summary = write_frames(spark, batch, "parquet")
+        alone = by_one_engine(paths, ("messages",), links=True)["messages"]
+        assert summary.rows["messages"] == len(alone)
+        made = spark.read.parquet(str(tmp_path / "out" / "messages")).drop("capture_date")
+        assert rows_of(made.toArrow()) == alone

@@ -62,12 +62,13 @@ def worker_folder() -> Iterator[None]:
 def check(archive: Path, output: Path, master: str) -> None:
     """Run the batch on a master and compare its tables with one engine's."""
     job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(archive), "-o", str(output)]
-    job += ["--master", master, "--task-octets", "60000", "--progress", "json"]
+    job += ["--master", master, "--task-octets", "60000", "--progress", "json", "--links"]
     made = subprocess.run(job, check=False, capture_output=True, text=True, timeout=240)
     assert made.returncode == 0, made.stderr[-3000:]
     (fact,) = [json.loads(line) for line in made.stdout.splitlines() if '"summary"' in line]
     assert fact["summary"]["tasks"] > 4
-    alone = by_one_engine([one for one in archive.iterdir() if one.name != "bad.pcap"])
+    good = [one for one in archive.iterdir() if one.name != "bad.pcap"]
+    alone = by_one_engine(good, links=True)
     for table in TABLES:
         rows = [row for row in written_rows(output, table) if row[0] != str(archive / "bad.pcap")]
         assert rows == alone[table], table

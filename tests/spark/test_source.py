@@ -68,6 +68,20 @@ def test_several_conditions_in_one_query(spark: Any, samples: Path) -> None:
     assert counts == {name: alone.count(name) for name in methods}
 
 
+def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:
+    paths = [str(samples / name) for name in (*NAMES, "aiopika_rpc.pcap")]
+    schema = "packet_number long, late boolean, request_connection_id string, match string"
+    source = spark.read.format("amqp").schema(schema).option("taskOctets", "100000")
+    frame = source.load(paths[::-1])
+    assert frame.rdd.getNumPartitions() == 1
+    names = schema.split()[::2]
+    alone = amqpsniff.open(*sorted(paths)).table("messages", columns=names).select(names)
+    rows = _rows(frame.toArrow())
+    assert rows == _rows(alone)
+    assert {row[3] for row in rows} >= {None, "exact"}
+    assert {row[1] for row in rows} == {None, False}
+
+
 def test_options_reach_the_engine(spark: Any, samples: Path) -> None:
     path = str(samples / "kombu.pcap.gz")
     source = spark.read.format("amqp").schema("body binary, body_sha256 string")

@@ -46,11 +46,15 @@ def first_place(scene: Scene) -> Place:
 
 
 def order(scene: Scene) -> Order:
-    """When a scene is: that of a connection's end is when it was taken for over."""
+    """When a scene is known: that of a connection's end is when it was taken for over."""
     session = scene.session
     conversation = session.peer.conversation
     if scene.event is None and not scene.facts:
         return order_of_end(conversation, session.capture)
+    now = scene.tracker.now()
+    if now is not None:
+        capture, number, ts_ns = now
+        return order_of(ts_ns, capture, number)
     return order_of(scene.ts_ns, session.capture, scene.number)
 
 

@@ -1,0 +1,297 @@
+"""Messages linked across the tasks of an archive.
+
+A task writes its messages without links, with the ordinal of each, and beside them what links need
+to know of them (`LinkablesFile`). `link_all` goes over that of all tasks in the order of time, as
+one reader does, and leaves a file of links for each task; `join` brings those of one task and its
+messages together, some rows at a time, wherever there is a core. Nothing is held but what a linker
+remembers and about a row group of each task whose time it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.session.linkables import NUMBERS, Linkables
+from amqpsniff.session.links import MATCHES, id_text
+from amqpsniff.session.relinking import COLUMNS, FOUND, Relinking
+from amqpsniff.tables import bitmaps
+from amqpsniff.tables.export import ParquetRows
+from amqpsniff.tables.schema import EVERYTHING, LINKS, MESSAGES
+
+from .places import Folder
+from .witnessed import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+UNLINKED = "_work/unlinked"
+"""Where messages wait for their links; they stay, for links may change when files come."""
+
+FOLDER = "_work/links"
+
+STATE = f"{FOLDER}/state.json"
+"""What was linked last, written when all of it was."""
+
+ROW = "row"
+"""The column of a message's ordinal among those of its task."""
+
+GROUP_ROWS = 32_768
+"""Links of a row group, some 3 MB; a task of which so many are known by now is held to that."""
+
+DIGEST_DIGITS = 8
+
+
+class LinkablesFile(WitnessFile):
+    """A file of what links need to know; `linkables` is what the task is to be given."""
+
+    def __init__(self, folder: Folder, name: str, seed: int) -> None:
+        super().__init__(folder, name, lambda one: number_columns(one, NUMBERS), ("line",))
+        self.linkables = Linkables(seed, self.add)
+
+
+def with_ordinals(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """Messages with the column `ROW`, from an ordinal on."""
+    import pyarrow as pa
+
+    rows = pa.array(range(first, first + batch.num_rows), pa.int64())
+    return pa.RecordBatch.from_arrays([*batch.columns, rows], names=[*batch.schema.names, ROW])
+
+
+# the links of all tasks
+
+
+@dataclass
+class Linked:
+    """What came of linking: `digests` of the links of tasks, by key, and limits that were hit.
+
+    `of` is what it was made of.
+    """
+
+    of: str
+    digests: dict[str, str] = field(default_factory=dict)
+    hits: dict[str, int] = field(default_factory=dict)
+
+
+def known_links(folder: Folder, of: str) -> Linked | None:
+    """What was linked last, if it was of this."""
+    with contextlib.suppress(ValueError, TypeError):
+        known = Linked(**json.loads(folder.read(STATE) or b""))
+        if known.of == of:
+            return known
+    return None
+
+
+def link_all(
+    files: Mapping[str, Sighted],
+    folder: Folder,
+    captures: Iterable[str],
+    of: str,
+    watch: Callable[[], None] = lambda: None,
+) -> Linked:
+    """Link the messages of all tasks; `files` has by key what they have written down."""
+    folder.delete(STATE)
+    linked = Linked(of)
+    keys = list(files)
+    writers: dict[int, LinksFile] = {}
+    left = {task: one.rows for task, one in enumerate(files.values())}
+    relinking = Relinking()
+    for table in in_order([*files.values()], folder.open, captures, NUMBERS):
+        relinking.feed({name: buffer_of(table[name]) for name in COLUMNS}, table.num_rows)
+        for task, rows in _by_task(relinking).items():
+            if task not in writers:
+                writers[task] = LinksFile(folder, keys[task])
+            writers[task].add(rows)
+        for task, count in _counts(table["task"]).items():
+            left[task] -= count
+            if not left[task] and task in writers:
+                linked.digests[keys[task]] = writers.pop(task).close()
+        watch()
+    linked.hits = relinking.hits
+    folder.write(STATE, json.dumps(asdict(linked)).encode())
+    return linked
+
+
+def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
+    """How many rows there are of each task."""
+    counted = tasks.value_counts().to_pylist()
+    return {one["values"]: one["counts"] for one in counted}
+
+
+def _by_task(relinking: Relinking) -> dict[int, pa.Table]:
+    """The links that were found, by task."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = relinking.rows
+    if not rows:
+        return {}
+    columns = {}
+    for name in FOUND:
+        storage = bytearray(memoryview(relinking.columns[name].storage)[: 8 * rows])
+        bitmap, nulls = bitmaps.of_integers(storage, rows)
+        if nulls == rows:
+            columns[name] = pa.nulls(rows, pa.int64())
+            continue
+        buffers = [None if one is None else pa.py_buffer(one) for one in (bitmap, storage)]
+        columns[name] = pa.Array.from_buffers(pa.int64(), rows, buffers, nulls)
+    table = pa.table(columns)
+    tasks = _counts(table["task"])
+    if len(tasks) == 1:
+        return {next(iter(tasks)): table.drop_columns(["task"])}
+    return {
+        task: table.filter(pc.equal(table["task"], task)).drop_columns(["task"]) for task in tasks
+    }
+
+
+class LinksFile:
+    """A task's links: rows of what `Relinking` finds, written `GROUP_ROWS` at a time."""
+
+    def __init__(self, folder: Folder, key: str) -> None:
+        self._stack = contextlib.ExitStack()
+        self._sink = self._stack.enter_context(folder.create(links_name(key)))
+        self._writer: Any = None
+        self._held: Any = None
+        self._digest = hashlib.blake2b(digest_size=DIGEST_DIGITS // 2)
+
+    def add(self, rows: pa.Table) -> None:
+        """More links."""
+        import pyarrow as pa
+
+        self._held = rows if self._held is None else pa.concat_tables([self._held, rows])
+        while self._held.num_rows >= GROUP_ROWS:
+            self._write(self._held.slice(0, GROUP_ROWS))
+            self._held = self._held.slice(GROUP_ROWS)
+
+    def close(self) -> str:
+        """Write the rest; a digest of all links."""
+        if self._held.num_rows:
+            self._write(self._held)
+        self._writer.close()
+        self._stack.close()
+        return self._digest.hexdigest()
+
+    def _write(self, rows: pa.Table) -> None:
+        from pyarrow import parquet
+
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(
+                self._sink, rows.schema, compression="zstd", compression_level=1
+            )
+        for column in rows.columns:
+            self._digest.update(array("q", column.fill_null(-(2**63)).to_pylist()))
+        self._writer.write_table(rows, row_group_size=GROUP_ROWS)
+
+
+def links_name(key: str) -> str:
+    """The name of the file of a task's links."""
+    return f"{FOLDER}/{key}.parquet"
+
+
+# links and messages
+
+
+@dataclass
+class Joining:
+    """Messages of a task, by the names of their files, to be written with their links.
+
+    `digest` is that of the links, empty when there are none.
+    """
+
+    output: str
+    storage: dict[str, Any]
+    key: str
+    digest: str
+    names: Sequence[str]
+
+    @property
+    def targets(self) -> list[str]:
+        """The names of the files with links."""
+        return [
+            f"messages{name.removeprefix(UNLINKED).replace(self.key, self.key + self.digest)}"
+            for name in self.names
+        ]
+
+
+def join(order: Joining) -> None:
+    """Write the messages of a task with their links."""
+    folder = Folder(order.output, order.storage)
+    for name, target in zip(order.names, order.targets, strict=True):
+        links = _Links(folder.open, links_name(order.key) if order.digest else None)
+        _join_file(folder, name, target, links)
+
+
+def _join_file(folder: Folder, name: str, target: str, links: _Links) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = EVERYTHING["messages"]
+    encoded = [one.name for one in MESSAGES if one.type == pa.string()]
+    with folder.open(name) as file, folder.create(target) as sink:
+        source = parquet.ParquetFile(file, read_dictionary=encoded)
+        writer = ParquetRows(sink, schema)
+        for group in range(source.num_row_groups):
+            messages = source.read_row_group(group)
+            found = links.of(messages[ROW])
+            columns = [*messages.drop_columns([ROW]).columns, *found]
+            rows = pa.Table.from_arrays(columns, names=schema.names)
+            for batch in rows.combine_chunks().to_batches():
+                writer.add(batch)
+        writer.close()
+
+
+class _Links:
+    """The links of a task, read as far as they are asked for; messages rise."""
+
+    def __init__(self, open_file: Open, name: str | None) -> None:
+        from pyarrow import parquet
+
+        self._groups: deque[int] = deque()
+        if name is not None:
+            self._file = parquet.ParquetFile(open_file(name))
+            self._groups.extend(range(self._file.num_row_groups))
+        self._held: Any = None
+
+    def of(self, rows: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+        """The columns of links of messages, by their ordinals."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        last = rows[-1].as_py() if len(rows) else -1
+        while self._groups and (not self._held or self._held["message"][-1].as_py() < last):
+            read = self._file.read_row_group(self._groups.popleft())
+            self._held = pa.concat_tables([self._held, read]) if self._held else read
+        if not self._held:
+            columns = [one for one in EVERYTHING["messages"] if one.name in LINKS]
+            return [pa.chunked_array([pa.nulls(len(rows), one.type)]) for one in columns]
+        where = pc.index_in(rows, value_set=self._held["message"])
+        found = self._held.take(where)
+        begin = pc.sum(pc.less_equal(self._held["message"], last)).as_py()
+        self._held = self._held.slice(begin)
+        return [_typed(found[one.name], one) for one in EVERYTHING["messages"] if one.name in LINKS]
+
+
+def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:
+    """A column of integers as what the table has."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if wanted.type == pa.int64():
+        return column
+    if wanted.type == pa.bool_():
+        return column.cast(pa.bool_())
+    if wanted.name == "match":
+        names = [*MATCHES]
+        codes = column.cast(pa.int32())
+    else:
+        ids = column.drop_null().unique()
+        names = [id_text(one) for one in ids.to_pylist()]
+        codes = pc.index_in(column, value_set=ids)
+    words = pa.array(names, pa.string())
+    return pa.DictionaryArray.from_arrays(codes.combine_chunks(), words)

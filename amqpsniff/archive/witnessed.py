@@ -1,0 +1,220 @@
+"""What tasks write down as they go (`amqpsniff.session.witness`), in files, and all as one again.
+
+A task writes beside its rows, a row group at a time. Whoever brings tasks together reads the files
+in the order of time: each from when its first row was, and of those that are open about a row group
+at a time. So memory is bounded on both sides, however much there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from amqpsniff.session.witness import ORDER, Witness
+
+from .places import Folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Open = Callable[[str], IO[bytes]]
+
+File = TypeVar("File", bound="WitnessFile")
+
+RISING = ("number", "seen_number", "message", "packet_number", "ts_ns", "seen_ns", "sent_ns")
+"""Columns that grow or stay near one another: written as differences."""
+
+
+@dataclass
+class Sighted:
+    """A file that a task has written, its number of rows, and when the first one was."""
+
+    name: str
+    rows: int
+    first_ns: int
+
+
+class WitnessFile:
+    """Writes what a task sees to a file of a folder, if it is anything; a context manager.
+
+    `columns` makes the columns of a row group, of which `unlike` hardly ever repeat. `sighted` says
+    at the end what there is, None for nothing.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        name: str,
+        columns: Callable[[Any], dict[str, pa.Array]],
+        unlike: Sequence[str],
+    ) -> None:
+        self.sighted: Sighted | None = None
+        self._folder = folder
+        self._name = name
+        self._columns = columns
+        self._unlike = {*unlike, *RISING}
+        self._stack = contextlib.ExitStack()
+        self._writer: Any = None
+
+    def __enter__(self: File) -> File:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._stack.__exit__(*error)
+
+    def add(self, witness: Witness) -> None:
+        """Write what is in the columns."""
+        import pyarrow as pa
+
+        columns = self._columns(witness)
+        batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+        if self._writer is None:
+            sink = self._stack.enter_context(self._folder.create(self._name))
+            self.sighted = Sighted(self._name, 0, batch.column("ts_ns")[0].as_py())
+            self._writer = self._open(sink, batch.schema)
+        self._writer.write_batch(batch)
+        assert self.sighted is not None
+        self.sighted.rows += batch.num_rows
+
+    def _open(self, sink: Any, schema: pa.Schema) -> Any:
+        from pyarrow import parquet
+
+        rising = [name for name in schema.names if name in RISING]
+        return parquet.ParquetWriter(
+            sink,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=[name for name in schema.names if name not in self._unlike],
+            column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+            write_statistics=False,
+        )
+
+
+def number_columns(witness: Witness, names: Sequence[str]) -> dict[str, pa.Array]:
+    """When each row was, and further columns of integers."""
+    import pyarrow as pa
+
+    rows = witness.rows
+    columns = {}
+    for name in [*ORDER, *names]:
+        storage = bytes(memoryview(getattr(witness, name).storage)[: 8 * rows])
+        columns[name] = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(storage)])
+    codes = [None if code < 0 else code for code in columns["capture"].to_pylist()]
+    columns["capture"] = pa.DictionaryArray.from_arrays(
+        pa.array(codes, pa.int32()), pa.array(map(octets_of, witness.captures), pa.binary())
+    ).cast(pa.binary())
+    return columns
+
+
+def octets_of(capture: str) -> bytes:
+    """The name of a capture, which need not be text."""
+    return capture.encode(errors="surrogateescape")
+
+
+class _Lane:
+    """A file that is being read: `held` are rows that were read and wait for their time."""
+
+    def __init__(
+        self, task: int, sighted: Sighted, open_file: Open, ranks: pa.Array, names: Sequence[str]
+    ) -> None:
+        from pyarrow import parquet
+
+        self._task = task
+        self._ranks = ranks
+        self._names = [*ORDER, *names]
+        self._file = parquet.ParquetFile(open_file(sighted.name))
+        self._groups = deque(range(self._file.num_row_groups))
+        self._row = 0
+        self.held: Any = None
+        self.load()
+
+    @property
+    def more(self) -> bool:
+        """Whether there are row groups that were not read."""
+        return bool(self._groups)
+
+    def fill(self, limit: int | None) -> bool:
+        """Have rows from after `limit`, the last time held; False: there are none at all."""
+        while self.more and (not self.held.num_rows or self.last_ns == limit):
+            self.load()
+        if not self.held.num_rows:
+            self._file.close(force=True)
+        return bool(self.held.num_rows)
+
+    @property
+    def last_ns(self) -> int:
+        """The time of the last row held."""
+        time: int = self.held["ts_ns"][-1].as_py()
+        return time
+
+    def load(self) -> None:
+        """Read one more row group."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        read = self._file.read_row_group(self._groups.popleft(), columns=self._names)
+        ranks = pc.index_in(read["capture"], value_set=self._ranks)
+        at = read.column_names.index("capture")
+        read = read.set_column(at, "capture", pc.fill_null(ranks, -1))
+        rows = array("q", range(self._row, self._row + read.num_rows))
+        self._row += read.num_rows
+        tasks = array("q", [self._task]) * len(rows)
+        for name, values in (("row", rows), ("task", tasks)):
+            read = read.append_column(name, pa.array(values, pa.int64()))
+        self.held = read if self.held is None else pa.concat_tables([self.held, read])
+
+    def take(self, limit: int | None) -> pa.Table:
+        """The rows held from before a time; None: all of them."""
+        import pyarrow.compute as pc
+
+        count = self.held.num_rows
+        if limit is not None:
+            count = pc.sum(pc.less(self.held["ts_ns"], limit)).as_py() or 0
+        taken = self.held.slice(0, count)
+        self.held = self.held.slice(count)
+        return taken
+
+
+def in_order(
+    sighted: Sequence[Sighted], open_file: Open, captures: Iterable[str], names: Sequence[str]
+) -> Iterator[pa.Table]:
+    """The rows of all files in the order of time, some at a time, with columns `task` and `row`.
+
+    `names` are columns of integers that are wanted beside. `task` is the place in `sighted`.
+    `captures` are all names, in the order that breaks ties.
+    """
+    import pyarrow as pa
+
+    ranks = pa.array(map(octets_of, dict.fromkeys(captures)), pa.binary())
+    places = sorted(range(len(sighted)), key=lambda at: sighted[at].first_ns)
+    waiting = deque((at, sighted[at]) for at in places)
+    lanes: list[_Lane] = []
+    while waiting or lanes:
+        limit = min((lane.last_ns for lane in lanes if lane.more), default=None)
+        opening = bool(waiting) and (limit is None or waiting[0][1].first_ns <= limit)
+        limit = waiting[0][1].first_ns if opening else limit
+        taken = [one for one in (lane.take(limit) for lane in lanes) if one.num_rows]
+        if len(taken) > 1:
+            by = [(name, "ascending") for name in ORDER]
+            yield pa.concat_tables(taken).sort_by(by)
+        else:
+            yield from taken
+        if opening:
+            lanes.append(_Lane(*waiting.popleft(), open_file, ranks, names))
+        lanes = [lane for lane in lanes if lane.fill(None if opening else limit)]
+
+
+def buffer_of(column: pa.ChunkedArray) -> Any:
+    """A column of integers as a buffer of them."""
+    import pyarrow as pa
+
+    chunk = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    begin = chunk.offset * 8
+    return memoryview(chunk.buffers()[1])[begin : begin + 8 * len(chunk)].cast("q")

@@ -1,0 +1,77 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""What made rows known, for those who bring rows of several readers into one order.
+
+A row is known when the packet comes that ends its frame, or its content. But octets behind a hole
+wait until another packet fills it or makes it known that nothing will, or until a deadline: then
+they have the numbers of their own packets, and are known later than these came.
+"""
+
+from array import array
+from bisect import bisect_right
+
+import cython
+
+from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
+
+_END = cython.declare(cython.longlong, 2**62)
+
+
+class Moments:
+    """What made each message's row known, and the rows of frames that were held back.
+
+    `sources` are the captures by their place in packet numbers. A moment is (capture, number,
+    time); for a deadline the capture is None and the number -1.
+    """
+
+    def __init__(self, sources):
+        self.sources = sources
+        self.messages = array("q")
+        self.late_rows = []
+        self.late = {}
+        self.frame_rows = self.message_rows = 0
+        self.next = 0
+
+    def begin(self, batch, frames, messages):
+        """A `StreamBatch` is about to be decoded, where there are so many rows."""
+        self.late = {one[0]: one[1:] for one in batch.late}
+        self.frame_rows, self.message_rows = frames, messages
+
+    def note(self, batch, event, frames, messages):
+        """An event of the batch is decoded: there are so many rows now."""
+        late = self.late.get(event)
+        made: cython.Py_ssize_t = messages - self.message_rows
+        if made > 0:
+            moment = late or (batch.number[event], batch.ts_ns[event])
+            self.messages.extend(moment * made)
+        if late is not None and frames > self.frame_rows:
+            self.late_rows.append((self.frame_rows, frames, *late))
+        self.frame_rows, self.message_rows = frames, messages
+
+    def clear(self):
+        """Nobody will ask for the rows so far any more."""
+        del self.messages[:]
+        self.late_rows.clear()
+        self.next = 0
+
+    def meet(self):
+        """Go on to the next message; whether its moment is known."""
+        self.next += 2
+        return self.next <= len(self.messages)
+
+    def of_message(self):
+        """The moment of that message."""
+        at: cython.Py_ssize_t = self.next - 2
+        return self._moment(self.messages[at], self.messages[at + 1])
+
+    def of_frame(self, row):
+        """The moment of a frame's row that was held back; None when it was not."""
+        at: cython.Py_ssize_t = bisect_right(self.late_rows, (row, _END)) - 1
+        if at < 0:
+            return None
+        _, end, number, ts_ns = self.late_rows[at]
+        return self._moment(number, ts_ns) if row < end else None
+
+    def _moment(self, number, ts_ns):
+        if number < 0:
+            return None, -1, ts_ns
+        return self.sources[number >> NUMBER_BITS], number & NUMBER_MASK, ts_ns

@@ -1,0 +1,138 @@
+"""Messages are linked across tasks as one engine links them, however an archive is cut.
+
+`ARCHIVE_SECONDS` in the environment makes the search over random cuts longer.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from amqpsniff.archive import Batch, linking
+from amqpsniff.archive.batch import run_here
+from amqpsniff.errors import UsageError
+from amqpsniff.session import witness
+from amqpsniff.tables.schema import EVERYTHING
+from tests.session.crossing import made
+
+from .broker import traffic
+from .splits import Packet, by_one_engine, deal, packets_of, rows_of, write_pcap
+from .tables import manifest
+from .test_equality import NAMES
+from .test_leftovers import of_script
+
+SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
+
+SCHEMA = EVERYTHING["messages"]
+MATCH, REQUEST = SCHEMA.names.index("match"), SCHEMA.names.index("request_packet_number")
+
+Rows = list[tuple[Any, ...]]
+
+
+def by_batch(paths: list[Path], output: Path, **more: Any) -> dict[str, Rows]:
+    """The rows of messages and findings that a batch writes."""
+    tables = ("messages", "findings")
+    Batch(map(str, paths), str(output), tables=tables, links=True, **more).run()
+    rows: dict[str, Rows] = {}
+    for table in tables:
+        names = manifest(output)["tables"][table]
+        read = [parquet.ParquetFile(output / name).read() for name in names]
+        assert all(one.schema.names == EVERYTHING[table].names for one in read)
+        rows[table] = rows_of(pa.concat_tables(read)) if read else []
+    return rows
+
+
+def compared(packets: list[Packet], folder: Path, chance: random.Random) -> Rows:
+    """Packets cut into files and read in both ways; the rows of messages."""
+    folder.mkdir()
+    paths = deal(packets, folder, chance, chance.randint(2, 8))
+    alone = by_one_engine(paths, ("messages", "findings"), links=True)
+    task_octets = chance.choice([500, 3_000, 30_000])
+    together = by_batch(paths, folder / "tables", task_octets=task_octets)
+    for table, rows in together.items():
+        assert rows == alone[table]
+    return together["messages"]
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even small captures have several row groups."""
+    monkeypatch.setattr(witness, "ROWS", 20)
+    monkeypatch.setattr(linking, "GROUP_ROWS", 5)
+
+
+def test_links_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
+    """Messages much alike, requests and replies, connections that end or began before."""
+    until = time.monotonic() + SECONDS
+    turn = 0
+    told = set()
+    while turn < 6 or time.monotonic() < until:
+        turn += 1
+        chance = random.Random(f"links{turn}")
+        script = made([chance.randrange(2**40) for _ in range(90)], holes=False)
+        rows = compared(of_script(script), tmp_path / str(turn), chance)
+        told |= {row[MATCH] for row in rows} | {row[REQUEST] is not None for row in rows}
+    assert told == {None, "exact", "likely", "ambiguous", True, False}
+
+
+def test_links_of_captures_that_lack_packets(tmp_path: Path) -> None:
+    """What lies behind a hole is known later than it came, and links what is known by then."""
+    until = time.monotonic() + SECONDS
+    turn = 0
+    while turn < 6 or time.monotonic() < until:
+        turn += 1
+        chance = random.Random(f"holes{turn}")
+        script = made([chance.randrange(2**40) for _ in range(90)], holes=False)
+        whole = traffic(chance, 200) if turn % 3 == 0 else of_script(script)
+        packets = [one for one in whole if chance.random() > 0.03]
+        compared(packets, tmp_path / str(turn), chance)
+
+
+@pytest.mark.parametrize("name", [one for one in NAMES if one not in ("amqplib08", "v08_v09")])
+def test_links_of_real_conversations(samples: Path, tmp_path: Path, name: str) -> None:
+    chance = random.Random(name)
+    compared(packets_of([samples / f"{name}.pcap"]), tmp_path / name, chance)
+
+
+def test_what_is_linked_is_not_linked_again(samples: Path, tmp_path: Path) -> None:
+    """Files that come later leave the files of other messages as they are."""
+    captures, output = tmp_path / "captures", tmp_path / "tables"
+    captures.mkdir()
+    write_pcap(captures / "1.pcap", packets_of([samples / "aiopika_rpc.pcap"]))
+
+    def run() -> set[str]:
+        done: list[Any] = []
+
+        def runner(function: Any, items: Any, watch: Any) -> list[Any]:
+            done.extend(items)
+            return run_here(function, items, watch)
+
+        Batch([str(captures)], str(output), links=True, task_octets=2_000).run(runner)
+        ran.append(len(done))
+        return set(manifest(output)["tables"]["messages"])
+
+    ran: list[int] = []
+    first = run()
+    assert run() == first
+    others = packets_of([samples / "node.pcap"])
+    moved = [one._replace(ts_ns=one.ts_ns + 3_600_000_000_000) for one in others]
+    write_pcap(captures / "2.pcap", moved)
+    both = run()
+    assert len(both) > len(first & both) > 0
+    assert ran[0] > 0
+    assert ran[1] == 0
+    alone = by_one_engine(sorted(captures.iterdir()), ("messages",), links=True)["messages"]
+    tables = [parquet.ParquetFile(output / name).read() for name in both]
+    assert rows_of(pa.concat_tables(tables)) == alone
+
+
+def test_links_need_messages(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="links are columns of the table messages"):
+        Batch(["a.pcap"], str(tmp_path), tables=("frames",), links=True)
