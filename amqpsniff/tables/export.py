@@ -29,8 +29,8 @@ RISING: Final = frozenset(
     "first_packet_number opened_packet_number closed_packet_number ts_ns timestamp start_ns end_ns "
     "start end stream_offset".split()
 )
-"""Columns whose values hardly ever repeat and grow or stay near one another: written as differences,
-without a dictionary (1.75 M frames: 22 MB and 0.34 s become 11 MB and 0.33 s)."""
+"""Columns whose values hardly ever repeat and grow or stay near one another: written as
+differences, without a dictionary (1.75 M frames: 22 MB and 0.34 s become 11 MB and 0.33 s)."""
 
 # Columns by whose range a reader may pass over row groups; ranges of the others say nothing and
 # take a quarter of the time.
