@@ -22,10 +22,8 @@ MASK = 0xFFFFFFFF
 SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, SEEN, LENGTH = 6, 7, 8, 9, 10, 13, 12
 """Columns of a segment's row, named in `amqpsniff.tcp.headers`."""
 
-PROTOCOL_HEADER_OCTETS = 8
-
 _FIRST_OCTETS = (b"AMQP", b"PROXY ", b"\x16\x03")
-"""A protocol header, what a proxy says first, a TLS record of a handshake."""
+"""A protocol header (some write it in small letters), what a proxy says first, a TLS handshake."""
 
 _CONNECTION_CLASS = b"\x00\x0a"
 
@@ -181,6 +179,6 @@ def begins(octets: bytes, start: int, captured: int) -> bool:
     A protocol header, a method of class connection on channel 0, a TLS handshake.
     """
     first = octets[start : start + min(captured, 16)]
-    return first.startswith(_FIRST_OCTETS) or (
+    return first.upper().startswith(_FIRST_OCTETS) or (
         first[:3] == b"\x01\x00\x00" and first[7:9] == _CONNECTION_CLASS
     )

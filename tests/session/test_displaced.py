@@ -25,7 +25,7 @@ ASIDE = {"packet_number", "ts_ns", "timestamp", "response_packet_number", "respo
 
 NAMES = (
     "aiopika_rpc amqplib08 blocked bunny kombu late_consumer lost midstream node php_churn "
-    "pika_mix snapped v08_v09 zerowindow"
+    "pika_mix snapped zerowindow"
 ).split()
 
 MILLISECOND = 1_000_000
@@ -67,9 +67,17 @@ def _late(packets: list[Packet], choose: random.Random, most: float) -> list[Pac
 
 
 def _displaced(packets: list[Packet], choose: random.Random, most: float) -> list[Packet]:
-    """Late by up to `most` places."""
-    order = sorted(range(len(packets)), key=lambda at: at + choose.random() * most)
-    return [packets[at] for at in order]
+    """Late by up to `most` places, but not across a pause of half a millisecond."""
+    bursts: list[list[Packet]] = []
+    for packet in packets:
+        if not bursts or packet[1] - bursts[-1][-1][1] > MILLISECOND // 2:
+            bursts.append([])
+        bursts[-1].append(packet)
+    return [
+        burst[at]
+        for burst in bursts
+        for at in sorted(range(len(burst)), key=lambda at: at + choose.random() * most)
+    ]
 
 
 def _mistimed(packets: list[Packet], choose: random.Random, most: float) -> list[Packet]:
@@ -83,7 +91,7 @@ def _mistimed(packets: list[Packet], choose: random.Random, most: float) -> list
 WAYS = [(_late, 1), (_late, 2), (_displaced, 3), (_displaced, 12), (_mistimed, 3), (_mistimed, 8)]
 
 
-@pytest.mark.parametrize("way,most", WAYS, ids=lambda one: getattr(one, "__name__", str(one)))
+@pytest.mark.parametrize(("way", "most"), WAYS, ids=lambda one: getattr(one, "__name__", str(one)))
 @pytest.mark.parametrize("path", _paths(), ids=lambda path: path.name)
 @pytest.mark.parametrize("losses", [0, 3])
 def test_frames_of_the_whole(path: Path, way: Any, most: float, losses: int) -> None:
