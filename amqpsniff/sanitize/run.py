@@ -115,6 +115,7 @@ class _First:
         self.decoding = decoding
         self.ends: set[Ends] = set()
         self._pipeline = Pipeline(decoding, (), census=ToldOfEnds(self._ended), claims=True)
+        self.joined = self._pipeline.reassembler.keep_joined()
         self.done = Sanitized(self._pipeline.totals)
         self._cleaner = Cleaner(options)
         self._records = RecordCleaner(self._cleaner.values)
@@ -188,7 +189,8 @@ class _Second:
         self._streams = streams
         self._sealed = sealed
         self._wanted = first.ends if options.drop_foreign else None
-        self._reassembler = Reassembler(first.decoding.ports or None, places=True)
+        ports = first.decoding.ports or None
+        self._reassembler = Reassembler(ports, places=True, joined=first.joined)
         self._rewriter = PacketRewriter(addresses)
         self._writer = PcapngWriter(sink)
         for at in range(0, len(first.key_log), LINES_OF_A_BLOCK):

@@ -16,5 +16,6 @@ cdef class Conversation:
     cdef public object tls
     cdef int take_ends(self, long long[::1] rows, long long at, bint turned) except? -1
     cdef str _name(self)
+    cdef bint may_report(self, code, int most) except? -1
     cdef HalfStream last_half(self)
     cdef long long last_number(self) except? -2

@@ -168,6 +168,14 @@ class Conversation:
         """How long each direction's sender could receive nothing while data waited for it."""
         return shut_window(self.first, self.end_ns), shut_window(self.second, self.end_ns)
 
+    def may_report(self, code, most):
+        """Count a finding; whether there were fewer than `most` of its code before."""
+        if self.findings_made is None:
+            self.findings_made = {}
+        made = self.findings_made.get(code, 0)
+        self.findings_made[code] = made + 1
+        return made < most
+
     def last_half(self):
         """The direction of the last packet."""
         return self.first if self.first.activity >= self.second.activity else self.second

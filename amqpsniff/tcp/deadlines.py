@@ -34,7 +34,14 @@ class Deadlines:
         self.queue = deque()
         self.last_ns = -NEVER
         self.made = 0
+        self.rooms_ns = NEVER
         self.next_ns = NEVER
+        return 0
+
+    def expect(self, rooms_ns):
+        """Wake at a time for the beginnings that wait, too."""
+        self.rooms_ns = rooms_ns
+        self.next_ns = self._earliest()
         return 0
 
     def any(self):
@@ -86,7 +93,7 @@ class Deadlines:
         if self.queue:
             half = self.queue[0]
             found = min(found, half.linger_ns)
-        return found
+        return min(found, self.rooms_ns)
 
     def _clean_heap(self):
         """Forget deadlines that events have overtaken: what stays is two a half-stream at most."""

@@ -1,5 +1,5 @@
 cdef class EventWriter:
-    cdef public list columns, extra, findings
+    cdef public list columns, extra, findings, late
     cdef readonly long long count
     cdef long long capacity
     cdef int[::1] kind, half, source
@@ -7,6 +7,7 @@ cdef class EventWriter:
     cpdef int reserve(self, long long rows) except? -1
     cdef int _look(self, long long rows) except? -1
     cdef int _grow(self) except? -1
+    cdef int note_late(self, long long first, long long number, long long ts_ns) except? -1
     cdef int append(
         self, int kind, int half, int source, long long start, long long length,
         long long stream_offset, long long number, long long ts_ns

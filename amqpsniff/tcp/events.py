@@ -15,6 +15,7 @@ class EventWriter:
     """Rows of events, octets that were held back, and findings, until `take` gives them away."""
 
     def __init__(self):
+        self.late = []
         self.reserve(0)
 
     def reserve(self, rows):
@@ -53,6 +54,14 @@ class EventWriter:
         self.number[row] = number
         self.ts_ns[row] = ts_ns
         self.count = row + 1
+        return 0
+
+    def note_late(self, first, number, ts_ns):
+        """Events from row `first` on were made known by a packet; note those of other packets."""
+        row: cython.longlong
+        for row in range(first, self.count):
+            if self.number[row] != number:
+                self.late.append((row, number, ts_ns))
         return 0
 
     def take(self, octets, conversations, captures=()):

@@ -12,25 +12,36 @@ cdef class Follower:
     cdef readonly EventWriter writer
     cdef readonly History history
     cdef readonly Deadlines deadlines
-    cdef long long[::1] turned
+    cdef object rooms
+    cdef public object joined
     cdef long long serial
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible
     cdef bint limit_reported
     cdef public object places
-    cdef public list late
     cdef dict keys
     cdef HalfStream find(self, long long[::1] rows, long long at)
-    cdef bytes _back_key(self, long long[::1] rows, long long at)
     cdef int unknown(
-        self, long long[::1] rows, long long at, long long number, long long ts_ns
+        self, bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -2
-    cdef int open(self, long long[::1] rows, long long at, long long number, long long ts_ns) except? -1
+    cdef object _room(self, bytes key, bytes back_key, long long serial, long long ts_ns)
+    cdef int _wait(
+        self, room, bytes key, bytes octets, long long[::1] rows, long long at, long long number,
+        long long ts_ns
+    ) except? -1
+    cdef int _enter(self, room) except? -1
+    cdef int open(
+        self, long long[::1] rows, long long at, long long number, long long ts_ns, long long serial
+    ) except? -1
     cdef int _evict(self, long long number, long long ts_ns) except? -1
     cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int over) except? -1
     cpdef int close_all(self) except? -1
     cdef int unusual(
         self, bytes octets, int index, long long[::1] rows, long long at, long long number,
         long long ts_ns
+    ) except? -1
+    cdef bint _is_early(
+        self, Conversation conversation, HalfStream half, HalfStream other, bytes octets,
+        long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -1
     cdef bint _overtook(
         self, Conversation conversation, HalfStream half, HalfStream other, long long ts_ns
@@ -39,7 +50,6 @@ cdef class Follower:
         self, Conversation conversation, bytes octets, long long[::1] rows, long long at, long long number,
         long long ts_ns
     ) except? -1
-    cdef int _count(self, HalfStream half, long long number, long long ts_ns) except? -1
     cdef bint _believe(
         self, Conversation conversation, HalfStream half, long long seq, long long length, long long number,
         long long ts_ns
@@ -51,11 +61,8 @@ cdef class Follower:
     cdef int _report(
         self, code, Conversation conversation, long long number, long long ts_ns, detail, int most
     ) except? -1
-    cdef int _settle(self, HalfStream half, HalfStream other, long long ts_ns) except? -1
-    cdef bint _overdue(self, HalfStream half, HalfStream other, long long segments, long long ts_ns) except? -1
     cdef int _end(
         self, Conversation conversation, HalfStream half, HalfStream other, long long number, long long ts_ns
     ) except? -1
     cdef int expire(self, long long ts_ns) except? -1
     cdef int _expire(self, HalfStream half, long long ts_ns) except? -1
-    cdef int note_late(self, long long first, long long number, long long ts_ns) except? -1

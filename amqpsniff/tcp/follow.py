@@ -15,40 +15,34 @@ import cython
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
+from .headers import SEGMENT_FIELDS
 from .holding import HoldingPool
+from .joining import Rooms, Segment, begins
 from .stream import TcpFinding
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.tcp import order  # type: ignore
     from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
     from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
-    from cython.cimports.amqpsniff.tcp.handshake import begin, greet  # type: ignore
+    from cython.cimports.amqpsniff.tcp.handshake import greet  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.order import (  # type: ignore
-        due,
-        flush,
-        forsake,
-        make_room,
-        release,
-        waits,
-        watch,
-    )
-    from cython.cimports.amqpsniff.tcp.table import ConversationTable  # type: ignore
+    from cython.cimports.amqpsniff.tcp.opening import begin_at, opened  # type: ignore
+    from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
     from cython.cimports.amqpsniff.tcp.windows import heed  # type: ignore
-    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
 else:
+    from . import order
     from .conversation import Conversation
     from .deadlines import Deadlines
     from .events import EventWriter
     from .half_stream import HalfStream, later
-    from .handshake import begin, greet
+    from .handshake import greet
     from .history import History
-    from .order import due, flush, forsake, make_room, release, waits, watch
-    from .table import ConversationTable
+    from .opening import begin_at, opened
+    from .table import ConversationTable, key_of
     from .windows import heed
 
-OPEN = cython.declare(cython.int, 0)
 CLOSE = cython.declare(cython.int, 3)
 
 FIN = cython.declare(cython.int, 1)
@@ -70,31 +64,19 @@ ANOTHER = cython.declare(cython.int, 1)
 NONE = cython.declare(cython.int, 2)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
-
-# Octets of a key: source and destination address, IP version and ports.
-KEY_OCTETS = cython.declare(cython.longlong, 40)
-
-
-@cython.cfunc
-def _key(rows: cython.longlong[::1], at: cython.longlong) -> bytes:
-    """The addresses and ports of the segment at `at`, as octets."""
-    if not 0 <= at < len(rows) - 5:
-        raise IndexError("no such row")
-    if cython.compiled:
-        first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
-        return PyBytes_FromStringAndSize(first, KEY_OCTETS)
-    return rows[at + 1 : at + 6].tobytes()
 
 
 class Follower:
     """State of all conversations; `expire` is to be called at `deadlines.next_ns`.
 
-    `places`: see `Reassembler.take_places`; null where nobody asks.
+    `places`, `joined`: see `Reassembler`; null where nobody asks. `joined` has what `opened` wants
+    to know, by serial number; with `places` it is read, without written.
     """
 
-    def __init__(self, limits, places=False):
+    def __init__(self, limits, places=False, joined=None):
         self.limits = limits
         self.most = limits.conversations
         self.linger = limits.linger_ns
@@ -103,68 +85,95 @@ class Follower:
         self.pool = HoldingPool(limits)
         self.table = ConversationTable(limits)
         self.keys = self.table.keys
-        self.turned = array("q", [0]) * 6
         self.deadlines = Deadlines()
+        self.rooms = Rooms(limits)
+        self.joined = joined
         self.serial = 0
         self.cut = self.retransmissions = self.duplicates = 0
         self.out_of_order = self.impossible = 0
         self.limit_reported = False
         self.places = array("q") if places else None
-        self.late = []
 
     def find(self, rows, at):
         """The half-stream of a segment, or None."""
-        return self.keys.get(_key(rows, at))
+        return self.keys.get(key_of(rows, at))
 
-    def _back_key(self, rows, at):
-        """The key of the other direction."""
-        ports: cython.longlong = rows[at + 5]
-        turned: cython.longlong[::1] = self.turned
-        turned[1], turned[2] = rows[at + 3], rows[at + 4]
-        turned[3], turned[4] = rows[at + 1], rows[at + 2]
-        turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
-        return _key(turned, 0)
-
-    def unknown(self, rows, at, number, ts_ns):
+    def unknown(self, octets, rows, at, number, ts_ns):
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
         flags: cython.int = rows[at + 8]
+        key: bytes = key_of(rows, at)
+        if key in self.rooms.by_key:
+            return self._wait(self.rooms.by_key[key], key, octets, rows, at, number, ts_ns) - 1
         if flags & RST or not (flags & SYN or rows[at + 12] > 0):
             return -1
-        if self.table.straggler(_key(rows, at), rows[at + 6], flags & SYN != 0):
+        if self.table.straggler(key, rows[at + 6], flags & SYN != 0):
             return -1
-        return self.open(rows, at, number, ts_ns)
+        if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
+            room = self._room(key, self.table.back_key(rows, at), -1, ts_ns)
+            if room is not None:
+                return self._wait(room, key, octets, rows, at, number, ts_ns) - 1
+        return self.open(rows, at, number, ts_ns, -1)
 
-    def open(self, rows, at, number, ts_ns):
-        """Open a conversation with a segment; gives the segment's half-stream."""
-        flags: cython.int = rows[at + 8]
-        answer: cython.int = 1 if flags & SYN and flags & ACK else 0
-        slot: cython.longlong
-        conversation: Conversation
+    def _room(self, key, back_key, serial, ts_ns):
+        """A room for what comes before its conversation's begin; null for no more rooms."""
+        if self.rooms.full or self.places is not None:
+            return None
+        if serial < 0:
+            serial = self.table.next_serial()
+        room = self.rooms.make(key, back_key, serial, later(ts_ns, self.limits.acked_hole_ns))
+        self.deadlines.expect(self.rooms.deadline_ns)
+        return room
+
+    def _wait(self, room, key, octets, rows, at, number, ts_ns):
+        """Let a segment wait, until its conversation's begin is known."""
+        start: cython.longlong = rows[at + 10]
+        block = octets if rows[at + 9] < 0 else self.writer.extra[rows[at + 9]]
+        payload = block[start : start + rows[at + 11]]
+        kept = array("q", rows[at : at + FIELDS])
+        if room.add(Segment(key, kept, payload, number, ts_ns), self.limits):
+            self._enter(room)
+        return 0
+
+    def _enter(self, room):
+        """Follow the segments that waited."""
+        half: HalfStream
+        row: cython.longlong[::1]
+        identification: cython.longlong = self.history.identification
+        serial: cython.longlong = room.serial
+        opened: cython.bint = False
+        starts = room.starts(self.limits.closed_near_octets)
+        if self.joined is not None and self.places is None:
+            self.joined[serial] = (room.first_key(), starts)
+        self.rooms.remove(room)
+        self.deadlines.expect(self.rooms.deadline_ns)
+        for segment in room.arranged():
+            row = segment.row
+            if segment.key not in self.keys:
+                if opened:
+                    if self.table.straggler(segment.key, row[6], row[8] & SYN != 0):
+                        continue
+                    starts, serial = {}, -1
+                self.open(row, 0, segment.number, segment.ts_ns, serial)
+            opened = True
+            begin_at(self.table, starts)
+            half = self.keys[segment.key]
+            self.history.identification = row[14]
+            self.writer.extra.append(segment.octets)
+            row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
+            self.unusual(b"", half.index, row, 0, segment.number, segment.ts_ns)
+        self.history.identification = identification
+        return 0
+
+    def open(self, rows, at, number, ts_ns, serial):
+        """Open a conversation, see `opened`; gives the segment's half-stream."""
+        known: object = None
         while self.table.open >= self.most:
             self._evict(number, ts_ns)
-        slot = self.table.free_slot()
-        conversation = Conversation(
-            HalfStream(self.writer, self.history, self.pool, slot * 2),
-            HalfStream(self.writer, self.history, self.pool, slot * 2 + 1),
+        if self.places is not None and self.joined is not None:
+            known = self.joined.get(self.table.opened)
+        return opened(
+            self.table, self.writer, self.history, self.pool, rows, at, number, ts_ns, serial, known
         )
-        conversation.take_ends(rows, at, answer)
-        conversation.first_packet_number = number & NUMBER_MASK
-        conversation.start_ns = ts_ns
-        if answer:
-            conversation.key, conversation.back_key = self._back_key(rows, at), _key(rows, at)
-            conversation.first_isn = (rows[at + 7] - 1) & MASK
-            begin(conversation.second, rows[at + 6])
-        else:
-            conversation.key, conversation.back_key = _key(rows, at), self._back_key(rows, at)
-            if flags & SYN:
-                conversation.first_isn = rows[at + 6]
-        if flags & SYN:
-            conversation.syn_seen = True
-            begin(conversation.first, conversation.first_isn)
-        conversation.incarnation = self.table.incarnation(conversation.key)
-        self.table.add(slot, conversation)
-        self.writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
-        return slot * 2 + answer
 
     def _evict(self, number, ts_ns):
         quiet: Conversation = self.table.least_active()
@@ -178,7 +187,11 @@ class Follower:
     def _close(self, conversation, number, ts_ns, over):
         """End a conversation; `over`: nothing more of it is to be expected."""
         first: HalfStream = conversation.first
-        flush(first, conversation.second, number, ts_ns, self.history.seen)
+        if self.rooms and conversation.key in self.rooms.by_key:
+            self._enter(self.rooms.by_key[conversation.key])
+            if not first.open:
+                return 0
+        order.flush(first, conversation.second, number, ts_ns, self.history.seen)
         self.writer.append(CLOSE, first.index, -1, 0, 0, 0, number, ts_ns)
         self.table.remove(conversation, over != 0)
         return 0
@@ -186,6 +199,8 @@ class Follower:
     def close_all(self):
         """End every open conversation, in the order in which they were opened."""
         conversation: Conversation
+        while self.rooms:
+            self._enter(self.rooms.queue[0])
         for conversation in self.table.all_open():
             self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
         self.deadlines.clear()
@@ -212,11 +227,13 @@ class Follower:
             if not self._believe(conversation, half, seq, length, number, ts_ns):
                 return 0
             return self._again(conversation, octets, rows, at, number, ts_ns)
-        self._count(half, number, ts_ns)
+        half.count(number, ts_ns, self.serial)
         if flags & ACK:
             if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
                 other.start_at(rows[at + 7])  # the answer to the SYN was not captured
             other.acknowledge(rows[at + 7])
+        if self._is_early(conversation, half, other, octets, rows, at, number, ts_ns):
+            return 0
         if flags & RST:
             if half.next_seq >= 0 and half.ahead(seq) <= MOST_BEFORE_RESET:
                 half.acknowledge(seq)  # its sender numbers it after the last octet that it sent
@@ -240,9 +257,32 @@ class Follower:
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
                 conversation.ended, conversation.ended_by = "fin", index & 1
                 conversation.ended_ns, conversation.ended_number = ts_ns, number
-            release(half, other, number, ts_ns, rows[at + 13])
-        self._settle(half, other, ts_ns)
+            order.release(half, other, number, ts_ns, rows[at + 13])
+        order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, number, ts_ns)
+
+    def _is_early(self, conversation, half, other, octets, rows, at, number, ts_ns):
+        """Whether a segment came before its conversation's begin, and waits, or is void now."""
+        half_known: cython.bint = half.next_seq >= 0
+        other_known: cython.bint = other.next_seq >= 0
+        if half_known and other_known:
+            if self.rooms and conversation.key in self.rooms.by_key:
+                self._enter(self.rooms.by_key[conversation.key])
+            return not half.open
+        if rows[at + 12] == 0 or not (
+            (not half_known and other.isn >= 0)
+            or (not other_known and half.isn >= 0 and rows[at + 8] & ACK)
+        ):
+            return False
+        key = key_of(rows, at)
+        room = self.rooms.by_key.get(key) or self._room(
+            key, self.table.back_key(rows, at), conversation.serial, ts_ns
+        )
+        if room is None:
+            return False
+        half.packets -= 1  # it is counted when it is followed
+        self._wait(room, key, octets, rows, at, number, ts_ns)
+        return True
 
     def _overtook(self, conversation, half, other, ts_ns):
         """Whether octets that were there before a reset may still come, as with any hole."""
@@ -259,27 +299,21 @@ class Follower:
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
         conversation.over_ns = ts_ns
         self._close(conversation, number, ts_ns, 1)
-        return self.unusual(octets, self.open(rows, at, number, ts_ns), rows, at, number, ts_ns)
-
-    def _count(self, half, number, ts_ns):
-        half.packets += 1
-        half.last_number = number
-        half.last_ns = ts_ns
-        half.activity = self.serial
-        return 0
+        return self.unusual(
+            octets,
+            self.open(rows, at, number, ts_ns, -1),
+            rows,
+            at,
+            number,
+            ts_ns,
+        )
 
     def _believe(self, conversation, half, seq, length, number, ts_ns):
         """Whether an impossible segment must be true, because so many agree with it."""
-        near: cython.longlong = self.limits.closed_near_octets
         self.impossible += 1
         detail = f"{half.ahead(seq)} octets from the next one expected"
         self._report("tcp-impossible-sequence", conversation, number, ts_ns, detail, 1)
-        if half.strange > 0 and ((seq - half.strange_seq + near) & MASK) > 2 * near:
-            half.strange = 0
-        half.strange += 1
-        half.strange_seq = (seq + length) & MASK
-        half.slow = 1
-        return length > 0 and half.strange >= self.limits.impossible_in_a_row
+        return half.stray(seq, length) >= self.limits.impossible_in_a_row and length > 0
 
     def _payload(self, conversation, half, other, octets, rows, at, seq, number, ts_ns):
         found: cython.int
@@ -298,21 +332,9 @@ class Follower:
         block = octets if source < 0 else self.writer.extra[source]
         if rows[at + 8] & ACK:
             needs = other.offset_of(rows[at + 7])
-        found = half.place(
-            seq,
-            block,
-            source,
-            rows[at + 10],
-            captured,
-            length,
-            number,
-            ts_ns,
-            rows[at + 13],
-            needs,
-            waits(needs, other),
-        )
-        release(half, other, number, ts_ns, rows[at + 13])
-        if make_room(half, other, rows[at + 13]):
+        found = half.place(block, rows, at, seq, number, ts_ns, needs, order.waits(needs, other))
+        order.release(half, other, number, ts_ns, rows[at + 13])
+        if order.make_room(half, other, rows[at + 13]):
             found |= LIMIT
         if found == 0:
             return 0
@@ -332,37 +354,9 @@ class Follower:
         return 0
 
     def _report(self, code, conversation, number, ts_ns, detail, most):
-        if conversation.findings_made is None:
-            conversation.findings_made = {}
-        made = conversation.findings_made.get(code, 0)
-        if made < most:
-            conversation.findings_made[code] = made + 1
+        if conversation.may_report(code, most):
             self.writer.findings.append(TcpFinding(code, conversation, number, ts_ns, detail))
         return 0
-
-    def _settle(self, half, other, ts_ns):
-        """Give up holes that are overdue, start the clocks of others, and see who is ordinary."""
-        segments: cython.longlong = half.packets + other.packets
-        waiting: cython.bint
-        while self._overdue(half, other, segments, ts_ns) or self._overdue(
-            other, half, segments, ts_ns
-        ):
-            pass
-        waiting = half.waiting_until >= 0 or other.waiting_until >= 0
-        waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
-        waiting = waiting or half.shut or other.shut
-        half.slow = waiting or half.needs_care(other)
-        other.slow = waiting or other.needs_care(half)
-        return 0
-
-    def _overdue(self, half, other, segments, ts_ns):
-        """Look at the clock of a direction; whether it was over."""
-        if watch(half, other, segments, ts_ns):
-            self.deadlines.add(half, half.deadline_ns, self.table.open)
-        if not due(half, segments, ts_ns):
-            return False
-        forsake(half, other, self.history.seen)
-        return True
 
     def _end(self, conversation, half, other, number, ts_ns):
         """Close a conversation whose FINs were both reached, at once or after a while."""
@@ -382,13 +376,16 @@ class Follower:
         half: HalfStream
         due_ns: cython.longlong
         first: cython.longlong
-        while self.deadlines.next_ns <= ts_ns and self.deadlines.any():
+        while self.deadlines.next_ns <= ts_ns and (self.rooms or self.deadlines.any()):
             due_ns = self.deadlines.next_ns
             first = self.writer.count
-            half = self.deadlines.take()
-            if half.open:
-                self._expire(half, ts_ns)
-                self.note_late(first, -1, due_ns)
+            if self.rooms and self.rooms.deadline_ns <= due_ns:
+                self._enter(self.rooms.queue[0])
+            else:
+                half = self.deadlines.take()
+                if half.open:
+                    self._expire(half, ts_ns)
+            self.writer.note_late(first, -1, due_ns)
         return 0
 
     def _expire(self, half, ts_ns):
@@ -398,13 +395,5 @@ class Follower:
         if half.linger_ns <= ts_ns:
             conversation.over_ns = half.linger_ns
             return self._close(conversation, conversation.last_number(), conversation.end_ns, 1)
-        self._settle(half, other, ts_ns)
+        order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, conversation.last_number(), conversation.end_ns)
-
-    def note_late(self, first, number, ts_ns):
-        """Events from row `first` on were made known by a packet; note those of other packets."""
-        row: cython.longlong
-        for row in range(first, self.writer.count):
-            if self.writer.number[row] != number:
-                self.late.append((row, number, ts_ns))
-        return 0

@@ -25,6 +25,7 @@ cdef class HalfStream:
     cdef long long shut_number, shut_ns
     cdef object shuts
     cdef long long strange_seq
+    cdef int count(self, long long number, long long ts_ns, long long serial) except? -1
     cdef int start_at(self, long long seq) except? -1
     cdef long long ahead(self, long long seq) except? -1
     cdef bint possible(self, long long seq) except? -1
@@ -33,9 +34,10 @@ cdef class HalfStream:
     cdef bint finish_at(self, long long seq, long long number, long long ts_ns) except? -1
     cdef bint finished(self) except? -1
     cdef bint needs_care(self, HalfStream other) except? -1
+    cdef int stray(self, long long seq, long long length) except? -1
     cdef int place(
-        self, long long seq, bytes octets, int source, long long start, long long captured,
-        long long length, long long number, long long ts_ns, long long seen, long long needs, bint waits
+        self, bytes octets, long long[::1] rows, long long at, long long seq, long long number,
+        long long ts_ns, long long needs, bint waits
     ) except? -1
     cdef int _old(
         self, bytes octets, long long start, long long offset, long long captured,

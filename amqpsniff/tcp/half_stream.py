@@ -101,6 +101,14 @@ class HalfStream:
         """Octets of the stream that were captured."""
         return self.next_offset - self.lost_octets - self.cut_octets
 
+    def count(self, number, ts_ns, serial):
+        """A packet of this direction, the one with this serial number of all segments."""
+        self.packets += 1
+        self.last_number = number
+        self.last_ns = ts_ns
+        self.activity = serial
+        return 0
+
     def start_at(self, seq):
         """The octet numbered `seq` is the first one: offset 0."""
         self.next_seq = seq & MASK
@@ -166,14 +174,27 @@ class HalfStream:
             return True
         return other.next_seq < 0 and self.isn >= 0 and self.next_offset == 0
 
-    def place(
-        self, seq, octets, source, start, captured, length, number, ts_ns, seen, needs, waits
-    ):
-        """Take a segment's payload: `captured` octets at `start` of `octets`, `length` on the wire.
+    def stray(self, seq, length):
+        """A segment that is impossible; gives how many in a row follow each other."""
+        near: cython.longlong = self.limits.closed_near_octets
+        if self.strange > 0 and ((seq - self.strange_seq + near) & MASK) > 2 * near:
+            self.strange = 0
+        self.strange += 1
+        self.strange_seq = (seq + length) & MASK
+        self.slow = 1
+        return self.strange
 
-        `source` is where `octets` is in the batch; `needs`: the offset of the other direction that
-        it acknowledges, and whether it `waits` for that. Gives what was found, as bits.
+    def place(self, octets, rows, at, seq, number, ts_ns, needs, waits):
+        """Take the payload of the segment at `at`, captured in `octets`, which begins at `seq`.
+
+        `needs`: the offset of the other direction that it acknowledges, and whether it `waits` for
+        that. Gives what was found, as bits.
         """
+        source: cython.int = rows[at + 9]
+        start: cython.longlong = rows[at + 10]
+        captured: cython.longlong = rows[at + 11]
+        length: cython.longlong = rows[at + 12]
+        seen: cython.longlong = rows[at + 13]
         offset: cython.longlong = self.next_offset + self.ahead(seq)
         end: cython.longlong = offset + length
         found: cython.int = 0

@@ -41,6 +41,13 @@ class Limits(NamedTuple):
     acked_hole_segments: int = 512
     acked_hole_ns: int = 10 * MILLISECOND
 
+    # Beginnings that wait for their handshake (`joining`), for `acked_hole_ns` at the longest:
+    # conversations at once, and segments and octets of each. AMQP's greetings are some ten
+    # segments; a certificate takes 8 kB.
+    joining_conversations: int = 256
+    joining_segments: int = 64
+    joining_octets: int = 64 * 1024
+
     # And when the other direction was not captured, so that nothing says what arrived: longer than
     # a retransmission timeout after a few losses in a row, and about a window of segments.
     unacked_hole_segments: int = 512

@@ -4,7 +4,7 @@
 Packets of a capture may be out of order, and some are missing. What a segment acknowledges was sent
 before it, so its octets are held until those it acknowledges were handed on; and octets beyond a
 hole are held until it is filled. A hole that the other side has acknowledged is waited for with
-patience (see `Limits`): `watch` starts the clock, `due` reads it. Then the octets it was about are
+patience (see `Limits`): `settle` starts the clock and reads it. Then the octets it was about are
 forsaken: their holes become gaps, nothing waits for them any more, and what was held of both
 directions is handed on in the order of capture. So a question comes before its answer, whether one
 of them was captured late or never.
@@ -18,8 +18,10 @@ from .holding import Piece
 from .limits import NEVER
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
 else:
+    from .deadlines import Deadlines
     from .half_stream import HalfStream, later
 
 _NEVER = cython.declare(cython.longlong, NEVER)
@@ -119,7 +121,51 @@ def _not_before(half: HalfStream, other: HalfStream, number: object, ts_ns: obje
     return number, ts_ns
 
 
-def watch(half: HalfStream, other: HalfStream, segments, ts_ns):
+def settle(half: HalfStream, other: HalfStream, ts_ns, seen, deadlines: Deadlines, conversations):
+    """Give up what is overdue, start the clocks of other holes, and see who is ordinary."""
+    segments: cython.longlong = half.packets + other.packets
+    waiting: cython.bint
+    while _overdue(half, other, segments, ts_ns, seen, deadlines, conversations) or _overdue(
+        other, half, segments, ts_ns, seen, deadlines, conversations
+    ):
+        pass
+    waiting = half.waiting_until >= 0 or other.waiting_until >= 0
+    waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
+    waiting = waiting or half.shut or other.shut
+    half.slow = waiting or half.needs_care(other)
+    other.slow = waiting or other.needs_care(half)
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _overdue(
+    half: HalfStream,
+    other: HalfStream,
+    segments: cython.longlong,
+    ts_ns: cython.longlong,
+    seen: cython.longlong,
+    deadlines: Deadlines,
+    conversations: cython.longlong,
+) -> cython.bint:
+    """Look at the clock of a direction; whether it was over."""
+    if _watch(half, other, segments, ts_ns):
+        deadlines.add(half, half.deadline_ns, conversations)
+    if not _due(half, segments, ts_ns):
+        return False
+    half.forsaken = max(half.forsaken, half.waiting_until)
+    half.waiting_until = -1
+    if half.held is None or not half.held:
+        half.absent = half.ack_seen  # until something of it is captured again
+    release(half, other, -1, 0, seen)
+    return True
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _watch(
+    half: HalfStream, other: HalfStream, segments: cython.longlong, ts_ns: cython.longlong
+) -> cython.bint:
     """Start the clock of octets that should be there by now, stop one of those that came.
 
     `segments`: segments of the conversation so far. True when a clock was started.
@@ -179,7 +225,9 @@ def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
     return half.fin_offset if half.fin_offset > there else -1
 
 
-def due(half: HalfStream, segments, ts_ns):
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
     """Whether the octets that are missing have been waited for long enough."""
     if half.waiting_until < 0:
         return False
@@ -190,15 +238,6 @@ def due(half: HalfStream, segments, ts_ns):
         and half.held is not None
         and len(half.held) >= half.limits.unacked_hole_segments
     )
-
-
-def forsake(half: HalfStream, other: HalfStream, seen):
-    """Wait no longer for what a clock was started for."""
-    half.forsaken = max(half.forsaken, half.waiting_until)
-    half.waiting_until = -1
-    if half.held is None or not half.held:
-        half.absent = half.ack_seen  # until something of it is captured again
-    return release(half, other, -1, 0, seen)
 
 
 def make_room(half: HalfStream, other: HalfStream, seen):

@@ -79,7 +79,9 @@ class Reassembler:
     `ports`: only conversations that have one of them are followed; null for all. `limits`: other
     bounds than the usual ones. `share`: only its conversations are followed; what they give is what
     they give among all others, since the time of every packet counts. `places`: say where segments
-    lie in their streams. Nothing a packet contains raises.
+    lie in their streams; then nothing waits for a begin that was captured late: `joined` says what
+    another reading of the same packets, which `keep_joined` was asked of, found out about it.
+    Nothing a packet contains raises.
     """
 
     parser: object
@@ -104,11 +106,12 @@ class Reassembler:
         limits: Limits | None = None,
         share: Share | None = None,
         places: bool = False,
+        joined: dict[int, object] | None = None,
     ) -> None:
         limits = limits or Limits()
         self.fragments = Fragments(limits)
         self.parser = HeaderParser(ports, self.fragments)
-        self.follower = Follower(limits, places)
+        self.follower = Follower(limits, places, joined)
         self.placing = places
         self.writer = self.follower.writer
         self.history = self.follower.history
@@ -146,6 +149,11 @@ class Reassembler:
             "impossible": self.follower.impossible,
         }
 
+    def keep_joined(self) -> dict[int, object]:
+        """Remember how conversations began whose begin was captured late, for another reading."""
+        self.follower.joined = {}
+        return self.follower.joined
+
     def take_places(self) -> object:
         """Where payload of the last batch lies in its streams: five integers for each segment.
 
@@ -179,7 +187,7 @@ class Reassembler:
     def _taken(self, octets: bytes) -> object:
         """What was written, as a batch."""
         taken = self.writer.take(octets, self.follower.table.conversations, self.names)
-        taken.late, self.follower.late = self.follower.late, []
+        taken.late, self.writer.late = self.writer.late, []
         return taken
 
     def skip(self, octets: cython.longlong) -> None:
@@ -261,8 +269,8 @@ class Reassembler:
                 index = self._look_up(rows, at, cell)
             if index < 0:
                 first = self.writer.count
-                index = self.follower.unknown(rows, at, number, ts_ns)
-                self.follower.note_late(first, number, ts_ns)
+                index = self.follower.unknown(octets, rows, at, number, ts_ns)
+                self.writer.note_late(first, number, ts_ns)
                 if index < 0:
                     continue
             half = self.halves[index]
@@ -296,7 +304,7 @@ class Reassembler:
                         continue
             first = self.writer.count
             self.follower.unusual(octets, index, rows, at, number, ts_ns)
-            self.follower.note_late(first, number, ts_ns)
+            self.writer.note_late(first, number, ts_ns)
         self.segments += count - others
         return 0
 

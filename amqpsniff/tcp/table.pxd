@@ -1,5 +1,7 @@
 from amqpsniff.tcp.conversation cimport Conversation
 
+cdef bytes key_of(long long[::1] rows, long long at)
+
 cdef class Closed:
     cdef bytes key, back_key
     cdef long long next_seq, back_next_seq, isn, back_isn, incarnation
@@ -10,10 +12,13 @@ cdef class ConversationTable:
     cdef dict keys, _closed
     cdef readonly long long open, opened
     cdef long long near, remembered, _oldest
+    cdef long long[::1] turned
     cdef list _free, _free_next_batch, _ended, _quiet
     cpdef int begin_batch(self) except? -1
     cdef long long free_slot(self) except? -1
-    cdef int add(self, long long slot, Conversation conversation) except? -1
+    cdef int add(self, long long slot, Conversation conversation, long long serial) except? -1
+    cdef bytes back_key(self, long long[::1] rows, long long at)
+    cdef long long next_serial(self) except? -1
     cdef int remove(self, Conversation conversation, bint over) except? -1
     cdef Closed _record(self)
     cdef int _remember(self, Conversation conversation, Closed record, bint over) except? -1

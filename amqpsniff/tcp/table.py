@@ -7,6 +7,7 @@ Keys are a segment's addresses and ports as octets, in the order of one directio
 Python's keyed hash stands between a capture and the table.
 """
 
+from array import array
 from operator import attrgetter
 
 import cython
@@ -14,6 +15,7 @@ import cython
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
 else:
     from .conversation import Conversation
     from .half_stream import HalfStream
@@ -21,6 +23,19 @@ else:
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 _BY_SERIAL = attrgetter("serial")
+
+# Octets of a key: source and destination address, IP version and ports.
+KEY_OCTETS = cython.declare(cython.longlong, 40)
+
+
+def key_of(rows, at):
+    """The addresses and ports of the segment at `at`, as octets."""
+    if not 0 <= at < len(rows) - 5:
+        raise IndexError("no such row")
+    if cython.compiled:
+        first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
+        return PyBytes_FromStringAndSize(first, KEY_OCTETS)
+    return rows[at + 1 : at + 6].tobytes()
 
 
 class Closed:
@@ -54,6 +69,21 @@ class ConversationTable:
         self._ended = []
         self._oldest = 0
         self._quiet = []
+        self.turned = array("q", [0]) * 6
+
+    def back_key(self, rows, at):
+        """The key of the other direction than the segment's."""
+        ports: cython.longlong = rows[at + 5]
+        turned: cython.longlong[::1] = self.turned
+        turned[1], turned[2] = rows[at + 3], rows[at + 4]
+        turned[3], turned[4] = rows[at + 1], rows[at + 2]
+        turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
+        return key_of(turned, 0)
+
+    def next_serial(self):
+        """The number of a conversation that will be opened."""
+        self.opened += 1
+        return self.opened - 1
 
     def begin_batch(self):
         """Slots of conversations that ended in the last batch may be used again."""
@@ -73,16 +103,15 @@ class ConversationTable:
         self.halves.append(None)
         return len(self.conversations) - 1
 
-    def add(self, slot, conversation):
+    def add(self, slot, conversation, serial):
         """Enter a conversation."""
-        conversation.serial = self.opened
+        conversation.serial = serial
         self.conversations[slot] = conversation
         self.halves[slot * 2] = conversation.first
         self.halves[slot * 2 + 1] = conversation.second
         self.keys[conversation.key] = conversation.first
         self.keys[conversation.back_key] = conversation.second
         self.open += 1
-        self.opened += 1
         return 0
 
     def remove(self, conversation, over):

@@ -1,0 +1,184 @@
+"""Beginnings that were captured out of order: the handshake after what follows it.
+
+A conversation whose first segment captured has no SYN began before the capture, or its SYN comes
+late. Where that segment looks like the begin of a connection, segments wait in a `Room` for a
+moment (see `Limits`), until it is known who opened the conversation and where both streams begin.
+Where nothing tells, a stream begins with the lowest of its octets that are there. So do the
+segments of a responder whose answer to the SYN is still to come. A rare path, so plain Python.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from typing import NamedTuple
+
+from .limits import NEVER, Limits
+
+SYN = 2
+ACK = 16
+MASK = 0xFFFFFFFF
+
+SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, SEEN, LENGTH = 6, 7, 8, 9, 10, 13, 12
+"""Columns of a segment's row, named in `amqpsniff.tcp.headers`."""
+
+_FIRST_OCTETS = (b"AMQP", b"PROXY ", b"\x16\x03")
+"""A protocol header (some write it in small letters), what a proxy says first, a TLS handshake."""
+
+_CONNECTION_CLASS = b"\x00\x0a"
+
+
+class Segment(NamedTuple):
+    """A segment that waits: its key, its row, the octets captured of its payload."""
+
+    key: bytes
+    row: array[int]
+    octets: bytes
+    number: int
+    ts_ns: int
+
+
+class Rooms:
+    """The rooms there are: by key, and in the order of their deadlines."""
+
+    __slots__ = ("limits", "by_key", "queue")
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.by_key: dict[bytes, Room] = {}
+        self.queue: deque[Room] = deque()
+
+    def __len__(self) -> int:
+        return len(self.queue)
+
+    @property
+    def full(self) -> bool:
+        """Whether there can be no more."""
+        return len(self.queue) >= self.limits.joining_conversations
+
+    @property
+    def deadline_ns(self) -> int:
+        """When the first one goes on."""
+        return self.queue[0].deadline_ns if self.queue else NEVER
+
+    def make(self, key: bytes, back_key: bytes, serial: int, deadline_ns: int) -> Room:
+        """A room for a conversation."""
+        room = Room((key, back_key), serial, deadline_ns)
+        self.by_key[key] = self.by_key[back_key] = room
+        self.queue.append(room)
+        return room
+
+    def remove(self, room: Room) -> None:
+        """A room is not needed any more."""
+        for key in room.keys:
+            del self.by_key[key]
+        self.queue.remove(room)
+
+
+class Room:
+    """Segments of one conversation that wait; `keys`: those of its two directions.
+
+    `serial` is that of the conversation; it goes on at `deadline_ns` at the latest.
+    """
+
+    __slots__ = ("keys", "serial", "deadline_ns", "segments", "octets")
+
+    def __init__(self, keys: tuple[bytes, bytes], serial: int, deadline_ns: int) -> None:
+        self.keys = keys
+        self.serial = serial
+        self.deadline_ns = deadline_ns
+        self.segments: list[Segment] = []
+        self.octets = 0
+
+    def add(self, segment: Segment, limits: Limits) -> bool:
+        """Let a segment wait; whether there is nothing more to wait for, or no more room."""
+        self.segments.append(segment)
+        self.octets += len(segment.octets)
+        full = len(self.segments) >= limits.joining_segments or self.octets > limits.joining_octets
+        return full or all(self._known(*way) is not None for way in self._ways())
+
+    def arranged(self) -> list[Segment]:
+        """The segments, those with a SYN first, its answer after it."""
+        return sorted(self.segments, key=_turn)
+
+    def first_key(self) -> bytes:
+        """The direction of the side that opened the conversation."""
+        first = self.arranged()[0]
+        answers = _turn(first) == 1
+        return self.keys[self.keys[0] == first.key] if answers else first.key
+
+    def starts(self, near: int) -> dict[bytes, int]:
+        """The sequence number of the first octet of each direction, where anything tells.
+
+        `near`: octets within which segments of one stream are.
+        """
+        found = {}
+        for key, back in self._ways():
+            start = self._known(key, back)
+            if start is None:
+                start = self._lowest(key, back, near)
+            if start is not None:
+                found[key] = start
+        return found
+
+    def _ways(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
+        one, other = self.keys
+        return (one, other), (other, one)
+
+    def _isn(self, key: bytes) -> int | None:
+        """A direction's initial sequence number: from its SYN, or from the answer to it."""
+        for segment in self.segments:
+            if segment.key == key and _turn(segment) < 2:
+                return segment.row[SEQ]
+            if segment.key != key and _turn(segment) == 1:
+                return (segment.row[ACKNOWLEDGED] - 1) & MASK
+        return None
+
+    def _known(self, key: bytes, back: bytes) -> int | None:
+        """Where a direction begins, as a SYN says or what the other side sends after its own."""
+        isn = self._isn(key)
+        if isn is not None:
+            return (isn + 1) & MASK
+        other = self._isn(back)
+        if other is None:
+            return None
+        for segment in self.segments:
+            row = segment.row
+            if segment.key == back and row[FLAGS] & (ACK | SYN) == ACK:
+                if row[SEQ] == (other + 1) & MASK:
+                    return row[ACKNOWLEDGED]
+        return None
+
+    def _lowest(self, key: bytes, back: bytes, near: int) -> int | None:
+        """The lowest sequence number of octets near those of a direction's first segment.
+
+        Of a direction that has none, what the other side acknowledges.
+        """
+        numbers = [one.row[SEQ] for one in self.segments if one.key == key and one.row[LENGTH] > 0]
+        if not numbers:
+            numbers = [
+                one.row[ACKNOWLEDGED]
+                for one in self.segments
+                if one.key == back and one.row[FLAGS] & ACK
+            ]
+        if not numbers:
+            return None
+        behind = [(numbers[0] - number) & MASK for number in numbers]
+        return (numbers[0] - max(less for less in behind if less <= near)) & MASK
+
+
+def _turn(segment: Segment) -> int:
+    """0 for a SYN, 1 for the answer to one, 2 for others."""
+    flags = segment.row[FLAGS]
+    return 2 if not flags & SYN else 1 if flags & ACK else 0
+
+
+def begins(octets: bytes, start: int, captured: int) -> bool:
+    """Whether a segment's payload looks like one of the first of a connection.
+
+    A protocol header, a method of class connection on channel 0, a TLS handshake.
+    """
+    first = octets[start : start + min(captured, 16)]
+    return first.upper().startswith(_FIRST_OCTETS) or (
+        first[:3] == b"\x01\x00\x00" and first[7:9] == _CONNECTION_CLASS
+    )

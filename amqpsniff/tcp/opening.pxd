@@ -1,0 +1,9 @@
+from amqpsniff.tcp.events cimport EventWriter
+from amqpsniff.tcp.history cimport History
+from amqpsniff.tcp.table cimport ConversationTable
+
+cdef int opened(
+    ConversationTable table, EventWriter writer, History history, object pool, long long[::1] rows,
+    long long at, long long number, long long ts_ns, long long serial, known
+) except? -1
+cdef int begin_at(ConversationTable table, starts) except? -1

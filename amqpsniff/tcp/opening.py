@@ -1,0 +1,86 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""A conversation as its first segment makes it: who is who, and where its streams begin."""
+
+import cython
+
+from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
+    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+    from cython.cimports.amqpsniff.tcp.handshake import begin  # type: ignore
+    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
+    from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
+else:
+    from .conversation import Conversation
+    from .events import EventWriter
+    from .half_stream import HalfStream
+    from .handshake import begin
+    from .history import History
+    from .table import ConversationTable, key_of
+
+OPEN = cython.declare(cython.int, 0)
+
+SYN = cython.declare(cython.int, 2)
+ACK = cython.declare(cython.int, 16)
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
+
+
+def opened(
+    table: ConversationTable,
+    writer: EventWriter,
+    history: History,
+    pool: object,
+    rows,
+    at,
+    number,
+    ts_ns,
+    serial,
+    known,
+):
+    """Open a conversation with a segment; gives the segment's half-stream.
+
+    `serial` is its number, -1 for the next one. `known`: the key of its originator and the first
+    sequence number of each direction, by key, where another reading found that out; or null.
+    """
+    flags: cython.int = rows[at + 8]
+    answer: cython.int = 1 if flags & SYN and flags & ACK else 0
+    key: bytes = key_of(rows, at)
+    back_key: bytes = table.back_key(rows, at)
+    slot: cython.longlong = table.free_slot()
+    conversation: Conversation
+    if known is not None and not flags & SYN:
+        answer = known[0] != key
+    conversation = Conversation(
+        HalfStream(writer, history, pool, slot * 2),
+        HalfStream(writer, history, pool, slot * 2 + 1),
+    )
+    conversation.take_ends(rows, at, answer)
+    conversation.first_packet_number = number & NUMBER_MASK
+    conversation.start_ns = ts_ns
+    conversation.key, conversation.back_key = (back_key, key) if answer else (key, back_key)
+    if flags & SYN:
+        conversation.first_isn = rows[at + 6]
+        if answer:
+            conversation.first_isn = (rows[at + 7] - 1) & MASK
+            begin(conversation.second, rows[at + 6])
+        conversation.syn_seen = True
+        begin(conversation.first, conversation.first_isn)
+    conversation.incarnation = table.incarnation(conversation.key)
+    table.add(slot, conversation, table.next_serial() if serial < 0 else serial)
+    if known is not None:
+        begin_at(table, known[1])
+    writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
+    return slot * 2 + answer
+
+
+def begin_at(table: ConversationTable, starts):
+    """Directions begin with these sequence numbers, by key, where it is not known."""
+    half: HalfStream
+    for key, start in starts.items():
+        half = table.keys[key]
+        if half.next_seq < 0:
+            half.start_at(start)
+    return 0
