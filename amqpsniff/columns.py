@@ -187,12 +187,15 @@ class Octets:
         """Append a bytes object."""
         count: cython.longlong = len(octets)
         self.room(count)
-        if count > 64:
-            view: cython.const[cython.uchar][::1] = octets
-            return self.put(view, 0, count)
-        i: cython.Py_ssize_t
-        for i in range(count):
-            self.octets[self.used + i] = octets[i]
+        if count > 0:
+            if cython.compiled:
+                memcpy(
+                    cython.address(self.octets[self.used]),
+                    cython.cast(cython.p_char, octets),
+                    cython.cast(cython.size_t, count),
+                )
+            else:
+                self.octets[self.used : self.used + count] = octets
         self.used += count
         return 0
 
