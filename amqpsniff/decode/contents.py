@@ -64,10 +64,12 @@ _AWAIT_BODY = cython.declare(cython.int, 2)
 
 @cython.cfunc
 def _octets(reader: OctetReader, at: cython.longlong, count: cython.longlong) -> bytes:
-    """`count` octets of what is read, from `at`."""
-    if at < 0 or count < 0 or at + count > len(reader.data):
+    """`count` octets of what is read, from `at`; none where that is below 1."""
+    if count <= 0:
+        return b""
+    if at < 0 or at + count > len(reader.data):
         raise IndexError("copy outside the data")
-    if cython.compiled and count > 0:
+    if cython.compiled:
         first = cython.cast(cython.p_char, cython.address(reader.data[at]))
         return PyBytes_FromStringAndSize(first, count)
     return bytes(reader.data[at : at + count])
