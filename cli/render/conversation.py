@@ -70,11 +70,11 @@ class Telling:
     def tell(self, entry: Entry) -> Iterator[str]:
         """The lines of an entry, after the findings that come before it."""
         while self._findings and _place(self._findings[0]) < _moment(entry):
-            yield self._finding(self._findings.popleft())
+            yield from self._finding(self._findings.popleft())
         if entry.frame_type == GAP:
             arrow = ARROWS.get(entry.sender, "?")
             text = f"{arrow} - {octets(entry.size)} before this packet are missing or not decoded"
-            yield self._lines.aside(entry, "warning", text)
+            yield from self._lines.aside(entry, "warning", text)
             return
         yield self._lines.frame(entry)
         body = (entry.message or {}).get("body")
@@ -84,12 +84,12 @@ class Telling:
     def end(self, *, whole: bool) -> Iterator[str]:
         """What comes after the last entry; `whole` when nothing was left out after it."""
         while self._findings:
-            yield self._finding(self._findings.popleft())
+            yield from self._finding(self._findings.popleft())
         if whole and self._row["closed_by"] in ENDS:
             yield self._cut(ENDS[self._row["closed_by"]])
 
-    def _finding(self, finding: dict[str, Any]) -> str:
-        """The line of a finding."""
+    def _finding(self, finding: dict[str, Any]) -> Iterator[str]:
+        """What a finding says."""
         text = f"! {finding['severity']} {finding['code']}: {finding['title']}"
         if finding["detail"]:
             text += f" ({finding['detail']})"

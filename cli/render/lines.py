@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.quantities import octets
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 SPACING = 6
 """Columns of an arrow and of the blanks around it and between words, and one to spare: in some
 fonts arrows are two columns wide."""
+
+LEAST_ROOM = 20
+"""Columns for words that go on over several lines, however narrow the terminal is."""
 
 MOST_CLIENTS = 10_000
 """Names of clients kept at once."""
@@ -93,13 +97,22 @@ class Lines:
         """A line of these parts; one whose sender is `NOBODY` has no arrow."""
         return self._line(place, parts, last=last)
 
-    def aside(self, place: Any, style: str, text: str) -> str:
-        """A line about what is no frame, such as a hole or a finding; `place` as an entry."""
+    def aside(self, place: Any, style: str, text: str) -> Iterator[str]:
+        """What is said of a hole or a finding; `place` as an entry.
+
+        One line in a pipe, on a terminal as many as it takes: the end of it matters most.
+        """
         time = self._clock.show(place.ts_ns).rjust(self._time_width)
         packet = self._packet(place).rjust(5)
         head = f"{self._paint('time', time)} {self._paint('packet', packet)} "
-        room = None if self._width is None else self._width - len(time) - len(packet) - 2
-        return head + self._paint(style, text if room is None else cut(text, room))
+        if self._width is None:
+            yield head + self._paint(style, text)
+            return
+        used = len(time) + len(packet) + 2
+        room = max(self._width - used, LEAST_ROOM)
+        for line in wrap(text, room, subsequent_indent="  ", break_on_hyphens=False):
+            yield head + self._paint(style, cut(line, room))
+            head = " " * used
 
     def _line(
         self,

@@ -81,7 +81,7 @@ def judge_unlimited(scene: Scene) -> None:
     detail = f"{queue_text(queue)}; {more}"
     if most and channel.delivered:
         size = channel.unsettled_max * channel.deliver_octets / channel.delivered
-        detail += f", about {octets(size)}"
+        detail += f", about {octets(size)}" if size >= 1 else ""
     scene.report("prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=count, last=last)
 
 
