@@ -94,11 +94,11 @@ class Pipeline:
     that are asked for are made (findings that show while a message's row is made need `messages`).
     With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
     of them is to be linked with goes to `Linkables`. A `census` counts every row on its way.
-    `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended.
-    Of a `share` only its conversations are followed; with `records` what concerns several
-    connections is not judged but kept (`amqpsniff.findings.records`), and what takes all messages
-    goes to `sightings`. With `places` the `reassembler` says where segments lie. `capture` is the
-    one that rows and findings are of, None before the first.
+    `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a
+    `share` only its conversations are followed; with `records` what concerns several connections is
+    not judged but kept (`amqpsniff.findings.records`), and what takes all messages goes to
+    `sightings`. With `places` the `reassembler` says where segments lie. `capture` is the one that
+    rows and findings are of, None before the first.
     """
 
     def __init__(
