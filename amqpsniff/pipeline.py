@@ -39,8 +39,8 @@ NAMES_PER_BATCH = 131_072
 """Connections and distinct texts after which a batch is given out, however few its rows."""
 
 HELD_ROWS = 262_144
-"""Rows that wait for replies and acknowledgements, some 200 octets each. Beyond, the oldest are given
-out as they are: what is not settled by then has no outcome, and no reply."""
+"""Rows that wait for replies and acknowledgements, some 200 octets each. Beyond, the oldest are
+given out as they are: what is not settled by then has no outcome, and no reply."""
 
 Taken = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
