@@ -30,8 +30,8 @@ RISING: Final = frozenset(
     "start end stream_offset row".split()
 )
 """Columns whose values hardly ever repeat and grow or stay near one another: written as
-differences, without a dictionary (1.75 M frames: 22 MB and 0.34 s become 11 MB and 0.33 s). `row` is
-that of messages which wait for their links (`amqpsniff.archive.linking`)."""
+differences, without a dictionary (1.75 M frames: 22 MB and 0.34 s become 11 MB and 0.33 s). `row`
+is that of messages which wait for their links (`amqpsniff.archive.linking`)."""
 
 # Columns by whose range a reader may pass over row groups; ranges of the others say nothing and
 # take a quarter of the time.
