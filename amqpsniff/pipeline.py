@@ -39,8 +39,8 @@ NAMES_PER_BATCH = 131_072
 """Connections and distinct texts after which a batch is given out, however few its rows."""
 
 HELD_ROWS = 262_144
-"""Rows that wait for their replies and acknowledgements, some 200 octets each. Beyond, the oldest
-are given out as they are: what is not settled by then has no outcome, and no reply."""
+"""Rows that wait for replies and acknowledgements, some 200 octets each. Beyond, the oldest are
+given out as they are: what is not settled by then has no outcome, and no reply."""
 
 Taken = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
@@ -94,11 +94,11 @@ class Pipeline:
     that are asked for are made (findings that show while a message's row is made need `messages`).
     With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
     of them is to be linked with goes to `Linkables`. A `census` counts every row on its way.
-    `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended.
-    Of a `share` only its conversations are followed; with `records` what concerns several
-    connections is not judged but kept (`amqpsniff.findings.records`), and what takes all messages
-    goes to `sightings`. With `places` the `reassembler` says where segments lie. `capture` is the
-    one that rows and findings are of, None before the first.
+    `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a
+    `share` only its conversations are followed; with `records` what concerns several connections is
+    not judged but kept (`amqpsniff.findings.records`), and what takes all messages goes to
+    `sightings`. With `places` the `reassembler` says where segments lie. `capture` is the one that
+    rows and findings are of, None before the first.
     """
 
     def __init__(
@@ -156,8 +156,7 @@ class Pipeline:
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
         self._held: deque[Taken] = deque()
-        self._held_rows = 0
-        self._given_early = 0
+        self._held_rows = self._given_early = 0
         self._frames_followed = self._messages_followed = 0
         self._finished = self._several = False
 

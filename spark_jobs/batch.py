@@ -20,15 +20,13 @@ from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.spark_jobs.reports import FAILED, USAGE
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tables.schema import TABLES
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
-
-USAGE, FAILED = 2, 3
-"""Exit codes, as on the command line."""
 
 START_SECONDS = 1.5
 """Time that Spark takes to start at least, in which files are looked at."""

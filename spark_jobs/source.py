@@ -63,7 +63,8 @@ class AmqpDataSource(DataSource):
     `FAILFAST`; `storageOptions`, a JSON object for fsspec; `surveys`, a folder that keeps what is
     known of files; `taskOctets`, `maxReads` for the
     plan; for streams `closeAfter`, in seconds. `.schema("method string, body_size long")` chooses
-    columns and saves making the others. Paths are those of the workers' file system. Raises
+    columns and saves making the others; those that link messages are made where they are named.
+    Paths are those of the workers' file system. Raises
     UsageError for an option that makes no sense and CaptureError for a path that is not there.
     """
 

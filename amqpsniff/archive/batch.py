@@ -3,10 +3,12 @@
     OUT/_manifest.json                        what counts, written last, in one step
     OUT/messages/capture_date=2026-01-31/*.parquet, and so for every table
     OUT/_work/surveys, OUT/_work/tasks        what need not be done again
+    OUT/_work/sightings, OUT/_work/linkables  what tasks saw, for those who bring them together
 
 A task's files are named by a hash of what it reads and how. A run that was killed goes on where it
-was; new files change the tasks of connections that go on in them and no others. What no task of the
-present plan has written is deleted once the manifest no longer names it.
+was; new files change the tasks of connections that go on in them and no others. Messages that are
+to be linked are written in a second step (`linking`). What no task of the present plan has written
+is deleted once the manifest no longer names it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from .errors import error_rows, error_table
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import MANIFEST, Listed, list_captures
 from .merging import merge_findings
-from .output import LINKABLES, NO_DATE, SIGHTINGS, Note, Order, _by_day, carry_out
+from .output import LINKABLES, NO_DATE, SIGHTINGS, Note, Order, by_day, carry_out
 from .places import Folder, StorageOptions, is_part, whole_path
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
 from .progress import NOTES, Progress, Step
@@ -65,10 +67,6 @@ def run_here(
         results.append(function(item))
         watch()
     return results
-
-
-def _nothing() -> None:
-    """Who waits has nothing to look at."""
 
 
 SEED = "_work/seed"
@@ -249,7 +247,8 @@ class Batch:
         self._linked = known or link_all(files, self.folder, captures, of.hexdigest())
         there = set(self.folder.names("messages"))
         joinings = [self._joining(note) for note in notes]
-        runner(join, [one for one in joinings if not there.issuperset(one.targets)], _nothing)
+        missing = [one for one in joinings if not there.issuperset(one.targets)]
+        runner(join, missing, lambda: None)
 
     def _joining(self, note: Note) -> Joining:
         """The messages of a task and their links, to be brought together."""
@@ -283,14 +282,7 @@ class Batch:
         lost = [one for note in self.notes for one in note.lost]
         gone = {one.capture for one in lost}
         errors = error_rows(self.plan.files, lost)
-        files: dict[str, list[str]] = {table: [] for table in [*self.tables, "errors"]}
-        rows = dict.fromkeys(files, 0)
-        for note in self.notes:
-            for table, names in note.files.items():
-                waits = self.links and table == "messages"
-                files[table] += self._joining(note).targets if waits else names
-            for table, count in note.rows.items():
-                rows[table] += count
+        files, rows = self._written()
         if "findings" in self.tables:
             files["findings"] = self._write_findings(findings)
             rows["findings"] = len(findings)
@@ -325,12 +317,24 @@ class Batch:
             findings=severities,
         )
 
+    def _written(self) -> tuple[dict[str, list[str]], dict[str, int]]:
+        """The files of tasks and their rows, by table."""
+        files: dict[str, list[str]] = {table: [] for table in [*self.tables, "errors"]}
+        rows = dict.fromkeys(files, 0)
+        for note in self.notes:
+            for table, names in note.files.items():
+                waits = self.links and table == "messages"
+                files[table] += self._joining(note).targets if waits else names
+            for table, count in note.rows.items():
+                rows[table] += count
+        return files, rows
+
     def _write_findings(self, findings: list[Any]) -> list[str]:
         from amqpsniff.tables.batches import finding_batch
 
         batch = finding_batch(findings)
         names = []
-        for day, rows in _by_day(batch, "ts_ns"):
+        for day, rows in by_day(batch, "ts_ns"):
             names.append(self._write(f"findings/capture_date={day}", rows))
         return names or [self._write(f"findings/capture_date={NO_DATE}", batch)]
 

@@ -22,13 +22,14 @@ MOST_FINDINGS = 5_000_000
 """Findings of an archive that are kept, of whatever code, some 500 octets each: more than the
 bounds of one reader, which keep it small."""
 
+# What a task finds of its own reading as a whole, which is said anew of all.
 _OF_ALL = ("packets-cut", "findings-limit")
 
 
 def merge_findings(
     notes: Iterable[Note],
     files: Sequence[Surveyed],
-    folder: Folder | None = None,
+    folder: Folder,
     hits: Mapping[str, int] | None = None,
 ) -> list[Finding]:
     """The findings of the whole archive, those about files first; `folder` has the sightings.
@@ -52,11 +53,10 @@ def merge_findings(
         one.cause_code = one.cause_packet_number = None
         log.add(one)
     times = [one.last_ns for one in files if one.last_ns is not None]
-    if folder is not None:
-        sighted = [note.sighted for note in notes if note.sighted is not None]
-        captures = sorted(one.path for one in files)
-        review = review_sightings(sighted, folder.open, captures, log)
-        records.forget(of_messages(review.repeats, review.returns))
+    sighted = [note.sighted for note in notes if note.sighted is not None]
+    captures = sorted(one.path for one in files)
+    review = review_sightings(sighted, folder.open, captures, log)
+    records.forget(of_messages(review.repeats, review.returns))
     judge_together(records, log, max(times, default=None))
     _add_limits(log, records, files)
     _add_cut(log, notes, files)

@@ -197,7 +197,7 @@ class _Days:
 
     def add(self, table: str, batch: Any) -> None:
         """Write rows to the files of their days."""
-        for day, rows in _by_day(batch, TIMES[table]):
+        for day, rows in by_day(batch, TIMES[table]):
             self._writer(table, day, rows.schema).add(rows)
 
     def close(self) -> dict[str, list[str]]:
@@ -223,7 +223,7 @@ class _Days:
         return f"{self._places.get(table, table)}/capture_date={day}/{self._key}.parquet"
 
 
-def _by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:
+def by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:
     """The rows of a batch by the date of their time."""
     import pyarrow.compute as pc
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .survey import Surveyed, _integers
+from .survey import Surveyed, integers
 
 TASK_OCTETS = 64 << 20
 """Captured octets that one task decodes, about: half a second of work, against some 0.03 s that a
@@ -153,7 +153,7 @@ class _Spans:
         for one in files:
             marks.extend(one.marks)
             octets.extend(one.mark_octets)
-        columns = [_integers(one) for one in (marks, places, of_packs, octets)]
+        columns = [integers(one) for one in (marks, places, of_packs, octets)]
         self.rows = pa.Table.from_arrays(columns, names=["mark", "file", "pack", "octets"])
         grouped = self.rows.group_by("mark").aggregate(
             [("pack", "min"), ("pack", "max"), ("octets", "sum")]

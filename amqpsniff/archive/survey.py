@@ -52,11 +52,6 @@ class Surveyed:
     marks: array[int] = field(default_factory=lambda: array("q"))
     mark_octets: array[int] = field(default_factory=lambda: array("q"))
 
-    @property
-    def identity(self) -> tuple[str, int | None, int | None]:
-        """What changes when the file does."""
-        return self.path, self.size, self.modified_ns
-
     def to_table(self) -> Any:
         """Itself as an Arrow table: a row for each conversation, the rest as its metadata."""
         import pyarrow as pa
@@ -67,7 +62,7 @@ class Surveyed:
             if name not in ("findings", "marks", "mark_octets")
         }
         facts["findings"] = [asdict(one) for one in self.findings]
-        columns = [_integers(one) for one in (self.marks, self.mark_octets)]
+        columns = [integers(one) for one in (self.marks, self.mark_octets)]
         table = pa.Table.from_arrays(columns, names=["mark", "octets"])
         return table.replace_schema_metadata({"survey": json.dumps(facts)})
 
@@ -106,7 +101,8 @@ def survey(
     return found
 
 
-def _integers(values: array[int]) -> Any:
+def integers(values: array[int]) -> Any:
+    """64-bit integers as Arrow has them."""
     import pyarrow as pa
 
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])

@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 
 from amqpsniff.archive import Batch, linking
 from amqpsniff.archive.batch import run_here
 from amqpsniff.errors import UsageError
-from amqpsniff.session import witness
+from amqpsniff.session import Memory, witness
 from amqpsniff.tables.schema import EVERYTHING
 from tests.session.crossing import made
 
 from .broker import traffic
 from .splits import Packet, by_one_engine, deal, packets_of, rows_of, write_pcap
-from .tables import manifest
+from .tables import manifest, written
 from .test_equality import NAMES
 from .test_leftovers import of_script
 
@@ -99,6 +100,22 @@ def test_links_of_captures_that_lack_packets(tmp_path: Path) -> None:
 def test_links_of_real_conversations(samples: Path, tmp_path: Path, name: str) -> None:
     chance = random.Random(name)
     compared(packets_of([samples / f"{name}.pcap"]), tmp_path / name, chance)
+
+
+def test_what_is_forgotten_does_not_depend_on_the_cuts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four publishes are remembered, two requests, and one queue of a line beside the first."""
+    few = Memory(publishes=4, calls=2, positions=1)
+    monkeypatch.setattr("amqpsniff.session.linker.Memory", lambda: few)
+    for turn in range(3):
+        chance = random.Random(f"few{turn}")
+        script = made([chance.randrange(2**40) for _ in range(90)], holes=False)
+        compared(of_script(script), tmp_path / str(turn), chance)
+        findings = written(tmp_path / str(turn) / "tables", "findings")
+        (limit,) = findings.filter(pc.field("code") == "session-limit").to_pylist()
+        assert limit["detail"].partition(":")[0] in ("publishes", "positions", "calls")
+        assert limit["count"] > 1  # the others are counted with it
 
 
 def test_what_is_linked_is_not_linked_again(samples: Path, tmp_path: Path) -> None:
