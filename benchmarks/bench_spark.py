@@ -8,6 +8,8 @@ comes before there is something to decode with: the start of Spark, or the impor
 `CPU` and `job CPU` are those of all processes, the JVM among them. A capture of one sample tells
 what a job costs that has nothing to do; `beyond` is a job's time above that. `core 0` has
 everything on one core: a Spark with one task at a time uses both for its JVM and its Python.
+`MB held` is what the largest worker held at most, or the one process, and `driver` the first
+process. The data source is measured when a session does it first, and warm.
 
 At the end every bar stands beside its figure. The exit code is 0 whether they are met or not.
 """
@@ -129,7 +131,8 @@ class Bench:
         run += "" if core is None else f", core {core}"
         octets = _octets(captures) / 1e6
         print(f"{name:<13}{tables:<6}{run:<18}{cost.wall:7.1f}{cost.job:7.2f}{cost.cpu:7.1f}"
-              f"{cost.job_cpu:9.2f}{octets / cost.job:7.0f}{cost.megabytes:8.0f}",
+              f"{cost.job_cpu:9.2f}{octets / cost.job:7.0f}{cost.megabytes:8.0f}"
+              f"{cost.first_megabytes:8.0f}",
               flush=True)  # fmt: skip
         if cores:
             self.most_megabytes = max(self.most_megabytes, *(one.megabytes for one in runs))
@@ -244,7 +247,7 @@ def main() -> None:
         rotated = rotate(whole, folder / "rotated", given.files)
         print(f"{octets / 1e6:.0f} MB; seconds; MB/s are those of the job\n")
         print(f"{'archive':<13}{'':<6}{'run':<18}{'wall':>7}{'job':>7}{'CPU':>7}"
-              f"{'job CPU':>9}{'MB/s':>7}{'MB held':>8}", flush=True)  # fmt: skip
+              f"{'job CPU':>9}{'MB/s':>7}{'MB held':>8}{'driver':>8}", flush=True)  # fmt: skip
         bench = Bench(folder, given.repeat)
         bars = bench.archives(small, {"one file": whole, f"{given.files} files": rotated})
         bars += bench.talks(folder, octets)

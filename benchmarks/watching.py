@@ -21,7 +21,8 @@ LOOK_SECONDS = 0.1
 
 class Cost(NamedTuple):
     """Seconds of the whole, of the job without the start of what it runs on; of processors for
-    both; megabytes that the largest Python process held at most; what the job said.
+    both; megabytes that the largest Python process held at most, but for the first (the driver of a
+    Spark) where there are others, and those of the first; what the job said.
     """
 
     wall: float
@@ -29,6 +30,7 @@ class Cost(NamedTuple):
     cpu: float
     job_cpu: float
     megabytes: float
+    first_megabytes: float
     facts: list[dict[str, object]]
 
 
@@ -39,13 +41,20 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self._session = session
         self._cpu: dict[int, float] = {}
-        self.megabytes = 0.0
+        self._held: dict[int, float] = {}
         self.over = threading.Event()
 
     @property
     def cpu(self) -> float:
         """Processor seconds so far."""
         return sum(self._cpu.values())
+
+    @property
+    def megabytes(self) -> tuple[float, float]:
+        """What Python processes held at most: the largest but the first, and the first."""
+        first = self._held.get(self._session, 0.0)
+        others = [held for process, held in self._held.items() if process != self._session]
+        return max(others, default=first), first
 
     def run(self) -> None:
         while not self.over.wait(LOOK_SECONDS):
@@ -63,7 +72,8 @@ class Watch(threading.Thread):
                     continue
                 self._cpu[int(folder.name)] = (int(fields[11]) + int(fields[12])) / TICKS
                 if "python" in name:
-                    self.megabytes = max(self.megabytes, _most_resident(folder))
+                    held = max(self._held.get(int(folder.name), 0.0), _most_resident(folder))
+                    self._held[int(folder.name)] = held
 
 
 def _most_resident(folder: Path) -> float:
@@ -104,7 +114,7 @@ def measure(command: list[str], core: int | None = None) -> Cost:
             raise SystemExit(f"a run ended with {status}: {said.read()[-2000:]}")
     whole = time.perf_counter(), watch.cpu
     job, job_cpu = ((end or whole)[at] - first[at] for at in range(2))
-    return Cost(whole[0] - begin, job, watch.cpu, job_cpu, watch.megabytes, facts)
+    return Cost(whole[0] - begin, job, watch.cpu, job_cpu, *watch.megabytes, facts)
 
 
 def _facts(process: subprocess.Popen[str]) -> Iterator[dict[str, object]]:
