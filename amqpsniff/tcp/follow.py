@@ -17,7 +17,7 @@ from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .headers import SEGMENT_FIELDS
 from .holding import HoldingPool
-from .joining import Rooms, Segment, begins
+from .joining import Rooms, Segment, begins, is_header
 from .stream import TcpFinding
 
 if cython.compiled:
@@ -28,7 +28,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
     from cython.cimports.amqpsniff.tcp.handshake import greet  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.opening import begin_at, opened  # type: ignore
+    from cython.cimports.amqpsniff.tcp.opening import begin_at, begins_anew, opened  # type: ignore
     from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
     from cython.cimports.amqpsniff.tcp.windows import heed  # type: ignore
 else:
@@ -39,7 +39,7 @@ else:
     from .half_stream import HalfStream, later
     from .handshake import greet
     from .history import History
-    from .opening import begin_at, opened
+    from .opening import begin_at, begins_anew, opened
     from .table import ConversationTable, key_of
     from .windows import heed
 
@@ -107,7 +107,9 @@ class Follower:
         if flags & RST or not (flags & SYN or rows[at + 12] > 0):
             return -1
         if self.table.straggler(key, rows[at + 6], flags & SYN != 0):
-            return -1
+            header = rows[at + 9] < 0 and is_header(octets, rows[at + 10], rows[at + 11])
+            if not header or not self.table.is_beyond(key, rows[at + 6]):
+                return -1
         if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
             room = self._room(key, self.table.back_key(rows, at), -1, ts_ns)
             if room is not None:
@@ -118,9 +120,8 @@ class Follower:
         """A room for what comes before its conversation's begin; null for no more rooms."""
         if self.rooms.full or self.places is not None:
             return None
-        if serial < 0:
-            serial = self.table.next_serial()
-        room = self.rooms.make(key, back_key, serial, later(ts_ns, self.limits.acked_hole_ns))
+        number = self.table.next_serial() if serial < 0 else serial
+        room = self.rooms.make(key, back_key, number, later(ts_ns, self.limits.acked_hole_ns))
         self.deadlines.expect(self.rooms.deadline_ns)
         return room
 
@@ -223,6 +224,8 @@ class Follower:
                 return self._again(conversation, octets, rows, at, number, ts_ns)
             conversation.syn_seen = True
             seq = (seq + 1) & MASK
+        if length > 0 and begins_anew(half, other, octets, rows, at):
+            return self._again(conversation, octets, rows, at, number, ts_ns)
         if (length > 0 or flags & (FIN | RST)) and not half.possible(seq):
             if not self._believe(conversation, half, seq, length, number, ts_ns):
                 return 0
@@ -299,14 +302,8 @@ class Follower:
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
         conversation.over_ns = ts_ns
         self._close(conversation, number, ts_ns, 1)
-        return self.unusual(
-            octets,
-            self.open(rows, at, number, ts_ns, -1),
-            rows,
-            at,
-            number,
-            ts_ns,
-        )
+        index = self.open(rows, at, number, ts_ns, -1)
+        return self.unusual(octets, index, rows, at, number, ts_ns)
 
     def _believe(self, conversation, half, seq, length, number, ts_ns):
         """Whether an impossible segment must be true, because so many agree with it."""

@@ -22,6 +22,8 @@ MASK = 0xFFFFFFFF
 SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, SEEN, LENGTH = 6, 7, 8, 9, 10, 13, 12
 """Columns of a segment's row, named in `amqpsniff.tcp.headers`."""
 
+PROTOCOL_HEADER_OCTETS = 8
+
 _FIRST_OCTETS = (b"AMQP", b"PROXY ", b"\x16\x03")
 """A protocol header (some write it in small letters), what a proxy says first, a TLS handshake."""
 
@@ -171,6 +173,11 @@ def _turn(segment: Segment) -> int:
     """0 for a SYN, 1 for the answer to one, 2 for others."""
     flags = segment.row[FLAGS]
     return 2 if not flags & SYN else 1 if flags & ACK else 0
+
+
+def is_header(octets: bytes, start: int, captured: int) -> bool:
+    """Whether a segment's payload is a protocol header, and nothing else."""
+    return captured == PROTOCOL_HEADER_OCTETS and octets[start : start + 4] == b"AMQP"
 
 
 def begins(octets: bytes, start: int, captured: int) -> bool:

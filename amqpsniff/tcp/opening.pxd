@@ -1,4 +1,5 @@
 from amqpsniff.tcp.events cimport EventWriter
+from amqpsniff.tcp.half_stream cimport HalfStream
 from amqpsniff.tcp.history cimport History
 from amqpsniff.tcp.table cimport ConversationTable
 
@@ -7,3 +8,6 @@ cdef int opened(
     long long at, long long number, long long ts_ns, long long serial, known
 ) except? -1
 cdef int begin_at(ConversationTable table, starts) except? -1
+cdef bint begins_anew(
+    HalfStream half, HalfStream other, bytes octets, long long[::1] rows, long long at
+) except? -1

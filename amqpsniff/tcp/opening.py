@@ -5,6 +5,8 @@ import cython
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
+from .limits import LEAST_JUMP as _LEAST_JUMP
+
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
@@ -26,6 +28,11 @@ SYN = cython.declare(cython.int, 2)
 ACK = cython.declare(cython.int, 16)
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
+
+HEADER_OCTETS = cython.declare(cython.longlong, 8)
+
+# See `amqpsniff.tcp.limits`.
+LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
 
 
 def opened(
@@ -74,6 +81,34 @@ def opened(
         begin_at(table, known[1])
     writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
     return slot * 2 + answer
+
+
+def begins_anew(half: HalfStream, other: HalfStream, octets, rows, at):
+    """Whether a protocol header shows that the endpoints are used again, and no SYN was captured.
+
+    The header is all of a segment, as clients wait for the answer to it, and both directions jump:
+    its own, and the other one as it acknowledges it. A body may carry those octets, and lie behind
+    a hole, but then not both sides have lost some.
+    """
+    start: cython.longlong = rows[at + 10]
+    if rows[at + 12] != HEADER_OCTETS or rows[at + 11] != HEADER_OCTETS or rows[at + 9] >= 0:
+        return False
+    if not rows[at + 8] & ACK or rows[at + 8] & SYN or octets[start : start + 4] != b"AMQP":
+        return False
+    return _jumps(half, rows[at + 6]) and _jumps(other, rows[at + 7])
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
+    """Whether a number is ahead of all that is known of a direction, or far behind it."""
+    ahead: cython.longlong
+    if half.next_seq < 0:
+        return False
+    ahead = half.ahead(seq)
+    if ahead < 0:
+        return ahead < -half.most_behind
+    return ahead >= LEAST_JUMP and half.next_offset + ahead > half.acked + LEAST_JUMP
 
 
 def begin_at(table: ConversationTable, starts):

@@ -12,6 +12,8 @@ from operator import attrgetter
 
 import cython
 
+from .limits import LEAST_JUMP as _LEAST_JUMP
+
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
@@ -21,6 +23,9 @@ else:
     from .half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+
+# See `amqpsniff.tcp.limits`.
+LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
 
 _BY_SERIAL = attrgetter("serial")
 
@@ -169,6 +174,15 @@ class ConversationTable:
             return seq == (record.back_isn if back else record.isn)
         expected = record.back_next_seq if back else record.next_seq
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
+
+    def is_beyond(self, key, seq):
+        """Whether octets at `seq` come after all of a conversation that ended."""
+        record: Closed = self._closed.get(key)
+        ahead: cython.longlong
+        if record is None:
+            return False
+        ahead = (seq - (record.back_next_seq if key == record.back_key else record.next_seq)) & MASK
+        return LEAST_JUMP <= ahead < 1 << 31
 
     def least_active(self):
         """The open conversation that has been quiet for the longest time.
