@@ -130,7 +130,7 @@ class Bench:
         cost = min(runs, key=lambda one: one.job)
         run += "" if core is None else f", core {core}"
         octets = _octets(captures) / 1e6
-        print(f"{name:<13}{tables:<6}{run:<18}{cost.wall:7.1f}{cost.job:7.2f}{cost.cpu:7.1f}"
+        print(f"{name:<13}{tables:<7}{run:<18}{cost.wall:7.1f}{cost.job:7.2f}{cost.cpu:7.1f}"
               f"{cost.job_cpu:9.2f}{octets / cost.job:7.0f}{cost.megabytes:8.0f}"
               f"{cost.first_megabytes:8.0f}",
               flush=True)  # fmt: skip
@@ -192,7 +192,7 @@ class Bench:
         for one in facts:
             turn = "warm" if "warm" in one else "first"
             rate = octets / float(str(one[turn]))
-            print(f"{one['source']!s:<19}local[2], {turn:<16}{rate:26.0f} MB/s", flush=True)
+            print(f"{one['source']!s:<20}local[2], {turn:<16}{rate:26.0f} MB/s", flush=True)
         seconds = {str(one["source"]): float(str(one["warm"])) for one in facts if "warm" in one}
         idle = self.job("(a sample)", small, "frames", 2).job
         direct = self.job("one file", captures, "frames", 2).job
@@ -246,7 +246,7 @@ def main() -> None:
         whole = make("mixed", octets, folder / "mixed.pcap")
         rotated = rotate(whole, folder / "rotated", given.files)
         print(f"{octets / 1e6:.0f} MB; seconds; MB/s are those of the job\n")
-        print(f"{'archive':<13}{'':<6}{'run':<18}{'wall':>7}{'job':>7}{'CPU':>7}"
+        print(f"{'archive':<13}{'':<7}{'run':<18}{'wall':>7}{'job':>7}{'CPU':>7}"
               f"{'job CPU':>9}{'MB/s':>7}{'MB held':>8}{'driver':>8}", flush=True)  # fmt: skip
         bench = Bench(folder, given.repeat)
         bars = bench.archives(small, {"one file": whole, f"{given.files} files": rotated})
