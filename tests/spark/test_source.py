@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import amqpsniff
 from amqpsniff.tables.schema import TABLES, schema_of
@@ -80,6 +81,20 @@ def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:
     assert rows == _rows(alone)
     assert {row[3] for row in rows} >= {None, "exact"}
     assert {row[1] for row in rows} == {None, False}
+
+
+def test_parquet_is_like_that_of_the_direct_writer(
+    spark: Any, samples: Path, tmp_path: Path
+) -> None:
+    frame = spark.read.format("amqp").option("table", "frames").load(str(samples / NAMES[0]))
+    frame.write.parquet(str(tmp_path / "frames"))
+    (file,) = (tmp_path / "frames").glob("*.parquet")
+    group = parquet.read_metadata(file).row_group(0)
+    columns = {group.column(at).path_in_schema: group.column(at) for at in range(23)}
+    assert columns["timestamp"].physical_type == "INT64"
+    for name in ("packet_number", "ts_ns", "timestamp", "stream_offset"):
+        assert "DELTA_BINARY_PACKED" in columns[name].encodings
+    assert columns["method"].has_dictionary_page
 
 
 def test_options_reach_the_engine(spark: Any, samples: Path) -> None:
