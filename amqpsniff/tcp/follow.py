@@ -131,7 +131,7 @@ class Follower:
         block = octets if rows[at + 9] < 0 else self.writer.extra[rows[at + 9]]
         payload = block[start : start + rows[at + 11]]
         kept = array("q", rows[at : at + FIELDS])
-        if room.add(Segment(key, kept, payload, number, ts_ns), self.limits):
+        if room.add(Segment(key, kept, payload, number, ts_ns, self.serial), self.limits):
             self._enter(room)
         return 0
 
@@ -140,6 +140,7 @@ class Follower:
         half: HalfStream
         row: cython.longlong[::1]
         identification: cython.longlong = self.history.identification
+        now: cython.longlong = self.serial
         serial: cython.longlong = room.serial
         opened: cython.bint = False
         starts = room.starts(self.limits.closed_near_octets)
@@ -158,11 +159,11 @@ class Follower:
             opened = True
             begin_at(self.table, starts)
             half = self.keys[segment.key]
-            self.history.identification = row[14]
+            self.history.identification, self.serial = row[14], segment.place
             self.writer.extra.append(segment.octets)
             row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
             self.unusual(b"", half.index, row, 0, segment.number, segment.ts_ns)
-        self.history.identification = identification
+        self.history.identification, self.serial = identification, now
         return 0
 
     def open(self, rows, at, number, ts_ns, serial):

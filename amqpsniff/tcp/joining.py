@@ -31,13 +31,17 @@ _CONNECTION_CLASS = b"\x00\x0a"
 
 
 class Segment(NamedTuple):
-    """A segment that waits: its key, its row, the octets captured of its payload."""
+    """A segment that waits: its key, its row, the octets captured of its payload.
+
+    `place`: how many segments came before it, of all conversations.
+    """
 
     key: bytes
     row: array[int]
     octets: bytes
     number: int
     ts_ns: int
+    place: int
 
 
 class Rooms:

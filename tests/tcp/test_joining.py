@@ -8,7 +8,17 @@ import pytest
 
 from amqpsniff.tcp import Limits, Reassembler
 from amqpsniff.tcp.limits import NO_TIME
-from tests.tcp.wire import MILLISECOND, Packet, Result, Talk, alike_in_any_batches, batch, run
+from tests.tcp.wire import (
+    ACK,
+    FIN,
+    MILLISECOND,
+    Packet,
+    Result,
+    Talk,
+    alike_in_any_batches,
+    batch,
+    run,
+)
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 START = b"\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x0a\xce"
@@ -60,6 +70,16 @@ def test_patience() -> None:
     unknown = alike_in_any_batches(later(limits.acked_hole_ns))
     assert unknown.conversations[0][3] is None, "it went on without"
     assert unknown.stream(0) == [HEADER + b"\x01\x00\x00start-ok"]
+
+
+def test_the_last_packet_of_a_conversation_that_waited() -> None:
+    """The packet whose time lets it go on is the last one."""
+    talk = Talk()
+    talk.client(HEADER)
+    talk.wait(5000 * MILLISECOND)
+    talk.server(flags=FIN | ACK)
+    facts = alike_in_any_batches(talk.packets).conversations[0]
+    assert facts[8:10] == (2, talk.now)
 
 
 def test_what_does_not_look_like_a_begin_does_not_wait() -> None:
