@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 MESSAGES = 60
@@ -38,8 +39,12 @@ def with_pika(host: str, port: int, messages: int = MESSAGES) -> None:
 
 
 def with_aio_pika(host: str, port: int, messages: int = MESSAGES) -> None:
-    """Mandatory confirmed publishes, one of them to nowhere, and a consumer with a prefetch."""
-    asyncio.run(_aio_pika(host, port, messages))
+    """Mandatory confirmed publishes, one of them to nowhere, and a consumer with a prefetch.
+
+    In a thread of its own: where a browser was driven before, this one has an event loop.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, _aio_pika(host, port, messages)).result()
 
 
 async def _aio_pika(host: str, port: int, messages: int) -> None:
