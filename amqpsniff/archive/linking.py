@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.session.linkables import NUMBERS, Linkables
 from amqpsniff.session.links import MATCHES, id_text
 from amqpsniff.session.relinking import COLUMNS, FOUND, Relinking
-from amqpsniff.tables import bitmaps
+from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKS, MESSAGES
 
@@ -135,12 +135,7 @@ def _by_task(relinking: Relinking) -> dict[int, pa.Table]:
     columns = {}
     for name in FOUND:
         storage = bytearray(memoryview(relinking.columns[name].storage)[: 8 * rows])
-        bitmap, nulls = bitmaps.of_integers(storage, rows)
-        if nulls == rows:
-            columns[name] = pa.nulls(rows, pa.int64())
-            continue
-        buffers = [None if one is None else pa.py_buffer(one) for one in (bitmap, storage)]
-        columns[name] = pa.Array.from_buffers(pa.int64(), rows, buffers, nulls)
+        columns[name] = integer_array(storage, rows)
     table = pa.table(columns)
     tasks = _counts(table["task"])
     if len(tasks) == 1:

@@ -6,11 +6,10 @@ from typing import Any
 
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.findings.records import order_of_end
+from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
 MOST_CLIENTS = 10_000
 """Clients remembered, each with one finding; those beyond are not reported."""
-
-PROTOCOL_HEADER_OCTETS = 8
 
 
 class Bystanders:

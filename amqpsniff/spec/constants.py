@@ -33,6 +33,10 @@ PROTOCOL_HEADERS: tuple[ProtocolHeader, ...] = (
 _HEADERS = {row.octets: row for row in PROTOCOL_HEADERS}
 
 
+PROTOCOL_HEADER_OCTETS = 8
+"""Octets of a protocol header: `AMQP` and four more."""
+
+
 def protocol_of(octets: bytes) -> ProtocolHeader | None:
     """The protocol that the four octets after `AMQP` open; None when they open no known one."""
     return _HEADERS.get(bytes(octets))

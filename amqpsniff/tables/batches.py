@@ -276,13 +276,19 @@ def _finding_column(findings: list[Finding], name: str, kind: pa.DataType) -> pa
 def _integers(values: list[Any], kind: pa.DataType) -> pa.Array:
     """An array of a few integers or times."""
     storage = bytearray(array("q", [NULL if value is None else value for value in values]))
-    bitmap, nulls = bitmaps.of_integers(storage, len(values))
-    if nulls == len(values):
-        return pa.nulls(len(values), kind)
-    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(storage)]
     wide = kind if kind.bit_width == 64 else pa.int64()
-    made = pa.Array.from_buffers(wide, len(values), buffers, nulls)
+    made = integer_array(storage, len(values), wide)
     return made if wide == kind else made.cast(kind)
+
+
+def integer_array(storage: bytearray, rows: int, kind: pa.DataType | None = None) -> pa.Array:
+    """An array of the first rows of `Integers`, of any kind of 64 bits, without copying them."""
+    kind = kind or pa.int64()
+    bitmap, nulls = bitmaps.of_integers(storage, rows)
+    if nulls == rows:
+        return pa.nulls(rows, kind)
+    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(storage)]
+    return pa.Array.from_buffers(kind, rows, buffers, nulls)
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:

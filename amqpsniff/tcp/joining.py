@@ -13,16 +13,16 @@ from array import array
 from collections import deque
 from typing import NamedTuple
 
+from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
+
 from .limits import NEVER, Limits
 
 SYN = 2
 ACK = 16
 MASK = 0xFFFFFFFF
 
-SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, SEEN, LENGTH = 6, 7, 8, 9, 10, 13, 12
+SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, LENGTH = 6, 7, 8, 9, 10, 12
 """Columns of a segment's row, named in `amqpsniff.tcp.headers`."""
-
-PROTOCOL_HEADER_OCTETS = 8
 
 _FIRST_OCTETS = (b"AMQP", b"PROXY ", b"\x16\x03")
 """A protocol header (some write it in small letters), what a proxy says first, a TLS handshake."""

@@ -5,6 +5,7 @@ import cython
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
+from .joining import is_header
 from .limits import LEAST_JUMP as _LEAST_JUMP
 
 if cython.compiled:
@@ -28,8 +29,6 @@ SYN = cython.declare(cython.int, 2)
 ACK = cython.declare(cython.int, 16)
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
-
-HEADER_OCTETS = cython.declare(cython.longlong, 8)
 
 # See `amqpsniff.tcp.limits`.
 LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
@@ -91,9 +90,10 @@ def begins_anew(half: HalfStream, other: HalfStream, octets, rows, at):
     a hole, but then not both sides have lost some.
     """
     start: cython.longlong = rows[at + 10]
-    if rows[at + 12] != HEADER_OCTETS or rows[at + 11] != HEADER_OCTETS or rows[at + 9] >= 0:
+    captured: cython.longlong = rows[at + 11]
+    if captured != rows[at + 12] or rows[at + 9] >= 0 or not is_header(octets, start, captured):
         return False
-    if not rows[at + 8] & ACK or rows[at + 8] & SYN or octets[start : start + 4] != b"AMQP":
+    if not rows[at + 8] & ACK or rows[at + 8] & SYN:
         return False
     return _jumps(half, rows[at + 6]) and _jumps(other, rows[at + 7])
 

@@ -7,6 +7,7 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import SECOND
+from amqpsniff.session.rules.publishing import unconfirmed
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
@@ -37,7 +38,7 @@ def judge_confirms(scene: Scene) -> None:
             f"{number_of(channel.confirmed, 'confirm')}, after {duration(mean)} on average and "
             f"{duration(channel.confirm_ns_max)} at most"
         )
-    waiting = _unconfirmed(scene)
+    waiting = _neglected(scene)
     if waiting:
         first = waiting[0]
         if not details:
@@ -50,7 +51,7 @@ def judge_confirms(scene: Scene) -> None:
         scene.report("confirms-slow", "; ".join(details), number=number, ts_ns=ts_ns)
 
 
-def _unconfirmed(scene: Scene) -> list[Any]:
+def _neglected(scene: Scene) -> list[Any]:
     """Publishes that were whole, and after which the broker sent something for long, but no answer
     to them.
     """
@@ -60,10 +61,8 @@ def _unconfirmed(scene: Scene) -> list[Any]:
     unfinished = {one[0] for one in scene.memory.get("under way", ())}
     return [
         entry
-        for entry in scene.channel.publishes.entries.values()
-        if entry.outcome < 0
-        and NULL != entry.ts_ns <= until_ns
-        and entry.packet_number not in unfinished
+        for entry in unconfirmed(scene.channel)
+        if NULL != entry.ts_ns <= until_ns and entry.packet_number not in unfinished
     ]
 
 

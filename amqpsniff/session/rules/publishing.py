@@ -88,6 +88,11 @@ def unprotected(scene: Scene) -> None:
     )
 
 
+def unconfirmed(channel: Any) -> list[Any]:
+    """Publishes of a confirming channel that have no outcome, the oldest first."""
+    return [entry for entry in channel.publishes.entries.values() if entry.outcome < 0]
+
+
 def in_doubt(scene: Scene) -> None:
     """A channel ended with publishes that were not confirmed."""
     channel = scene.channel
@@ -96,7 +101,7 @@ def in_doubt(scene: Scene) -> None:
     conversation = scene.session.peer.conversation
     if not all(conversation.packets):
         return
-    entries = [entry for entry in channel.publishes.entries.values() if entry.outcome < 0]
+    entries = unconfirmed(channel)
     span = ""
     if entries:
         first, last = entries[0], entries[-1]
