@@ -376,6 +376,7 @@ class _Stream:
         self.ended: str | None = None
         self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
         self.retransmissions = self.cut_octets = (0, 0)
+        self.impaired = True  # it may be: the counts above tell
         self.shut_windows, self.tls = (None, None), None
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:

@@ -348,9 +348,10 @@ class Pipeline:
         totals = self.totals
         conversation = connection.conversation
         totals.connections += 1
-        totals.retransmissions += sum(conversation.retransmissions)
-        totals.gaps += sum(conversation.gaps)
-        totals.lost_octets += sum(conversation.lost_octets) if sum(conversation.gaps) else 0
+        if conversation.impaired:
+            totals.retransmissions += sum(conversation.retransmissions)
+            totals.gaps += sum(conversation.gaps)
+            totals.lost_octets += sum(conversation.lost_octets) if sum(conversation.gaps) else 0
         totals.midstream += not connection.began
         if self.census is not None:
             self.census.end(connection, connection.session)
@@ -369,7 +370,7 @@ class Pipeline:
 
     def _say_what_lacks(self, connection: Any) -> None:
         """Say what the rows of a connection lack."""
-        gaps = sum(connection.conversation.gaps)
+        gaps = sum(connection.conversation.gaps) if connection.conversation.impaired else 0
         if not connection.began:
             seen = "connection.start" in getattr(connection.session, "facts", ())
             detail = "only what came before connection.start is missing" if seen else ""

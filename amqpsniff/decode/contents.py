@@ -26,17 +26,12 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.messages import (  # type: ignore[import-not-found]
         MessageWriter,
     )
-    from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
-        OctetReader,
-    )
     from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
         PropertyDecoder,
     )
     from cython.cimports.amqpsniff.decode.state import Content  # type: ignore[import-not-found]
-    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
 else:
     from amqpsniff.decode.messages import MessageWriter
-    from amqpsniff.decode.octets import OctetReader
     from amqpsniff.decode.properties import PropertyDecoder
     from amqpsniff.decode.state import Content
 
@@ -60,19 +55,6 @@ _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _AWAIT_METHOD = cython.declare(cython.int, 0)
 _AWAIT_HEADER = cython.declare(cython.int, 1)
 _AWAIT_BODY = cython.declare(cython.int, 2)
-
-
-@cython.cfunc
-def _octets(reader: OctetReader, at: cython.longlong, count: cython.longlong) -> bytes:
-    """`count` octets of what is read, from `at`; none where that is below 1."""
-    if count <= 0:
-        return b""
-    if at < 0 or at + count > len(reader.data):
-        raise IndexError("copy outside the data")
-    if cython.compiled:
-        first = cython.cast(cython.p_char, cython.address(reader.data[at]))
-        return PyBytes_FromStringAndSize(first, count)
-    return bytes(reader.data[at : at + count])
 
 
 class ContentAssembler:
@@ -305,7 +287,7 @@ class ContentAssembler:
         return 0
 
     def _take(self, half, content, reader, at, count):
-        octets: bytes = _octets(reader, at, count)
+        octets: bytes = reader.octets_at(at, count)
         if content.hash is not None:
             content.hash.update(octets)
         if content.chunks is not None and not content.body_missing:

@@ -198,7 +198,8 @@ class FrameHandler:
         connection: Connection = half.connection
         if connection.row_serial != self.serial:
             self._register(connection)
-        self.frames.reserve()
+        if self.frames.rows >= self.frames.capacity:
+            self.frames.reserve()
         sender: cython.int = -1
         if connection.client_direction >= 0:
             sender = half.direction ^ connection.client_direction
@@ -214,7 +215,7 @@ class FrameHandler:
         if frame_type == _METHOD:
             return self._method(half, reader, channel, size, at, end, whole, number, ts_ns)
         if self.claims is not None:
-            payload: bytes = bytes(reader.data[at:end])
+            payload: bytes = reader.octets_at(at, end - at)
             self.claim(half, frame_type, half.frame_offset, channel, size, payload, -1, whole)
         self._begin(half, number, ts_ns, channel, frame_type, size)
         self.frames.rows += 1
@@ -250,10 +251,11 @@ class FrameHandler:
         connection: Connection = half.connection
         decoder: ArgumentDecoder = self.decoder
         answer: cython.int
-        self.frames.reserve()
+        if self.frames.rows >= self.frames.capacity:
+            self.frames.reserve()
         payload: bytes = b""
         if self.claims is not None:
-            payload = bytes(reader.data[at:end])
+            payload = reader.octets_at(at, end - at)
         if end - at < 4:
             if self.claims is not None:
                 self.claim(half, _METHOD, half.frame_offset, channel, size, payload, -1, False)
@@ -319,7 +321,7 @@ class FrameHandler:
         if decoder.method_id in _AFTER_LOGIN:
             connection.past_login = True
         if decoder.method_id == 11:
-            connection.login = bytes(reader.data[at:end])
+            connection.login = reader.octets_at(at, end - at)
         elif decoder.method_id == 31 and decoder.frame_max >= 0:
             connection.frame_max = decoder.frame_max
         elif decoder.method_id == 10 and connection.dialect == 0:

@@ -14,7 +14,7 @@ cdef class Framer:
     cpdef int octets(self, Half half, bytes octets, long long start, long long length, long long number, long long ts_ns) except? -1
     cdef int data(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
     cdef long long _boundary(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cdef bint _frame(self, Half half, ValueReader reader, long long at, long long number, long long ts_ns) except? -1
+    cdef bint _frame(self, Half half, ValueReader reader, int kind, int channel, long long size, long long at, long long number, long long ts_ns) except? -1
     cdef bint _acceptable(self, Half half, int kind, int channel, long long size, long long number, long long ts_ns) except? -1
     cdef long long _counted(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
     cdef int _end_counted(self, Half half, long long number, long long ts_ns) except? -1

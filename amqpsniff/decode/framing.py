@@ -14,9 +14,8 @@ import cython
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
-from amqpsniff.decode.proxied import header_octets
 from amqpsniff.decode.synchronize import Search
-from amqpsniff.decode.tunnelled import request_octets
+from amqpsniff.decode.tunnelled import preamble_octets
 from amqpsniff.spec import protocol_of
 
 if cython.compiled:
@@ -36,7 +35,9 @@ _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
 _END = cython.declare(cython.int, 0xCE)
+_METHOD = cython.declare(cython.int, 1)
 _BODY = cython.declare(cython.int, 3)
+_AMQP = cython.declare(cython.longlong, 0x414D5150)
 _STRANGE = cython.declare(cython.int, 5)
 FIRST_OCTETS = 16
 """Octets kept of a half-stream that is not AMQP, to say what it is."""
@@ -131,7 +132,7 @@ class Framer:
             half.offset += end - at
             return end
         count: cython.longlong = size + 8
-        if not self._frame(half, reader, at, number, ts_ns):
+        if not self._frame(half, reader, kind, channel, size, at, number, ts_ns):
             if count <= _MAX_REREAD:
                 count = 7
             half.offset += count
@@ -140,11 +141,8 @@ class Framer:
         half.offset += count
         return at + count
 
-    def _frame(self, half, reader, at, number, ts_ns):
-        """Hand a whole frame on; whether its end octet was right."""
-        kind: cython.int = reader.data[at]
-        channel: cython.int = reader.u16(at + 1)
-        size: cython.longlong = reader.u32(at + 3)
+    def _frame(self, half, reader, kind, channel, size, at, number, ts_ns):
+        """Hand a whole frame on that begins at `at`; whether its end octet was right."""
         last: cython.int = reader.data[at + 7 + size]
         begin: cython.longlong = half.frame_offset
         self.handler.frame(
@@ -250,7 +248,8 @@ class Framer:
             half.expected = 0
             store: ValueReader = self.handler.scratch
             store.data = half.store.octets
-            if not self._frame(half, store, 0, number, ts_ns):
+            kind: cython.int = store.data[0]
+            if not self._frame(half, store, kind, store.u16(1), store.u32(3), 0, number, ts_ns):
                 self._reread(half, bytes(half.store.octets[0:whole]), number, ts_ns)
         return at
 
@@ -289,11 +288,20 @@ class Framer:
     def _start(self, half, reader, at, end, number, ts_ns):
         """At the first octets of a half-stream; position gone on to."""
         known: cython.bint = half.connection.conversation.syn_seen
+        if known and half.kept == 0:
+            if half.direction == 0 and end - at >= 8 and reader.u32(at) == _AMQP:
+                half.frame_offset = half.offset
+                half.offset += 8
+                self._protocol_header(half, reader.octets_at(at, 8), number, ts_ns)
+                return at + 8
+            if half.direction and half.connection.is_amqp and reader.data[at] == _METHOD:
+                half.mode = _FRAMES
+                return at
         first: cython.bint = half.offset == half.kept and not (known and half.direction)
         wanted: cython.longlong = 8 - half.kept
         proxied: cython.longlong = 0
         if first and half.kept:
-            proxied = self._proxied(half, bytes(half.store.octets[0 : half.kept]))
+            proxied = preamble_octets(bytes(half.store.octets[0 : half.kept]), known)
             wanted = max(8, proxied) - half.kept
         if wanted > end - at:
             wanted = end - at
@@ -301,7 +309,7 @@ class Framer:
         half.offset += wanted
         at += wanted
         octets: bytes = bytes(half.store.octets[0 : half.kept])
-        proxied = self._proxied(half, octets) if first else 0
+        proxied = preamble_octets(octets, known) if first else 0
         if proxied:
             if proxied == len(octets):
                 if self.handler.claims is not None:
@@ -314,13 +322,6 @@ class Framer:
             half.frame_offset = half.offset - 8
             self._protocol_header(half, octets, number, ts_ns)
         return at
-
-    def _proxied(self, half, octets):
-        """How long the words to a proxy are that a half-stream's first octets begin; 0 for none."""
-        length: cython.longlong = header_octets(octets)
-        if length == 0 and half.connection.conversation.syn_seen:
-            length = request_octets(octets)
-        return length
 
     def _strange(self, half, octets):
         """More octets of a half-stream that is not AMQP: the first of all are kept."""
@@ -368,20 +369,15 @@ class Framer:
 
     def _headless(self, half, octets, number, ts_ns):
         """The first octets of a half-stream are no protocol header."""
-        connection: Connection = half.connection
         half.kept = 0
         half.offset -= len(octets)
-        known_start = connection.conversation.syn_seen
+        known_start = half.connection.conversation.syn_seen
         if known_start and half.direction == 0:
             half.mode = _STRANGE
             half.offset += len(octets)
             half.first_number = number
             half.first_ns = ts_ns
             self._strange(half, octets)
-            return
-        if known_start and connection.is_amqp and octets[0] == 1:
-            half.mode = _FRAMES
-            self.octets(half, octets, 0, len(octets), number, ts_ns)
             return
         if not known_start:
             half.lossy = True

@@ -196,24 +196,26 @@ class MethodMemory(Memory):
         """Leave what is remembered under a code in the decoder."""
         i: cython.int
         fact: cython.int = _FACTS * code
-        decoder.method = cython.cast(cython.int, self.facts[fact + 1])
-        decoder.class_id = cython.cast(cython.int, self.facts[fact + 2])
-        decoder.method_id = cython.cast(cython.int, self.facts[fact + 3])
-        decoder.flags = cython.cast(cython.int, self.facts[fact + 4])
-        decoder.written = self.facts[fact + 5] != 0
-        decoder.reply_code = cython.cast(cython.int, self.facts[fact + 6])
-        decoder.frame_max = self.facts[fact + 7]
-        decoder.about_class = cython.cast(cython.int, self.facts[fact + 8])
-        decoder.about_method = cython.cast(cython.int, self.facts[fact + 9])
-        decoder.version_major = cython.cast(cython.int, self.facts[fact + 10])
-        decoder.version_minor = cython.cast(cython.int, self.facts[fact + 11])
+        span: cython.int = 12 * code
+        if code >= _MAX:
+            raise IndexError("nothing is remembered under this code")
+        with cython.boundscheck(False):  # there is room for what is remembered under any code
+            decoder.method = cython.cast(cython.int, self.facts[fact + 1])
+            decoder.class_id = cython.cast(cython.int, self.facts[fact + 2])
+            decoder.method_id = cython.cast(cython.int, self.facts[fact + 3])
+            decoder.flags = cython.cast(cython.int, self.facts[fact + 4])
+            decoder.written = self.facts[fact + 5] != 0
+            decoder.reply_code = cython.cast(cython.int, self.facts[fact + 6])
+            decoder.frame_max = self.facts[fact + 7]
+            decoder.about_class = cython.cast(cython.int, self.facts[fact + 8])
+            decoder.about_method = cython.cast(cython.int, self.facts[fact + 9])
+            decoder.version_major = cython.cast(cython.int, self.facts[fact + 10])
+            decoder.version_minor = cython.cast(cython.int, self.facts[fact + 11])
+            for i in range(6):
+                decoder.lengths[i] = self.spans[span + i + 6]
+                decoder.starts[i] = at + self.spans[span + i] if self.spans[span + i] >= 0 else -1
         decoder.delivery_tag = _NULL if place == _NO_TAG else reader.i64(self.tag_at)
         decoder.safe_text = None
-        for i in range(6):
-            decoder.lengths[i] = self.spans[12 * code + i + 6]
-            decoder.starts[i] = (
-                at + self.spans[12 * code + i] if self.spans[12 * code + i] >= 0 else -1
-            )
         if not decoder.written:
             return code
         out: Texts = reader.out
@@ -285,14 +287,17 @@ class MethodMemory(Memory):
             self.names[4 * code + 3] = frames.consumer_tag.values[row]
             self.serials[code] = serial
             return 0
-        frames.method.values[row] = decoder.method
-        frames.reply_code.values[row] = decoder.reply_code
-        frames.delivery_tag.values[row] = decoder.delivery_tag
-        frames.flags.values[row] = decoder.flags
-        frames.exchange.values[row] = cython.cast(cython.int, self.names[4 * code])
-        frames.routing_key.values[row] = cython.cast(cython.int, self.names[4 * code + 1])
-        frames.queue.values[row] = cython.cast(cython.int, self.names[4 * code + 2])
-        frames.consumer_tag.values[row] = cython.cast(cython.int, self.names[4 * code + 3])
+        if row >= frames.capacity:
+            raise IndexError("no room for a row")
+        with cython.boundscheck(False):  # every column has room for as many rows
+            frames.method.values[row] = decoder.method
+            frames.reply_code.values[row] = decoder.reply_code
+            frames.delivery_tag.values[row] = decoder.delivery_tag
+            frames.flags.values[row] = decoder.flags
+            frames.exchange.values[row] = cython.cast(cython.int, self.names[4 * code])
+            frames.routing_key.values[row] = cython.cast(cython.int, self.names[4 * code + 1])
+            frames.queue.values[row] = cython.cast(cython.int, self.names[4 * code + 2])
+            frames.consumer_tag.values[row] = cython.cast(cython.int, self.names[4 * code + 3])
         if decoder.written:
             frames.arguments.end()
         frames.rows = row + 1

@@ -11,6 +11,7 @@ import sys
 import cython
 
 if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
     from cython.cimports.libc.string import memcmp, memcpy  # type: ignore[import-not-found]
 
 from amqpsniff.decode.oddities import NOT_UTF8
@@ -41,12 +42,18 @@ class OctetReader:
 
     def u16(self, at):
         """Unsigned 16-bit integer at `at`."""
-        return (self.data[at] << 8) | self.data[at + 1]
+        if at < 0 or at + 2 > len(self.data):
+            raise IndexError("number outside the data")
+        with cython.boundscheck(False):  # the range was checked: one load instead of two tests
+            return (self.data[at] << 8) | self.data[at + 1]
 
     def u32(self, at):
         """Unsigned 32-bit integer at `at`."""
-        high: cython.longlong = (self.data[at] << 8) | self.data[at + 1]
-        return (high << 16) | (self.data[at + 2] << 8) | self.data[at + 3]
+        if at < 0 or at + 4 > len(self.data):
+            raise IndexError("number outside the data")
+        with cython.boundscheck(False):
+            high: cython.longlong = (self.data[at] << 8) | self.data[at + 1]
+            return (high << 16) | (self.data[at + 2] << 8) | self.data[at + 3]
 
     def i64(self, at):
         """Signed 64-bit integer at `at`."""
@@ -54,6 +61,17 @@ class OctetReader:
         if high >= _SIGN32:
             high -= _RANGE32
         return (high << 32) | self.u32(at + 4)
+
+    def octets_at(self, start, count):
+        """`count` octets of the data from `start`; none where that is below 1."""
+        if count <= 0:
+            return b""
+        if start < 0 or start + count > len(self.data):
+            raise IndexError("octets outside the data")
+        if cython.compiled:
+            first = cython.cast(cython.p_char, cython.address(self.data[start]))
+            return PyBytes_FromStringAndSize(first, count)
+        return bytes(self.data[start : start + count])
 
     def copy_to(self, column, start, count):
         """Append `count` octets of the data from `start` to a column."""

@@ -132,7 +132,7 @@ class RecoveringFramer(Framer):
         """Search on with these octets, or some of them; position gone on to."""
         search = half.search
         count: cython.longlong = min(end - at, search.room)
-        octets: bytes = bytes(reader.data[at : at + count])
+        octets: bytes = reader.octets_at(at, count)
         if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
             half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
         begin: cython.longlong = search.end

@@ -47,7 +47,7 @@ def copy_text(column, row, reader, start, count):
         return 0
     column.begin(row)
     if not reader.is_ascii(start, count) and not reader.is_text(start, count):
-        octets: bytes = bytes(reader.data[start : start + count])
+        octets: bytes = reader.octets_at(start, count)
         reader.oddities |= NOT_UTF8
         column.put_bytes(octets.decode(errors="replace").encode())
     else:
@@ -196,15 +196,18 @@ class FrameRows(Rows):
     def begin(self, connection, sender, number, ts_ns, offset, channel, frame_type, size):
         """Write what every frame has."""
         row: cython.longlong = self.rows
-        self.connection.values[row] = connection
-        self.sender.values[row] = sender
-        self.packet_number.values[row] = number
-        self.ts_ns.values[row] = ts_ns
-        self.stream_offset.values[row] = offset
-        self.channel.values[row] = channel
-        self.frame_type.values[row] = frame_type
-        self.size.values[row] = size
-        self.capture.values[row] = self.capture_code
+        if row >= self.capacity:
+            raise IndexError("no room for a row")
+        with cython.boundscheck(False):  # every column has room for as many rows
+            self.connection.values[row] = connection
+            self.sender.values[row] = sender
+            self.packet_number.values[row] = number
+            self.ts_ns.values[row] = ts_ns
+            self.stream_offset.values[row] = offset
+            self.channel.values[row] = channel
+            self.frame_type.values[row] = frame_type
+            self.size.values[row] = size
+            self.capture.values[row] = self.capture_code
         return 0
 
     def end_method(self, method, decoder, reader):

@@ -9,6 +9,8 @@ the search for the broker's first frame.
 Sources: RFC 1928, RFC 1929, the SOCKS 4A note, RFC 9110 §9.3.6.
 """
 
+from amqpsniff.decode.proxied import header_octets
+
 MAX_REQUEST_OCTETS = 8192
 """Longest HTTP request that is taken for one, fields included: what servers commonly allow."""
 
@@ -18,6 +20,16 @@ MAX_NAME_OCTETS = 255
 _CONNECT = b"CONNECT "
 _END = b"\r\n\r\n"
 _IPV4, _NAME, _IPV6 = 1, 3, 4
+
+
+def preamble_octets(octets: bytes, opened: bool) -> int:
+    """How long what is said to or by a proxy is that a stream's first octets are, or begin.
+
+    0 where they begin none. A request is only believed of a connection whose beginning was
+    captured (`opened`).
+    """
+    length = header_octets(octets)
+    return request_octets(octets) if length == 0 and opened else length
 
 
 def request_octets(octets: bytes) -> int:

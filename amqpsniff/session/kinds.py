@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.session import methods as handlers
+from amqpsniff.session.states import CONNECTION
 from amqpsniff.spec import METHODS
 
 OTHER, PUBLISH, DELIVER, GET_OK, RETURN, ACK, NACK, REJECT = range(8)
@@ -21,6 +22,7 @@ _KINDS = {
 NAMES = [method.name for method in METHODS]
 KINDS = bytes(_KINDS.get(name, OTHER) for name in NAMES)
 ON_CHANNEL_ZERO = bytes(method.class_id == 10 for method in METHODS)
+STEPS = bytes(name in CONNECTION.methods for name in NAMES)
 SYNCHRONOUS = bytes(method.synchronous for method in METHODS)
 CLOSES = bytes(name in ("channel.close", "connection.close") for name in NAMES)
 PARTINGS = bytes(name in ("connection.close", "connection.close-ok") for name in NAMES)

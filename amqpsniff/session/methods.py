@@ -233,16 +233,17 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 # connections
 
 
-def move_connection(tracker: Any, session: Session, event: Event) -> None:
-    """The state of a connection after a method, and who has closed it."""
+def move_connection(tracker: Any, session: Session, side: int, name: str) -> bool:
+    """The state of a connection after a method that has a step in the table, and who has closed it.
+
+    Gives whether the method was out of order, which only rules want to know.
+    """
     before = session.state
-    then = CONNECTION.after[before, event.side, event.name]
+    then = CONNECTION.after[before, side, name]
     if then != before:
         session.state = then
         session.closing = CONNECTION.closing.get(then, session.closing)
-    if tracker.judges and not CONNECTION.allows(before, event.side, event.name):
-        facts = {"method": event.name, "side": event.side, "state": before}
-        tracker.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
+    return tracker.judges and not CONNECTION.allows(before, side, name)
 
 
 def learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:

@@ -369,7 +369,7 @@ class Session(Closable):
         self.lanes = {}
         self.last = None
         self.over = False
-        self.state = states.CONNECTION.start if peer.began else "unknown"
+        self.state = states.CONNECTION.start if peer.began else states.UNKNOWN
         self.blocking = states.BLOCKING.start
         self.closing = (False, False)
         self.dead = [False, False]

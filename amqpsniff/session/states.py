@@ -13,10 +13,13 @@ was not captured the select-ok tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from amqpsniff.spec import SIDES
+
+UNKNOWN = "unknown"
+"""The state of what began before the capture, until a method proves another."""
 
 
 class Transition(NamedTuple):
@@ -26,21 +29,6 @@ class Transition(NamedTuple):
     side: str
     method: str
     then: str
-
-
-class _Steps(dict[tuple[str, int, str], str]):
-    """Steps that were asked for; of methods that no row has none is kept."""
-
-    def __init__(self, step: Callable[[str, int, str], str], methods: frozenset[str]) -> None:
-        super().__init__()
-        self._step = step
-        self._methods = methods
-
-    def __missing__(self, key: tuple[str, int, str]) -> str:
-        then = self._step(*key)
-        if key[2] in self._methods:
-            self[key] = then
-        return then
 
 
 class Machine:
@@ -55,8 +43,8 @@ class Machine:
     Attributes:
         start: The state before anything; that of the first row.
         closing: By state, whether the client and whether the server has closed.
-        after: State by (state, side, method), with 0 for the client: the same one where the method
-            changes nothing.
+        after: State by (state, side, method), with 0 for the client: of every method that a row
+            has, in every state and in `UNKNOWN`; the same one where it changes nothing.
     """
 
     def __init__(self, name: str, table: str, closed: Iterable[str] = ()) -> None:
@@ -73,7 +61,12 @@ class Machine:
         self._proved: dict[tuple[str, str], str] = {}
         for row in [row for row in self.rows if row.state not in self.closed]:
             self._proved.setdefault((row.side, row.method), row.then)
-        self.after = _Steps(self._step, self.methods)
+        self.after = {
+            (state, side, method): self._step(state, side, method)
+            for state in (*self.closing, UNKNOWN)
+            for side in (0, 1)
+            for method in self.methods
+        }
 
     def allows(self, state: str, side: int, method: str) -> bool:
         """Whether a side (0: the client) may send a method in a state, as far as the table goes."""

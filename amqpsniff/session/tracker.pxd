@@ -1,11 +1,9 @@
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection
-from amqpsniff.session.attaching cimport Attacher
-from amqpsniff.session.pairing cimport Pairing
-from amqpsniff.session.state cimport Channel, Consumer, Entry, Event, Lane, Request, Session
+from amqpsniff.session.messages cimport MessageMethods
+from amqpsniff.session.state cimport Channel, Event, Lane, Request, Session
 
-cdef class Tracker(Attacher):
-    cdef public Pairing pairing
+cdef class Tracker(MessageMethods):
     cdef public list channels, connections
     cdef public int farewell
     cdef public list channel_handlers, connection_handlers
@@ -13,18 +11,14 @@ cdef class Tracker(Attacher):
     cdef public long long sessions, lanes
     cdef public set lost_before
     cdef const unsigned char[::1] kinds, classes, senders, content
-    cdef const unsigned char[::1] synchronous, partings, discarded
+    cdef const unsigned char[::1] steps, synchronous, partings, discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
     cdef int _method(self, FrameRows frames, long long row, list peers) except? -1
-    cdef Channel _unopened(self, Session session, Lane lane, FrameRows frames, long long row)
     cdef object _follow(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side)
     cdef Session _begin(self, Connection peer, object capture)
-    cdef object _capture(self, FrameRows frames, long long row)
     cdef Lane _lane(self, Session session, int number)
-    cdef object _content(self, Session session, Lane lane, FrameRows frames, long long row, int kind)
-    cdef bint _publish(self, Session session, Channel channel, Entry entry, FrameRows frames, long long row) except? -1
-    cdef int _answer(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side) except? -1
     cdef int _other(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side) except? -1
+    cdef object _on_connection(self, Session session, FrameRows frames, long long row, int method, int side, Request request)
     cdef object _on_channel(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, Request request)
     cdef int _lose(self, Connection peer, int direction) except? -1
     cpdef int end(self, Connection peer, object capture) except? -1

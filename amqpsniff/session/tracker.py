@@ -1,28 +1,30 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Reads the decoder's rows in their order and fills in what became of them.
 
-Methods that come with every message are followed here; the others are in `methods`, their states in
-`states`. What a message's row gets when its content ends is in `attaching`. State from before the
-capture is unknown and stays so; a loss makes unknown what it may have hidden.
+Methods that come with every message are followed in `messages`; what the others change is in
+`methods`, their states in `states`. What a message's row gets when its content ends is in
+`attaching`. State from before the capture is unknown and stays so; a loss makes unknown what it may
+have hidden.
 """
 
 import cython
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
-from amqpsniff.session import kinds, state
-from amqpsniff.session import methods as slow_methods
+from amqpsniff.session import kinds
 from amqpsniff.session.limits import Limits
+from amqpsniff.session.methods import (
+    end_connection,
+    lose,
+    move_connection,
+    open_channel,
+)
 from amqpsniff.session.records import channel_row, connection_row
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
-    from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.messages import MessageMethods  # type: ignore
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
-        Consumer,
-        Entry,
         Event,
         Lane,
         Request,
@@ -30,34 +32,18 @@ if cython.compiled:
     )
 else:
     from amqpsniff.decode.state import Connection
-    from amqpsniff.session.attaching import Attacher
-    from amqpsniff.session.pairing import Pairing
-    from amqpsniff.session.state import Channel, Consumer, Entry, Event, Lane, Request, Session
+    from amqpsniff.session.messages import MessageMethods
+    from amqpsniff.session.state import Channel, Event, Lane, Request, Session
 
-_NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
 
 _OTHER = cython.declare(cython.int, kinds.OTHER)
-_PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _GET_OK = cython.declare(cython.int, kinds.GET_OK)
-_RETURN = cython.declare(cython.int, kinds.RETURN)
 _ACK = cython.declare(cython.int, kinds.ACK)
-_REJECT = cython.declare(cython.int, kinds.REJECT)
-_MANDATORY = cython.declare(cython.int, plan.MANDATORY)
-_IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
-_MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
-_REQUEUE = cython.declare(cython.int, plan.REQUEUE)
 _NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
 
-_AUTOMATIC = cython.declare(cython.int, state.AUTOMATIC)
-_CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
-_REJECTED = cython.declare(cython.int, state.REJECTED)
-_ACKED = cython.declare(cython.int, state.ACKED)
-_REQUEUED = cython.declare(cython.int, state.REQUEUED)
-_DISCARDED = cython.declare(cython.int, state.DISCARDED)
 
-
-class Tracker(Attacher):
+class Tracker(MessageMethods):
     """Follows any number of connections at once: `feed` after each batch of the decoder, `end` for
     each connection that ended, `finish` when the capture is over.
 
@@ -69,11 +55,10 @@ class Tracker(Attacher):
     """
 
     def __init__(self, limits=None, tables=(), log=None, learns=False):
-        Attacher.__init__(self, limits or Limits(), log)
+        MessageMethods.__init__(self, limits or Limits(), log)
         self.only_replies = frozenset(tables) == {"frames"}
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
-        self.pairing = Pairing(self.limits, self.settler)
         self.sessions = 0
         self.lost_before = set()
         self.lanes = 0
@@ -83,6 +68,7 @@ class Tracker(Attacher):
         self.classes = kinds.ON_CHANNEL_ZERO
         self.senders = bytes(plan.senders)
         self.content = bytes(plan.content)
+        self.steps = kinds.STEPS
         self.synchronous = kinds.SYNCHRONOUS
         self.partings = kinds.PARTINGS
         self.farewell = kinds.FAREWELL
@@ -140,7 +126,7 @@ class Tracker(Attacher):
             peer: Connection = peers[frames.connection.values[row]]
             session: Session = peer.session
             if session is None:
-                session = self._begin(peer, self._capture(frames, row))
+                session = self._begin(peer, self.capture_of(frames, row))
             lane: Lane = session.last
             if lane is None or lane.number != number:
                 lane = self._lane(session, number)
@@ -164,14 +150,10 @@ class Tracker(Attacher):
             if kind == _GET_OK:
                 self.pairing.reply(lane, frames, row, method, side)
         elif kind >= _ACK:  # or a nack, or a reject
-            self._answer(session, lane, frames, row, kind, side)
+            self.answer(session, lane, frames, row, kind, side)
         else:
-            return self._content(session, lane, frames, row, kind)
+            return self.carry(session, lane, frames, row, kind)
         return None
-
-    def _capture(self, frames, row):
-        """Name of the capture of a row."""
-        return self.captures[frames.capture.values[row]]
 
     def _begin(self, peer, capture):
         session: Session = Session(peer, capture, self.sessions)
@@ -194,105 +176,6 @@ class Tracker(Attacher):
         session.last = lane
         return lane
 
-    def _content(self, session, lane, frames, row, kind):
-        """A method that carries content; gives what its message's row needs: its entry, or only
-        its channel.
-        """
-        channel: Channel = lane.channel
-        if channel is None:
-            channel = self._unopened(session, lane, frames, row)
-        entry: Entry = Entry()
-        entry.kind = kind
-        entry.channel = channel
-        entry.packet_number = frames.packet_number.values[row]
-        entry.ts_ns = frames.ts_ns.values[row]
-        if kind == _PUBLISH:
-            return entry if self._publish(session, channel, entry, frames, row) else channel
-        if kind == _RETURN:
-            channel.returned += 1
-            return entry
-        channel.delivered += 1
-        entry.number = frames.delivery_tag.values[row]
-        if channel.first_delivery_ns == _NULL:
-            channel.first_delivery_ns = entry.ts_ns
-        channel.last_delivery_ns = entry.ts_ns
-        if self.judges and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
-            facts = {"tag": entry.number, "last": channel.last_tag}
-            self.tell("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
-        channel.last_tag = entry.number
-        consumer: Consumer = None
-        if kind == _GET_OK:
-            request: Request = self.pairing.reply(lane, frames, row, frames.method.values[row], 1)
-            if request is not None:
-                consumer = request.subject
-        else:
-            tag = frames.vocabularies.consumer_tag.text(frames.consumer_tag.values[row])
-            consumer = channel.by_tag.get(tag)
-        entry.consumer = consumer
-        if consumer is not None:
-            consumer.delivered += 1
-        if consumer is not None and consumer.no_ack:
-            self.settler.ended[_AUTOMATIC] += 1
-            entry.outcome = _AUTOMATIC
-            entry.outcome_number = entry.packet_number
-            entry.outcome_ns = entry.ts_ns
-            return entry
-        entry.wants = consumer is not None and consumer.no_ack is not None
-        if entry.number >= 0:
-            self.settler.deliver(channel, entry)
-        return entry
-
-    def _publish(self, session, channel, entry, frames, row):
-        """A publish, numbered on a confirming channel; gives whether the entry is needed."""
-        channel.published += 1
-        if channel.first_publish_number == 0:
-            channel.first_publish_number = entry.packet_number
-            channel.first_publish_ns = entry.ts_ns
-        channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
-        if self.judges:
-            if channel.deaf:
-                self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
-            if session.blocked_since is not None:
-                self.tell("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
-        if channel.joined is not None:
-            channel.joined.publish(entry.ts_ns)
-        entry.number = -1
-        if channel.numbering:
-            entry.number = channel.next_number
-            channel.next_number += 1
-            entry.wants = True
-            self.settler.publish(channel, entry)
-        if frames.flags.values[row] & (_MANDATORY | _IMMEDIATE):
-            words = frames.vocabularies
-            entry.exchange = words.exchange.text(frames.exchange.values[row])
-            entry.routing_key = words.routing_key.text(frames.routing_key.values[row])
-            self.settler.expect_return(channel, entry)
-            return True
-        return entry.number >= 0
-
-    def _answer(self, session, lane, frames, row, kind, side):
-        """An ack, nack or reject of either side."""
-        channel: Channel = lane.channel
-        outcome: cython.int = _ACKED
-        if channel is None:
-            channel = self._unopened(session, lane, frames, row)
-        flags: cython.int = frames.flags.values[row]
-        tag: cython.longlong = frames.delivery_tag.values[row]
-        number: cython.longlong = frames.packet_number.values[row]
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
-        multiple: cython.bint = flags & _MULTIPLE != 0
-        if tag < 0 or (side == 0 and channel.deaf):
-            return 0
-        if side == 1:
-            if kind != _REJECT:
-                outcome = _CONFIRMED if kind == _ACK else _REJECTED
-                self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)
-            return 0
-        if kind != _ACK:
-            outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
-        self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
-        return 0
-
     def _other(self, session, lane, frames, row, method, side):
         """Any other method: it may answer a request, change the state, be a request."""
         if session.over and method != self.farewell:
@@ -302,17 +185,32 @@ class Tracker(Attacher):
         if lane.requests:
             request = self.pairing.reply(lane, frames, row, method, side)
         if lane.number == 0:
-            event: Event = Event(self.names[method], side, frames, row)
-            slow_methods.move_connection(self, session, event)
-            if self.connection_handlers[method] is not None:
-                subject = self.connection_handlers[method](self, session, event, request)
-            if self.judges:
-                self.tell_method(session, None, event, request)
+            subject = self._on_connection(session, frames, row, method, side, request)
         else:
             subject = self._on_channel(session, lane, frames, row, method, side, request)
         if self.synchronous[method] and not (frames.flags.values[row] & _NO_WAIT):
             self.pairing.ask(session, lane, frames, row, method, side, subject)
         return 0
+
+    def _on_connection(self, session, frames, row, method, side, request):
+        """Let a method change the state of its connection; gives what its handler does."""
+        handler: object = self.connection_handlers[method]
+        subject: object = None
+        before: object = session.state
+        out_of_order: cython.bint = False
+        if self.steps[method]:
+            out_of_order = move_connection(self, session, side, self.names[method])
+        if handler is None and not self.judges:
+            return None
+        event: Event = Event(self.names[method], side, frames, row)
+        if out_of_order:
+            facts = {"method": event.name, "side": side, "state": before}
+            self.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
+        if handler is not None:
+            subject = handler(self, session, event, request)
+        if self.judges:
+            self.tell_method(session, None, event, request)
+        return subject
 
     def _on_channel(self, session, lane, frames, row, method, side, request):
         """Let a method change the state of its channel; gives what its handler does."""
@@ -323,13 +221,13 @@ class Tracker(Attacher):
         event: Event = None
         if name == "channel.open":
             event = Event(name, side, frames, row)
-            slow_methods.open_channel(self, session, lane, self._capture(frames, row), event)
+            open_channel(self, session, lane, self.capture_of(frames, row), event)
             channel = lane.channel
         else:
             if channel is None:
                 if name == "channel.close-ok":
                     return None
-                channel = self._unopened(session, lane, frames, row)
+                channel = self.proved_channel(session, lane, frames, row)
             if handler is not None and not (side == 0 and channel.deaf and self.discarded[method]):
                 event = Event(name, side, frames, row)
                 subject = handler(self, lane, channel, event, request)
@@ -339,19 +237,12 @@ class Tracker(Attacher):
             self.tell_method(session, channel, event, request)
         return subject
 
-    def _unopened(self, session, lane, frames, row):
-        """A method on a number that is not open: its beginning was not seen, or never was."""
-        channel: Channel = slow_methods.begin_channel(session, lane, self._capture(frames, row))
-        if self.judges:
-            self.unopened(frames, row, channel)
-        return channel
-
     def _lose(self, peer, direction):
         """Frames of one direction may be missing here."""
         if peer.session is None:
             self.lost_before.add(peer)
         elif peer.client_direction >= 0:
-            slow_methods.lose(peer.session, direction ^ peer.client_direction)
+            lose(peer.session, direction ^ peer.client_direction)
         return 0
 
     def end(self, peer, capture):
@@ -363,7 +254,7 @@ class Tracker(Attacher):
         if self.judges:
             tcp = peer.conversation
             self.tell_of("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})
-        slow_methods.end_connection(self, session)
+        end_connection(self, session)
         self.see_over(session)
         self.lanes -= len(session.lanes)
         if self.wants_connections:

@@ -144,6 +144,12 @@ class Conversation:
         return self.first.retransmissions, self.second.retransmissions
 
     @property
+    def impaired(self) -> bool:
+        """Whether a segment came more than once, or a hole was given up."""
+        first, second = self.first, self.second
+        return bool(first.retransmissions + second.retransmissions + first.gaps + second.gaps)
+
+    @property
     def awaited_acks(self) -> tuple[int, int]:
         """Segments sent as soon as a delayed acknowledgement of all before came, by direction."""
         return self.first.awaited_acks, self.second.awaited_acks

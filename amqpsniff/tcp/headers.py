@@ -52,6 +52,22 @@ def _u32(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython
     return high << 16 | octets[at + 2] << 8 | octets[at + 3]
 
 
+@cython.cfunc
+@cython.inline
+@cython.boundscheck(False)
+@cython.exceptval(-1, check=False)
+def _is_plain(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.int:
+    """Whether a frame of Ethernet at `at`, of 54 octets or more, is TCP in IPv4 without options."""
+    return (
+        octets[at + 12] == 8
+        and octets[at + 13] == 0
+        and octets[at + 14] == 0x45
+        and octets[at + 23] == 6
+        and octets[at + 20] & 0xBF == 0  # no fragment
+        and octets[at + 21] == 0
+    )
+
+
 @cython.cclass
 class HeaderParser:
     """Packets in, rows of TCP segments out; counts what it skips.
@@ -135,6 +151,7 @@ class HeaderParser:
         ports: cython.longlong
         identification: cython.longlong
         payload: cython.longlong
+        flags: cython.longlong
         row: cython.longlong = 0
         seen: cython.longlong = self.seen
         layers.begin_batch(block, extra)
@@ -143,16 +160,7 @@ class HeaderParser:
             stop = min(at + captured[packet], size)
             wire_stop = max(at + original[packet], stop)
             seen += captured[packet]
-            if (
-                link_type[packet] == 1
-                and stop - at >= 54
-                and block[at + 12] == 8
-                and block[at + 13] == 0
-                and block[at + 14] == 0x45  # no options
-                and block[at + 23] == 6
-                and block[at + 20] & 0xBF == 0  # no fragment
-                and block[at + 21] == 0
-            ):
+            if link_type[packet] == 1 and at >= 0 and stop - at >= 54 and _is_plain(block, at):
                 at += 14
                 total = block[at + 2] << 8 | block[at + 3]
                 if total != 0:
@@ -180,23 +188,27 @@ class HeaderParser:
             payload = self._payload(view, at, stop, wire_stop)
             if payload >= 0:
                 ports = _u32(view, at)
-                table[row] = packet
-                table[row + 1] = a_high
-                table[row + 2] = a_low
-                table[row + 3] = b_high
-                table[row + 4] = b_low
-                table[row + 5] = family << 32 | ports
-                table[row + 6] = _u32(view, at + 4)
-                table[row + 7] = _u32(view, at + 8)
-                table[row + 8] = view[at + 13]
+                flags = view[at + 13]
                 if stop - at >= 16 and view[at + 15] == 0 and view[at + 14] == 0:
-                    table[row + 8] |= NO_WINDOW
-                table[row + 9] = layers.source
-                table[row + 10] = payload
-                table[row + 11] = max(stop - payload, 0)
-                table[row + 12] = wire_stop - payload
-                table[row + 13] = seen
-                table[row + 14] = identification
+                    flags |= NO_WINDOW
+                if row + FIELDS > len(table):
+                    raise IndexError("no room for a row")
+                with cython.boundscheck(False):
+                    table[row] = packet
+                    table[row + 1] = a_high
+                    table[row + 2] = a_low
+                    table[row + 3] = b_high
+                    table[row + 4] = b_low
+                    table[row + 5] = family << 32 | ports
+                    table[row + 6] = _u32(view, at + 4)
+                    table[row + 7] = _u32(view, at + 8)
+                    table[row + 8] = flags
+                    table[row + 9] = layers.source
+                    table[row + 10] = payload
+                    table[row + 11] = max(stop - payload, 0)
+                    table[row + 12] = wire_stop - payload
+                    table[row + 13] = seen
+                    table[row + 14] = identification
                 row += FIELDS
             if layers.source >= 0:
                 layers.leave(payload >= 0)

@@ -1,0 +1,162 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""The methods that come with every message: publishes, deliveries, returns, and what answers them.
+
+`MessageMethods` is the part of `tracker.Tracker` that follows them.
+"""
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode import plan
+from amqpsniff.session import kinds, state
+from amqpsniff.session.methods import begin_channel
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
+    from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
+        Channel,
+        Consumer,
+        Entry,
+        Request,
+    )
+else:
+    from amqpsniff.session.attaching import Attacher
+    from amqpsniff.session.pairing import Pairing
+    from amqpsniff.session.state import Channel, Consumer, Entry, Request
+
+_NULL = cython.declare(cython.longlong, NULL)
+_PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
+_GET_OK = cython.declare(cython.int, kinds.GET_OK)
+_RETURN = cython.declare(cython.int, kinds.RETURN)
+_ACK = cython.declare(cython.int, kinds.ACK)
+_REJECT = cython.declare(cython.int, kinds.REJECT)
+_MANDATORY = cython.declare(cython.int, plan.MANDATORY)
+_IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
+_MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
+_REQUEUE = cython.declare(cython.int, plan.REQUEUE)
+
+_AUTOMATIC = cython.declare(cython.int, state.AUTOMATIC)
+_CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
+_REJECTED = cython.declare(cython.int, state.REJECTED)
+_ACKED = cython.declare(cython.int, state.ACKED)
+_REQUEUED = cython.declare(cython.int, state.REQUEUED)
+_DISCARDED = cython.declare(cython.int, state.DISCARDED)
+
+
+class MessageMethods(Attacher):
+    """Follows the methods of messages: `carry` those that carry content, `answer` the others."""
+
+    def __init__(self, limits, log):
+        Attacher.__init__(self, limits, log)
+        self.pairing = Pairing(limits, self.settler)
+
+    def carry(self, session, lane, frames, row, kind):
+        """A method that carries content; gives what its message's row needs: its entry, or only
+        its channel.
+        """
+        channel: Channel = lane.channel
+        if channel is None:
+            channel = self.proved_channel(session, lane, frames, row)
+        entry: Entry = Entry()
+        entry.kind = kind
+        entry.channel = channel
+        entry.packet_number = frames.packet_number.values[row]
+        entry.ts_ns = frames.ts_ns.values[row]
+        if kind == _PUBLISH:
+            return entry if self._publish(session, channel, entry, frames, row) else channel
+        if kind == _RETURN:
+            channel.returned += 1
+            return entry
+        channel.delivered += 1
+        entry.number = frames.delivery_tag.values[row]
+        if channel.first_delivery_ns == _NULL:
+            channel.first_delivery_ns = entry.ts_ns
+        channel.last_delivery_ns = entry.ts_ns
+        if self.judges and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
+            facts = {"tag": entry.number, "last": channel.last_tag}
+            self.tell("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
+        channel.last_tag = entry.number
+        consumer: Consumer = None
+        if kind == _GET_OK:
+            request: Request = self.pairing.reply(lane, frames, row, frames.method.values[row], 1)
+            if request is not None:
+                consumer = request.subject
+        else:
+            tag = frames.vocabularies.consumer_tag.text(frames.consumer_tag.values[row])
+            consumer = channel.by_tag.get(tag)
+        entry.consumer = consumer
+        if consumer is not None:
+            consumer.delivered += 1
+        if consumer is not None and consumer.no_ack:
+            self.settler.ended[_AUTOMATIC] += 1
+            entry.outcome = _AUTOMATIC
+            entry.outcome_number = entry.packet_number
+            entry.outcome_ns = entry.ts_ns
+            return entry
+        entry.wants = consumer is not None and consumer.no_ack is not None
+        if entry.number >= 0:
+            self.settler.deliver(channel, entry)
+        return entry
+
+    def _publish(self, session, channel, entry, frames, row):
+        """A publish, numbered on a confirming channel; gives whether the entry is needed."""
+        channel.published += 1
+        if channel.first_publish_number == 0:
+            channel.first_publish_number = entry.packet_number
+            channel.first_publish_ns = entry.ts_ns
+        channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
+        if self.judges:
+            if channel.deaf:
+                self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
+            if session.blocked_since is not None:
+                self.tell("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
+        if channel.joined is not None:
+            channel.joined.publish(entry.ts_ns)
+        entry.number = -1
+        if channel.numbering:
+            entry.number = channel.next_number
+            channel.next_number += 1
+            entry.wants = True
+            self.settler.publish(channel, entry)
+        if frames.flags.values[row] & (_MANDATORY | _IMMEDIATE):
+            words = frames.vocabularies
+            entry.exchange = words.exchange.text(frames.exchange.values[row])
+            entry.routing_key = words.routing_key.text(frames.routing_key.values[row])
+            self.settler.expect_return(channel, entry)
+            return True
+        return entry.number >= 0
+
+    def answer(self, session, lane, frames, row, kind, side):
+        """An ack, nack or reject of either side."""
+        channel: Channel = lane.channel
+        outcome: cython.int = _ACKED
+        if channel is None:
+            channel = self.proved_channel(session, lane, frames, row)
+        flags: cython.int = frames.flags.values[row]
+        tag: cython.longlong = frames.delivery_tag.values[row]
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        multiple: cython.bint = flags & _MULTIPLE != 0
+        if tag < 0 or (side == 0 and channel.deaf):
+            return 0
+        if side == 1:
+            if kind != _REJECT:
+                outcome = _CONFIRMED if kind == _ACK else _REJECTED
+                self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)
+            return 0
+        if kind != _ACK:
+            outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
+        self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
+        return 0
+
+    def capture_of(self, frames, row):
+        """Name of the capture of a row."""
+        return self.captures[frames.capture.values[row]]
+
+    def proved_channel(self, session, lane, frames, row):
+        """A method on a number that is not open: its beginning was not seen, or never was."""
+        channel: Channel = begin_channel(session, lane, self.capture_of(frames, row))
+        if self.judges:
+            self.unopened(frames, row, channel)
+        return channel
