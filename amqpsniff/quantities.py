@@ -6,8 +6,13 @@ a bound that is a power of two, such as a broker's limit, is called by its own n
 
 from __future__ import annotations
 
+from math import floor, log10
+
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 _SPANS = (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1))
+
+_RAREST = 1e-6
+"""Less than once in eleven days is never."""
 
 
 def octets(number: float) -> str:
@@ -23,8 +28,20 @@ def scaled(number: float) -> str:
         if abs(number) < 999.5 or prefix == _PREFIXES[-1]:
             break
         number /= 1000
-    digits = 0 if abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
-    return f"{number:.{digits}f} {prefix}"
+    return f"{_three(number)} {prefix}"
+
+
+def rate(per_second: float) -> str:
+    """How many a second: `0`, `0.042`, `4.20`, `42.0`, `4,200`, `120 k`."""
+    if per_second >= 99_999.5:
+        return scaled(per_second)
+    if per_second >= 999.5:
+        return f"{round(per_second):,}"
+    if per_second >= 0.0995:
+        return _three(per_second)
+    if per_second < _RAREST:
+        return "0"
+    return f"{per_second:.{1 - floor(log10(per_second))}f}"
 
 
 def duration(time_ns: float) -> str:
@@ -34,9 +51,14 @@ def duration(time_ns: float) -> str:
     for unit, size in (("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
         value = time_ns / size
         if value < 999.5 and (unit != "s" or value < 99.5):
-            digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
-            return f"{value:.{digits}f} {unit}"
+            return f"{_three(value)} {unit}"
     seconds = round(time_ns / 1e9)
     first, second, size, part = next(row for row in _SPANS if seconds >= row[2])
     whole, rest = divmod(seconds, size)
     return f"{whole} {first} {rest // part} {second}" if rest >= part else f"{whole} {first}"
+
+
+def _three(number: float) -> str:
+    """Three digits of a number from 0.1 to 999."""
+    digits = 0 if abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
+    return f"{number:.{digits}f}"

@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from ..render.text import NONE, UNKNOWN, cells, count, cut, cut_middle, harmless
-from .views import LEAST, Row, flow, rate, wait
+from .views import LEAST, Row, flow, often, wait
 
 DOT = " · "
 
@@ -46,7 +46,7 @@ def sides(row: Row, width: int) -> list[Text]:
         least = LEAST if row["at_least"] and short == "cnf" else ""
         text = Text()
         text.append(f"{what:<7} ", "heading")
-        text.append(f"{_zero(rate(row[messages])):>7}/s  ")
+        text.append(f"{_zero(often(row[messages])):>7}/s  ")
         text.append(f"{way:<3} ", "key")
         text.append(f"{_zero(flow(row[octets]), ' B/s'):>9}  ")
         text.append(f"{short} ", "key")

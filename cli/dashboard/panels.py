@@ -12,10 +12,10 @@ from amqpsniff.findings import SEVERITIES
 from ..render.text import cells, cut, harmless
 from .lines import line, pair
 from .picture import Picture
-from .views import Row, clock, name, queue_name, rate
+from .views import Row, clock, name, often, queue_name
 
 GAP = 3
-RATE_CELLS = 5
+RATE_CELLS = 6
 LEAST_CELLS = 14
 
 _PANELS = (
@@ -33,7 +33,7 @@ def names(picture: Picture, width: int, lines: int) -> Table:
     for (_, key, rated), rows in zip(_PANELS, tables, strict=True):
         write = queue_name if key == "queue" else name
         ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 1]
-        shown.append([(write(row[key]), rate(row[rated])) for row in ranked])
+        shown.append([(write(row[key]), often(row[rated])) for row in ranked])
     widths = _widths(shown, width)
     columns: list[list[Text]] = []
     for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):

@@ -23,7 +23,7 @@ from .panels import FINDING_LINES, counted, finding, latest, names
 from .picture import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
-from .views import VIEWS, Row, ordered, rate
+from .views import LEAST_RATE, VIEWS, Row, often, ordered
 
 LEAST_ROWS = 5
 """Rows that the view has before anything stands below it."""
@@ -33,7 +33,6 @@ FOOTER = "q quit  ? help  1-5 view  s sort  / filter  p pause  ↑↓ enter: con
 PANEL_LINES = 6
 LATEST_LINES = 4
 METHODS_SHOWN = 8
-LEAST_RATE = 0.05
 HEAD_LINES = 6
 CAPTURE_CELLS = 24
 
@@ -104,7 +103,7 @@ class Screen:
         found = counted(picture) or [("no findings", "key")]
         yield line(width, f"{plural(picture.open, 'connection')}{ended}", *found)
         methods: list[Part] = [
-            f"{harmless(method)} {rate(value)}/s"
+            f"{harmless(method)} {often(value)}/s"
             for method, value in picture.methods.items()
             if value >= LEAST_RATE
         ]

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from amqpsniff.findings import KINDS
-from amqpsniff.quantities import duration, octets, scaled
+from amqpsniff.quantities import duration, octets, rate
 
 from ..render.grid import Grid
 from ..render.text import NONE, UNKNOWN, count, harmless
@@ -22,14 +22,13 @@ AT_LEAST = frozenset(("unconfirmed", "confirm_p50_ms", "confirm_p99_ms"))
 
 _CALLED = {"messages_per_s": "messages/s", "rank": "severity", "octets_per_s": "octets/s"}
 
+LEAST_RATE = 0.05
+"""Less than this is what is left of an average that goes to nothing."""
 
-def rate(value: float | None) -> str:
-    """Events per second: `0.4`, `12`, `1,234`; `-` for none."""
-    if not value or value < 0.05:
-        return NONE
-    if value < 9.95:
-        return f"{value:.1f}"
-    return count(round(value)) if value < 99_999.5 else scaled(value).strip()
+
+def often(value: float | None) -> str:
+    """Events per second; `-` for none."""
+    return rate(value) if value and value >= LEAST_RATE else NONE
 
 
 def flow(value: float | None) -> str:
@@ -128,8 +127,8 @@ def clock(ts_ns: int | None) -> str:
 
 
 _NAMED = (
-    ("published_per_s", ">pub/s", rate),
-    ("delivered_per_s", ">dlv/s", rate),
+    ("published_per_s", ">pub/s", often),
+    ("delivered_per_s", ">dlv/s", often),
     ("octets_per_s", ">?octets", flow),
     ("published", ">?published", number),
     ("delivered", ">?delivered", number),
@@ -140,8 +139,8 @@ CLIENTS = View(
     "clients",
     (
         ("label", "=client", text),
-        ("published_per_s", ">pub/s", rate),
-        ("delivered_per_s", ">dlv/s", rate),
+        ("published_per_s", ">pub/s", often),
+        ("delivered_per_s", ">dlv/s", often),
         ("sent_per_s", ">??in", flow),
         ("received_per_s", ">??out", flow),
         ("unacked", ">unack", known),
@@ -171,7 +170,7 @@ QUEUES = View(
     "queues",
     (
         ("queue", "=queue", queue_name),
-        ("delivered_per_s", ">dlv/s", rate),
+        ("delivered_per_s", ">dlv/s", often),
         ("octets_per_s", ">octets", flow),
         ("delivered", ">delivered", number),
     ),

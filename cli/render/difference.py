@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from amqpsniff.quantities import duration, octets, scaled
+from amqpsniff.quantities import duration, octets, rate
 
 from .grid import Grid
 from .text import NONE, UNKNOWN, count, exchange_name, harmless, named, plural, quoted, some
@@ -97,22 +97,6 @@ def _change(row: Row) -> Text:
     return _word(row, row["change"] if row["change"] != "same" else None)
 
 
-def rate(number: float | None) -> str:
-    """A rate with three digits."""
-    if number is None:
-        return UNKNOWN
-    if number == 0:
-        return "0"
-    return f"{number:.2g}" if number < 1 else scaled3(number)
-
-
-def scaled3(number: float) -> str:
-    """A number of at least 1 with three digits."""
-    if number < 1000:
-        return f"{number:.3g}"
-    return scaled(number).rstrip()
-
-
 def percent(ratio: float | None) -> str:
     """A ratio as what it is more or less: `+25 %`, `×12`, `÷12`."""
     if ratio is None:
@@ -133,12 +117,13 @@ def _rates(rows: list[Row]) -> Grid:
             (octets(side["count"]) if sized else count(side["count"]), side["per_second"])
             for side in (row["before"], row["after"])
         ]
-        rates = [
-            (octets(each) if sized else rate(each)) if each is not None else UNKNOWN
-            for _, each in shown
-        ]
+        rates = [_rate(each, octets if sized else rate) for _, each in shown]
         table.add(row["name"], shown[0][0], shown[1][0], *rates, percent(row["ratio"]), _word(row))
     return table
+
+
+def _rate(number: float | None, write: Callable[[float], str] = rate) -> str:
+    return UNKNOWN if number is None else write(number)
 
 
 def _latencies(rows: list[Row]) -> Grid:
@@ -196,7 +181,7 @@ def _topology(rows: list[Row]) -> Grid:
         cells = [named(row["vhost"])] if several else []
         cells += [_named(name, row[name]) for name in names]
         if counted:
-            cells += [rate(each) for each in row["per_second"]]
+            cells += [_rate(each) for each in row["per_second"]]
         word = row["notable"] if row["change"] == "traffic" else row["change"]
         table.add(_word(row, word), *cells, _how(row))
     return table

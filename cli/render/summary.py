@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import duration, octets, rate
 
 from .grid import Grid
 from .quality import EMPTY, FLAWLESS, flaws
@@ -179,12 +179,12 @@ def _methods(result: dict[str, Any], width: int) -> Table:
 def _messages(result: dict[str, Any]) -> Grid:
     table = Grid("method|>number|?>per s|>peak/s|>octets|>p50|??>p95|>p99|>largest")
     for one in result["messages"]:
-        rate = one["per_second"]
+        often = one["per_second"]
         sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
         table.add(
             Text(one["method"], "method"),
             count(one["count"]),
-            _rate(rate) if rate is not None else UNKNOWN,
+            rate(often) if often is not None else UNKNOWN,
             count(one["peak_per_second"]),
             octets(one["octets"]) if one["octets"] is not None else UNKNOWN,
             *(octets(size) if size is not None else UNKNOWN for size in sizes),
@@ -203,10 +203,6 @@ def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
             *(duration(time) if time is not None else NONE for time in times),
         )
     return table
-
-
-def _rate(rate: float) -> str:
-    return f"{rate:.2f}" if rate < 10 else f"{rate:.1f}" if rate < 100 else count(round(rate))
 
 
 def _named_title(title: str, result: dict[str, Any]) -> str:

@@ -22,8 +22,6 @@ from tests.findings.pairs_of_peers import (
 )
 
 QOS = "C1: basic.qos prefetch_count={n}\nC1: basic.consume"
-GROW = each(20, "C{n}: channel.open\n", "S{n}: channel.open-ok\n")
-"""Twenty channels."""
 AGAIN = DELIVER.replace("| body", "redelivered=1 | body")
 COMMIT = "C1: tx.commit\nS1: tx.commit-ok\n"
 ASK = "C1: basic.publish routing_key=w | body=1 reply_to={q} correlation_id=k{n}\n"

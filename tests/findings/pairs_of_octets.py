@@ -97,10 +97,6 @@ def _cut(left: int) -> Callable[[], Case]:
     return make
 
 
-def _sent(packets: Callable[[], list[wire.Packet]]) -> Callable[[], Case]:
-    return lambda: sent(packets())
-
-
 def _lost(lost: bool) -> Callable[[], Case]:
     packets = _talk()
     return lambda: sent(packets[:4] + packets[5 if lost else 4 :])

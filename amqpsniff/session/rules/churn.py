@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 
 from amqpsniff.findings import Finding
-from amqpsniff.quantities import duration
+from amqpsniff.quantities import duration, rate
 from amqpsniff.session.rules.amounts import SECOND, open_channels
 from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -133,13 +133,13 @@ def judge_channels(scene: Scene) -> None:
         return
     count, number, begin_ns, end_ns, last = noted
     detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"
-    rate = 0.0
+    pace = 0.0
     if begin_ns is not None and end_ns is not None and end_ns > begin_ns:
-        rate = count * SECOND / (end_ns - begin_ns)
-        detail += f", {rate:.1f} of them a second"
+        pace = count * SECOND / (end_ns - begin_ns)
+        detail += f", {rate(pace)} of them a second"
     scene.report("channel-churn", detail, number=number, ts_ns=begin_ns, count=count, last=last)
-    if rate >= SPRING_RATE and _is_java(scene.session):
-        detail = f"a Java client opens and closes {rate:.0f} channels a second"
+    if pace >= SPRING_RATE and _is_java(scene.session):
+        detail = f"a Java client opens and closes {rate(pace)} channels a second"
         scene.report("spring-channel-cache", detail, number=number, ts_ns=begin_ns)
 
 

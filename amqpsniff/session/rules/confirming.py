@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.quantities import duration
+from amqpsniff.quantities import duration, rate
 from amqpsniff.session.rules.amounts import SECOND
 from amqpsniff.session.rules.publishing import unconfirmed
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -78,7 +78,7 @@ def judge_waiting(scene: Scene) -> None:
     detail = (
         f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
         f"{duration(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
-        f"{numbered * SECOND / spent:.0f} a second"
+        f"{rate(numbered * SECOND / spent)} a second"
     )
     scene.report(
         "confirm-per-message",

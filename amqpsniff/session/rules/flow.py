@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.decode.plan import NO_ACK
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import duration, octets, rate
 from amqpsniff.session.rules.amounts import (
     SECOND,
     queue_text,
@@ -99,8 +99,8 @@ def judge_backlog(scene: Scene) -> None:
         return
     detail = f"{channel.unsettled_max} deliveries unacknowledged at once, about {octets(size)}"
     if work:
-        rate = channel.acknowledged * SECOND / busy
-        detail += f"; at {rate:.1f} a second that is work for {duration(work)}"
+        pace = rate(channel.acknowledged * SECOND / busy)
+        detail += f"; at {pace} a second that is work for {duration(work)}"
     _report(scene, "backlog-in-client", detail, channel.most_number, channel.most_ns)
 
 
@@ -134,9 +134,9 @@ def judge_single(scene: Scene) -> None:
     busy = _busy_ns(channel)
     if channel.multiple_acks or channel.acks < ACKS_PER_SECOND or busy <= 0:
         return
-    rate = channel.acks * SECOND / busy
-    if rate > ACKS_PER_SECOND:
-        detail = f"{channel.acks} acknowledgements, {rate:.0f} a second, each of one delivery"
+    pace = channel.acks * SECOND / busy
+    if pace > ACKS_PER_SECOND:
+        detail = f"{channel.acks} acknowledgements, {rate(pace)} a second, each of one delivery"
         _report(
             scene, "acknowledgements-single", detail, channel.opened_packet_number, channel.start_ns
         )

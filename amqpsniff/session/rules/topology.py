@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
+from amqpsniff.quantities import duration, rate
 from amqpsniff.session.rules.amounts import (
     SECOND,
     exchange_text,
@@ -164,7 +164,7 @@ def judge_polls(scene: Scene) -> None:
     """connection-ends: queues whose length is polled."""
     for queue, series in scene.memory.get("polled", {}).items():
         if series.count >= POLLS and series.rate > POLLS_PER_SECOND:
-            detail = f"{queue_text(queue)}: {series.count} times, {series.rate:.1f} a second"
+            detail = f"{queue_text(queue)}: {series.count} times, {rate(series.rate)} a second"
             series.report(scene, "queue-length-polling", detail)
 
 
@@ -176,7 +176,7 @@ def judge_gets(scene: Scene) -> None:
             continue
         if 2 * series.others > series.count:
             detail = (
-                f"{queue_text(queue)}: {series.count} gets, {series.rate:.1f} a second, "
+                f"{queue_text(queue)}: {series.count} gets, {rate(series.rate)} a second, "
                 f"{series.others} of them in vain"
             )
             series.report(scene, "get-polling", detail)
@@ -208,11 +208,11 @@ def judge_changes(scene: Scene) -> None:
     pairs = [min(each) for each in zip(made, unmade, strict=True)]
     if series is None or 2 * sum(pairs) < CHANGES or not series.lasted_ns:
         return
-    rate = 2 * sum(pairs) * SECOND / series.lasted_ns
-    if rate > CHANGES_PER_SECOND:
+    pace = 2 * sum(pairs) * SECOND / series.lasted_ns
+    if pace > CHANGES_PER_SECOND:
         detail = (
             f"{pairs[0]} queues declared and deleted, {pairs[1]} bindings made and removed: "
-            f"{rate:.1f} changes a second"
+            f"{rate(pace)} changes a second"
         )
         series.report(scene, "topology-churn", detail)
 

@@ -145,7 +145,7 @@ def test_waits_of_different_lengths_are_for_messages() -> None:
 
 def test_thousands_of_acknowledgements_of_one_delivery_each() -> None:
     assert details(fours(0), "acknowledgements-single") == [
-        "1200 acknowledgements, 2003 a second, each of one delivery (from jobs)"
+        "1200 acknowledgements, 2,003 a second, each of one delivery (from jobs)"
     ]
     assert not found(fours(1), "acknowledgements-single")
 

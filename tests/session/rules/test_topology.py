@@ -46,7 +46,7 @@ def polled(count: int, apart_ms: int) -> str:
 
 def test_a_queue_whose_length_is_polled() -> None:
     assert details(polled(10, 499), "queue-length-polling") == [
-        "queue jobs: 10 times, 2.0 a second"
+        "queue jobs: 10 times, 2.00 a second"
     ]
 
 
