@@ -21,9 +21,9 @@ def channels(
 ) -> int:
     """List channels: what they were used for, what was left open, and how they ended.
 
-    A number that is opened again is a line of its own. `unsettled` and `unconfirmed` are the most
+    A number that is opened again is a line of its own. `unsettled` and `unconf` are the most
     deliveries and publishes that waited for an answer at once, and after a slash how many still did
-    at the end.
+    at the end. A narrow terminal shows fewer columns.
 
     Examples:
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,11 +47,12 @@ def show(
 ) -> None:
     """Write the conversations that could not be read, under a table of connections."""
     from .render.encrypted import blocks, grid
+    from .render.text import folded
 
     sealed = [one for one in encrypted if not one["opened"]][:limit]
     if not sealed:
         return
-    heading = wrap(unread(totals), output.room)
+    heading = folded(unread(totals), output.room)
     output.lines(["", *(output.paint("heading", line) for line in heading)])
     laid_out = grid(sealed, narrow=output.narrow)
     if verbose:

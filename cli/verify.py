@@ -6,7 +6,6 @@ import json
 import sys
 from collections import Counter
 from dataclasses import replace
-from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -140,6 +139,7 @@ class _Listing:
         from .entry import complain
         from .render.findings import labelled
         from .render.opinion import explanations, verdict
+        from .render.text import folded
 
         text = verdict(self._counts, self._known, self._version)
         if self._form != "text":
@@ -147,7 +147,7 @@ class _Listing:
                 complain(line)
             return
         for line in text.splitlines():
-            self._output.lines(wrap(line, self._output.room, break_on_hyphens=False))
+            self._output.lines(folded(line, self._output.room))
         met = explanations(self._known)
         if self._output.terminal:
             self._output.show(*([labelled(*met)] if met else []))

@@ -8,10 +8,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from .text import cells, cut, cut_middle
+from .text import cells, cut, cut_middle, folded
 from .theme import Paint
 
 GAP = 2
+BELOW = 4
+"""Columns by which a text below its row is moved in."""
 LEAST_CELLS = 6
 """Columns that are left of a text that is cut."""
 SOON_CELLS = 10
@@ -27,7 +29,7 @@ class Grid:
         columns: Headings with `|` between them. Marks before a heading: `>` aligns right, `*` may
             be cut (`**` before others), `?` may be left out on a narrow terminal (`??` sooner, and
             so on), `~` is continued on further lines, `=` is cut in its middle rather than at its
-            end.
+            end. Of `lines`, a `~` column is the last, and stands below where it is too long.
     """
 
     def __init__(self, columns: str) -> None:
@@ -98,8 +100,12 @@ class Grid:
         return Text(cell) if isinstance(cell, str) else cell
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """The same as lines, quickly, for many rows; nothing is continued on further lines."""
+        """The same as lines, quickly, for many rows."""
         widths, shown = self._fitted(width)
+        below = None
+        if "~" in self._marks[-1] and _taken(widths, shown) > width:
+            below = shown[-1]
+            widths, shown = self._fitted(width, without=below)
         places = [(at, widths[at], ">" in self._marks[at]) for at in shown]
         headings = [Text(heading, "key") for heading in self._headings]
         for row in (headings, *self._rows):
@@ -118,11 +124,13 @@ class Grid:
                 else:
                     blanks += gap + GAP
             yield line
+            if below is not None and row is not headings and (text := _plain(row[below])):
+                yield from (" " * BELOW + part for part in folded(text, width - BELOW))
 
-    def _fitted(self, width: int) -> tuple[list[int], list[int]]:
+    def _fitted(self, width: int, without: int | None = None) -> tuple[list[int], list[int]]:
         """The width of each column, and which are shown."""
         widths = self._widths()
-        shown = list(range(len(widths)))
+        shown = [at for at in range(len(widths)) if at != without]
         optional = [at for at in shown if "?" in self._marks[at]]
         for at in sorted(optional, key=lambda at: -self._marks[at].count("?")):
             if self._comfort(widths, shown) > width:
@@ -132,8 +140,10 @@ class Grid:
 
     def _cut(self, widths: list[int], shown: list[int], width: int) -> None:
         """Make the widest of what may be cut narrower until all of it fits."""
-        taken = [LEAST_CELLS if "~" in self._marks[at] else widths[at] for at in shown]
-        excess = sum(taken) + GAP * (len(shown) - 1) - width
+        least = [
+            LEAST_CELLS if "~" in mark else at for mark, at in zip(self._marks, widths, strict=True)
+        ]
+        excess = _taken(least, shown) - width
         able = [at for at in shown if set("*=") & set(self._marks[at])]
         sooner = [at for at in able if "**" in self._marks[at]]
         for columns, least in ((sooner, SOON_CELLS), (able, LEAST_CELLS)):
@@ -141,6 +151,11 @@ class Grid:
                 widest = max(columns, key=lambda at: widths[at])
                 widths[widest] -= 1
                 excess -= 1
+
+
+def _taken(widths: list[int], shown: list[int]) -> int:
+    """Columns of a terminal that columns of these widths take."""
+    return sum(widths[at] for at in shown) + GAP * (len(shown) - 1)
 
 
 def _plain(cell: str | Text) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.quantities import octets
@@ -13,7 +12,7 @@ from amqpsniff.spec import FIRST_ERROR_CODE
 
 from .outcomes import outcome_parts, reply_parts
 from .shorthand import Part, argument_parts, joined, message_parts
-from .text import cut, harmless
+from .text import folded, harmless
 
 if TYPE_CHECKING:
     from ..output import Output
@@ -110,8 +109,8 @@ class Lines:
             return
         used = len(time) + len(packet) + 2
         room = max(self._width - used, LEAST_ROOM)
-        for line in wrap(text, room, subsequent_indent="  ", break_on_hyphens=False):
-            yield head + self._paint(style, cut(line, room))
+        for line in folded(text, room, "  "):
+            yield head + self._paint(style, line)
             head = " " * used
 
     def _line(

@@ -6,7 +6,7 @@ escape sequences, line ends or characters that turn the direction of writing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 MOST_NAMED = 3
@@ -93,6 +93,19 @@ def cut_middle(text: str, width: int) -> str:
         return cut(text, width)
     tail = (width - 1) // 2
     return text[: width - 1 - tail] + ELLIPSIS + text[len(text) - tail :]
+
+
+def folded(text: str, width: int, indent: str = "") -> Iterator[str]:
+    """A text as lines of at most so many columns, after the first with an indent."""
+    room, head = max(width, 1), ""
+    while cells(text) > room:
+        fits = max(1, len(cut(text, room + 1)) - 1)
+        blank = text.rfind(" ", 0, fits + 1)
+        end = blank if blank > 0 else fits
+        yield head + text[:end].rstrip()
+        text = text[end:].lstrip()
+        room, head = max(width - len(indent), 1), indent
+    yield head + text
 
 
 def count(number: int) -> str:

@@ -13,10 +13,10 @@ from amqpsniff.cli.render.body import as_text
 from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.hexdump import hex_lines
 from amqpsniff.cli.render.shorthand import Part, argument_parts, fitted, joined
-from amqpsniff.cli.render.text import cells, count, cut, harmless, word
+from amqpsniff.cli.render.text import cells, count, cut, folded, harmless, word
 from amqpsniff.cli.render.theme import STYLES, Paint
 from amqpsniff.errors import UsageError
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import duration, octets, rate
 
 PLAIN = Paint(colour=False)
 S = 1_000_000_000
@@ -75,6 +75,24 @@ def test_count() -> None:
 )  # fmt: skip
 def test_durations(time_ns: int, shown: str) -> None:
     assert duration(time_ns) == shown
+
+
+@pytest.mark.parametrize(
+    ("per_second", "shown"),
+    [(0, "0"), (1e-7, "0"), (0.00123, "0.0012"), (0.042, "0.042"), (0.0999, "0.10"), (0.42, "0.42"),
+     (4.2, "4.20"), (42, "42.0"), (420, "420"), (999.6, "1,000"), (4200.4, "4,200"),
+     (99_999, "99,999"), (120_000, "120 k"), (3_400_000, "3.40 M")],
+)  # fmt: skip
+def test_rates(per_second: float, shown: str) -> None:
+    assert rate(per_second) == shown
+
+
+@given(st.text(st.characters(categories=("L", "N", "P", "Zs"))), st.integers(4, 40))
+def test_folded_lines_fit_and_lose_nothing(text: str, width: int) -> None:
+    text = harmless(text)
+    lines = list(folded(text, width, "  "))
+    assert max(map(cells, lines)) <= width
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
 
 START = 1_769_860_000 * S  # 2026-01-31T11:46:40Z
@@ -233,6 +251,24 @@ def test_lines_of_a_grid_fit(rows: list[tuple[str, str, str]], width: int) -> No
     for row in rows:
         grid.add(*row)
     assert max(cells(line.rstrip()) for line in grid.lines(width, PLAIN)) <= width
+
+
+def test_long_texts_stand_below_their_rows() -> None:
+    grid = Grid("id|>?frames|closed|~why")
+    grid.add("7f29", "12", "404", "no queue of this name")
+    grid.add("80aa", "1", "200", "")
+    assert list(grid.lines(50, PLAIN)) == [
+        "id    frames  closed  why",
+        "7f29      12  404     no queue of this name",
+        "80aa       1  200",
+    ]
+    assert list(grid.lines(22, PLAIN)) == [
+        "id    frames  closed",
+        "7f29      12  404",
+        "    no queue of this",
+        "    name",
+        "80aa       1  200",
+    ]
 
 
 def test_hex_dumps() -> None:
