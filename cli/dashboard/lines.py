@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.text import Text
 
-from ..render.text import NONE, UNKNOWN, cells, count, cut, cut_middle, harmless
+from ..render.text import NONE, UNKNOWN, cells, count, cut, cut_middle
 from .views import LEAST, Row, flow, often, wait
 
 DOT = " · "
@@ -73,11 +71,6 @@ def pair(left: str, right: str, width: int) -> Text:
 def span(seconds: int) -> str:
     """A span as hours, minutes and seconds."""
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-
-
-def known(value: Any) -> str:
-    """A text from the wire; `?` where it is not known."""
-    return harmless(str(value)) if value is not None else UNKNOWN
 
 
 def _zero(written: str, unit: str = "") -> str:

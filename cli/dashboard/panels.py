@@ -9,7 +9,7 @@ from rich.text import Text
 
 from amqpsniff.findings import SEVERITIES
 
-from ..render.text import cells, cut, harmless
+from ..render.text import cells, cut, folded, harmless
 from .lines import line, pair
 from .picture import Picture
 from .views import Row, clock, name, often, queue_name
@@ -84,9 +84,9 @@ def finding(row: Row, width: int) -> Iterator[Text]:
         f"packet {row['packet_number']}" if row["packet_number"] is not None else "",
         f"because of {row['cause_code']}" if row["cause_code"] else "",
     )
-    detail = harmless(row["detail"])
-    yield Text(detail[:width])
-    yield Text(cut(detail[width:], width))
+    first, *rest = folded(harmless(row["detail"]), width)
+    yield Text(first)
+    yield Text(cut(" ".join(rest), width))
     yield line(
         width,
         harmless(row["who"] or ""),

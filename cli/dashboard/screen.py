@@ -16,14 +16,14 @@ from rich.text import Text
 from amqpsniff.errors import FilterError
 from amqpsniff.quantities import octets
 
-from ..render.text import count, cut, cut_middle, harmless, plural
+from ..render.text import cells, count, cut, cut_middle, harmless, plural
 from .choice import chosen
-from .lines import Part, known, line, sides, span
+from .lines import Part, line, sides, span
 from .panels import FINDING_LINES, counted, finding, latest, names
 from .picture import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
-from .views import LEAST_RATE, VIEWS, Row, often, ordered
+from .views import LEAST_RATE, VIEWS, Row, often, ordered, text
 
 LEAST_ROWS = 5
 """Rows that the view has before anything stands below it."""
@@ -204,24 +204,24 @@ class Screen:
         )
         yield line(
             width,
-            (known(login["connection_name"] or state.connection), "heading"),
-            f"{known(login['client'])} to {known(login['server'])}",
+            (text(login["connection_name"] or state.connection), "heading"),
+            f"{text(login['client'])} to {text(login['server'])}",
             state.connection if login["connection_name"] else "",
         )
         yield line(
             width,
             ("blocked by the broker", "warning") if row and row["blocked"] else "",
-            f"user {known(login['user'])}",
-            f"vhost {known(login['vhost'])}",
-            f"heartbeat {known(login['heartbeat'])} s",
-            f"{known(login['client_product'])} {known(login['client_version'])}",
-            f"{known(login['server_product'])} {known(login['server_version'])}",
+            f"user {text(login['user'])}",
+            f"vhost {text(login['vhost'])}",
+            f"heartbeat {text(login['heartbeat'])} s",
+            f"{text(login['client_product'])} {text(login['client_version'])}",
+            f"{text(login['server_product'])} {text(login['server_version'])}",
         )
         if row is not None:
             yield from sides(row, width)
             return
-        reason = " ".join(known(one) for one in (login["close_code"], login["close_text"]) if one)
-        by = f"ended by {known(login['closed_by'])}"
+        reason = " ".join(text(one) for one in (login["close_code"], login["close_text"]) if one)
+        by = f"ended by {text(login['closed_by'])}"
         yield line(width, (by, "warning"), (reason, "warning"))
         messages = (f"{count(login[what])} {what}" for what in ("published", "delivered"))
         yield line(width, *messages)
@@ -272,8 +272,10 @@ class Screen:
     def _foot(self, width: int) -> Text:
         state = self._state
         if state.typed is not None:
-            typed = f"/{harmless(state.typed)}"
-            return Text(typed[-(width - 1) :] + "▏", "heading")
+            typed = f"/{harmless(state.typed)}▏"
+            while cells(typed) > width:
+                typed = typed[1:]
+            return Text(typed, "heading")
         if state.complaint:
             return Text(cut(harmless(state.complaint), width), "error")
         shown = Text()
