@@ -2,7 +2,7 @@
 
 from amqpsniff.findings.kind import Kind
 
-from .ends import CHANNEL_ENDS
+from .ends import BROKER_CLOSES, CHANNEL_ENDS
 
 CHANNELS = (
     Kind("channel-zero-misused", "error", "A",
@@ -52,7 +52,8 @@ CHANNELS = (
          "closed without close-ok.",
          "A flaw in the client's shutdown; harmless by itself, but errors logged then may hide "
          "the reason of the close.",
-         "The other side may still send what it sent before it saw the close."),
+         "The other side may still send what it sent before it saw the close.",
+         BROKER_CLOSES),
     Kind("publish-while-blocked", "warning", "B",
          "A client went on publishing on a blocked connection",
          "basic.publish between connection.blocked and connection.unblocked, more than half a "

@@ -2,7 +2,7 @@
 
 from amqpsniff.findings.kind import Kind
 
-from .ends import CHANNEL_ENDS
+from .ends import BROKER_CLOSES, CHANNEL_ENDS
 
 _FRAMING = (
     "frame-end-wrong", "frame-type-unknown", "frame-type-unusual", "frame-too-large",
@@ -48,7 +48,7 @@ CLOSINGS = (
          "They are lost unless published again. Use publisher confirms, and publish again "
          "whatever was not confirmed.",
          "Far from the broker the order in the capture is that of the capturing point.",
-         CHANNEL_ENDS),
+         (*CHANNEL_ENDS, *BROKER_CLOSES)),
     Kind("connection-forced-closed", "warning", "A",
          "The broker closed a connection by order",
          "connection.close 320 CONNECTION_FORCED; the text has the reason: an operator's, a "

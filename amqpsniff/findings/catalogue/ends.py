@@ -5,7 +5,9 @@ CHANNEL_ENDS = (
     "message-too-large", "exclusive-queue-locked", "user-id-refused",
 )  # fmt: skip
 
-CONNECTION_ENDS = (
-    "connection-closed-by-broker", "connection-forced-closed", "disconnect-unclean",
-    "limit-reached", "feature-not-implemented",
+BROKER_CLOSES = (
+    "connection-closed-by-broker", "connection-forced-closed", "limit-reached",
+    "feature-not-implemented",
 )  # fmt: skip
+
+CONNECTION_ENDS = (*BROKER_CLOSES, "disconnect-unclean")

@@ -14,7 +14,7 @@ from amqpsniff.session.rules.leftovers import (
 )
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.wording import number_of, when_closed
 from amqpsniff.session.state import CLIENT, SERVER
 
 
@@ -87,7 +87,7 @@ def in_doubt(scene: Scene) -> None:
     scene.report(
         "deliveries-in-doubt",
         f"{number_of(channel.unsettled, 'delivery', 'deliveries')} of {named}, the first in "
-        f"packet {entries[0].packet_number}, when closed by {channel.closed_by}",
+        f"packet {entries[0].packet_number}, {when_closed(channel.closed_by)}",
         number=channel.closed_packet_number or conversation.last_packet_number,
         ts_ns=channel.end_ns or conversation.end_ns,
         count=channel.unsettled,

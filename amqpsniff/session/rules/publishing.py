@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import code_at, name_at, number_of, packets_text, route
+from amqpsniff.session.rules.wording import (
+    code_at,
+    name_at,
+    number_of,
+    packets_text,
+    route,
+    when_closed,
+)
 from amqpsniff.session.sightings import FORGET
 
 REPEATED = "publish-repeated"
@@ -102,6 +109,14 @@ def in_doubt(scene: Scene) -> None:
     if not all(conversation.packets):
         return
     entries = unconfirmed(channel)
+    count = channel.unconfirmed
+    closed = channel.closed_packet_number or scene.session.close_packet_number
+    if channel.closed_by == "server" and closed:  # what came later: publishes-discarded
+        sent = [entry for entry in entries if entry.packet_number <= closed]
+        count -= len(entries) - len(sent)
+        entries = sent
+    if not count:
+        return
     span = ""
     if entries:
         first, last = entries[0], entries[-1]
@@ -111,11 +126,10 @@ def in_doubt(scene: Scene) -> None:
             span += packets_text(first.packet_number, last.packet_number)
     scene.report(
         "publishes-in-doubt",
-        f"{number_of(channel.unconfirmed, 'publish', 'publishes')}{span}, when closed by "
-        f"{channel.closed_by}",
+        f"{number_of(count, 'publish', 'publishes')}{span}, {when_closed(channel.closed_by)}",
         number=channel.closed_packet_number or conversation.last_packet_number,
         ts_ns=channel.end_ns or conversation.end_ns,
-        count=channel.unconfirmed,
+        count=count,
     )
 
 

@@ -35,6 +35,19 @@ def packets_text(first: int, last: int) -> str:
     return f"packets {first} to {last}" if last > first else f"packet {first}"
 
 
+_ENDS = {
+    "client": "the client closed it",
+    "server": "the broker closed it",
+    "fin": "TCP ended",
+    "rst": "TCP was reset",
+}
+
+
+def when_closed(by: str) -> str:
+    """At whose doing a channel or connection ended; `by` is its `closed_by`."""
+    return f"when {_ENDS[by]}"
+
+
 def in_packet(number: int | None) -> str:
     """Where something was, ` in packet 9`; empty where that is not known."""
     return "" if not number else f" in packet {number}"

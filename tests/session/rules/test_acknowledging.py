@@ -193,7 +193,7 @@ def test_open_channels_of_a_host_are_limited(monkeypatch: pytest.MonkeyPatch) ->
 def test_deliveries_in_doubt() -> None:
     script = CONSUMER + "[close] C: connection.close reply_code=200\nS: connection.close-ok"
     assert said(script, "deliveries-in-doubt") == [
-        "deliveries-in-doubt close 1 x2: 2 deliveries of 'q', the first in packet d1, when closed by client"
+        "deliveries-in-doubt close 1 x2: 2 deliveries of 'q', the first in packet d1, when the client closed it"
     ]
 
 

@@ -109,14 +109,29 @@ def test_not_confirmed_when_the_channel_was_closed() -> None:
     """
     )
     assert said(script, "publishes-in-doubt") == [
-        "publishes-in-doubt close 1 x2: 2 publishes, numbers 2 to 3, packets p2 to p3, when closed by server"
+        (
+            "publishes-in-doubt close 1 x2: 2 publishes, numbers 2 to 3, packets p2 to p3, "
+            "when the broker closed it"
+        )
     ]
+
+
+def test_what_the_broker_dropped_is_not_in_doubt() -> None:
+    script = CONFIRMING + "[p1] C1: basic.publish\n"
+    close = "[close] S1: channel.close reply_code=404 reply_text=NOT_FOUND\n"
+    later = "[p2] C1: basic.publish\nC1: channel.close-ok"
+    assert said(script + close + later, "publishes-in-doubt") == [
+        "publishes-in-doubt close 1: 1 publish, number 1, packet p1, when the broker closed it"
+    ]
+    assert (
+        said(script + "S1: basic.ack delivery_tag=1\n" + close + later, "publishes-in-doubt") == []
+    )
 
 
 def test_not_confirmed_when_tcp_was_reset() -> None:
     script = CONFIRMING + "[p1] C1: basic.publish\n[rst] RST S"
     assert said(script, "publishes-in-doubt") == [
-        "publishes-in-doubt rst 1: 1 publish, number 1, packet p1, when closed by rst"
+        "publishes-in-doubt rst 1: 1 publish, number 1, packet p1, when TCP was reset"
     ]
 
 
