@@ -140,10 +140,8 @@ class Grid:
 
     def _cut(self, widths: list[int], shown: list[int], width: int) -> None:
         """Make the widest of what may be cut narrower until all of it fits."""
-        least = [
-            LEAST_CELLS if "~" in mark else at for mark, at in zip(self._marks, widths, strict=True)
-        ]
-        excess = _taken(least, shown) - width
+        continued = [at for at in shown if "~" in self._marks[at]]
+        excess = _taken(widths, shown) - sum(widths[at] - LEAST_CELLS for at in continued) - width
         able = [at for at in shown if set("*=") & set(self._marks[at])]
         sooner = [at for at in able if "**" in self._marks[at]]
         for columns, least in ((sooner, SOON_CELLS), (able, LEAST_CELLS)):

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 
-ORDERS = {"little": "<", "big": ">"}
 MICROSECONDS, NANOSECONDS, MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
-NO_TIME_AT_ALL = NO_TIME
 
 
 class Row(NamedTuple):

@@ -30,11 +30,6 @@ def decoded(dialect: str, row: Method, octets: bytes, **options: Any) -> list[Ro
     return [frame for frame in feeder.finish().frames() if frame["frame_type"] == "method"]
 
 
-def shape(row: Method) -> tuple[str, ...]:
-    """The types of the arguments."""
-    return tuple(argument.type for argument in row.arguments)
-
-
 def is_first(dialect: str, row: Method) -> bool:
     """Whether no other definition of the same numbers is tried before this one."""
     return methods_for(dialect, row.class_id, row.method_id)[0] is row

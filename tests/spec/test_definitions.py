@@ -39,12 +39,10 @@ RESERVED = {
 }  # fmt: skip
 
 OLD = ("0-8s.json", "0-9s.json", "0-8/", "0-9/", "0-8-qpid/", "0-9-qpid/")
-NINE_ONE = ("0-9-1sx.json", "0-9-1/", "0-9-1-qpid/", "0-9-1-rabbit/")
 EXTENDED = ("0-9-1sx.json", "0-9-1-rabbit/")
 LATEST = ("0-9-1sx.json",)  # Debian's copy of RabbitMQ's XML is older
 ORIGINAL = ("0-9-1/", "0-9-1-qpid/")
 NINE = ("0-9s.json", "0-9/", "0-9-qpid/")
-EIGHT = ("0-8s.json", "0-8/", "0-8-qpid/")
 
 DELIBERATE = {
     # what differs: the sources where it does (a prefix of their names), why
