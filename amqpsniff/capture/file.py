@@ -16,13 +16,13 @@ from typing import IO, Protocol
 
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
 from amqpsniff.capture.formats import (
-    DESCRIBED_OCTETS,
     GZIP,
     MAGIC_OCTETS,
     PCAP,
     PCAPNG,
     ZSTD,
-    describe,
+    inside,
+    no_capture,
     recognise,
     shown,
 )
@@ -31,7 +31,7 @@ from amqpsniff.capture.pcap import PcapReader
 from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.reader import Reader
 from amqpsniff.capture.section import Section
-from amqpsniff.errors import CaptureError, NotACapture
+from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
 # Octets asked for at once. Measured in processor time for a capture of 261 MB: the engine, making
@@ -44,7 +44,8 @@ STANDARD_INPUT = "-"
 Opener = Callable[[str], IO[bytes]]
 """Opens a file by its name, raising OSError."""
 
-_READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
+READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
+"""The reader of each format that is read here."""
 
 
 class Source(Protocol):
@@ -223,19 +224,16 @@ class CaptureFile:
         where = ""
         if found in (GZIP, ZSTD):
             self.compression = found
-            where = f"inside its {found} compression "
+            where = inside(found)
             head, blocks = _peek(self._decoded(blocks, decompressor(found, self.capture)))
             found = recognise(head)
             if self._troubles and len(head) < MAGIC_OCTETS:
                 raise CaptureError(f"{shown(self.capture)}: {self._troubles[0][1]}")
-        if found in _READERS:
-            reader = _READERS[found](self.capture)
+        if found in READERS:
+            reader = READERS[found](self.capture)
             reader.unpacked = self.compression is not None
             return reader, blocks
-        what, advice = describe(head[:DESCRIBED_OCTETS])
-        error = NotACapture(f"{shown(self.capture)}: not a capture: {where}{what}; {advice}")
-        error.what = f"{where}{what}"
-        raise error
+        raise no_capture(self.capture, head, where)
 
     def _raw(self) -> Iterator[bytes]:
         while True:
@@ -294,6 +292,14 @@ def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTE
     return CaptureFile(name, block_octets=block_octets)
 
 
+def refuse_terminal() -> None:
+    """Raise CaptureError where standard input is a terminal: nobody types a capture."""
+    if os.isatty(0):
+        raise CaptureError(
+            '-: standard input is a terminal; pipe a capture into it, as from "tcpdump -U -w -"'
+        )
+
+
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
@@ -324,11 +330,7 @@ class _Source:
         self._closed = False
         self._file: io.FileIO | IO[bytes] | None
         if name == STANDARD_INPUT:
-            if os.isatty(0):
-                raise CaptureError(
-                    "-: standard input is a terminal; pipe a capture into it, as from "
-                    '"tcpdump -U -w -"'
-                )
+            refuse_terminal()
             try:
                 self._file = io.FileIO(0, closefd=False)
             except OSError:

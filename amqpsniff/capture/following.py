@@ -17,29 +17,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
-from amqpsniff.capture.file import BLOCK_OCTETS
+from amqpsniff.capture.file import (
+    BLOCK_OCTETS,
+    READERS,
+    STANDARD_INPUT,
+    refuse_terminal,
+)
 from amqpsniff.capture.formats import (
     DESCRIBED_OCTETS,
     GZIP,
     MAGIC_OCTETS,
-    PCAP,
-    PCAPNG,
     ZSTD,
-    describe,
+    inside,
+    no_capture,
     recognise,
     shown,
 )
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.pcap import PcapReader
-from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.reader import Reader
-from amqpsniff.errors import CaptureError, NotACapture
+from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
 OCTETS_AT_ONCE = 4 * BLOCK_OCTETS
 """Octets read before there is time for something else, such as a key that was pressed."""
-
-_READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
 
 Taken = tuple[PacketBatch, Sequence[int]]
 
@@ -50,6 +50,8 @@ class Octets:
     def __init__(self, capture: str) -> None:
         self.capture = capture
         self._head = b""
+        self._inside = b""
+        self._where = ""
         self._machine: Decompressor | None = None
         self._reader: Reader | None = None
         self._trouble: tuple[str, str] | None = None
@@ -106,22 +108,23 @@ class Octets:
         found = recognise(self._head)
         if found in (GZIP, ZSTD):
             self._machine = decompressor(found, self.capture)
-            self._inside = b""
+            self._where = inside(found)
             return True
-        self._reader = self._reader_of(found, self._head)
+        self._reader = self._reader_of(self._head)
         return True
 
-    def _reader_of(self, found: str, head: bytes) -> Reader:
-        if found not in _READERS:
-            raise _no_capture(self.capture, head)
-        return _READERS[found](self.capture)
+    def _reader_of(self, head: bytes) -> Reader:
+        found = recognise(head)
+        if found not in READERS:
+            raise no_capture(self.capture, head, self._where)
+        return READERS[found](self.capture)
 
     def _inner(self, piece: bytes) -> Iterator[PacketBatch]:
         """Octets out of compression, before it is known what they are."""
         self._inside += piece
         if len(self._inside) < MAGIC_OCTETS:
             return
-        self._reader = self._reader_of(recognise(self._inside), self._inside)
+        self._reader = self._reader_of(self._inside)
         self._reader.unpacked = True
         batch = self._reader.feed(self._inside)
         self._inside = b""
@@ -136,11 +139,6 @@ class Octets:
             except Damaged as damage:
                 self._trouble = ("capture-damaged", f"{damage}; everything before was read")
                 return
-
-
-def _no_capture(capture: str, head: bytes) -> NotACapture:
-    what, advice = describe(head[:DESCRIBED_OCTETS])
-    return NotACapture(f"{shown(capture)}: not a capture: {what}; {advice}")
 
 
 class _Followed(ABC):
@@ -203,12 +201,9 @@ class PipeCapture(_Followed):
     """Packets of a capture that comes on standard input."""
 
     def __init__(self) -> None:
-        super().__init__("-")
-        if os.isatty(0):
-            raise CaptureError(
-                '-: standard input is a terminal; pipe a capture into it, as from "tcpdump -U -w -"'
-            )
-        self._octets = Octets("-")
+        super().__init__(STANDARD_INPUT)
+        refuse_terminal()
+        self._octets = Octets(STANDARD_INPUT)
 
     def fileno(self) -> int:
         """Standard input, which is readable when there is more."""
@@ -307,7 +302,7 @@ class FileCapture(_Followed):
         head = os.pread(self._file.fileno(), DESCRIBED_OCTETS, 0)
         if len(head) >= MAGIC_OCTETS and not recognise(head):
             self.close()
-            raise _no_capture(str(self._path), head)
+            raise no_capture(str(self._path), head)
 
     def _read(self) -> bytes:
         assert self._file is not None

@@ -5,6 +5,8 @@ Names and suffixes say nothing: rotated and compressed captures are called anyth
 
 from __future__ import annotations
 
+from amqpsniff.errors import NotACapture
+
 # Octets that are enough to tell what can be read, and to describe what cannot.
 MAGIC_OCTETS = 12
 DESCRIBED_OCTETS = 512
@@ -137,3 +139,16 @@ def shown(name: str) -> str:
 def number(octets: bytes, order: str, *, signed: bool = False) -> int:
     """An integer in a byte order, `little` or `big`."""
     return int.from_bytes(octets, "big" if order == "big" else "little", signed=signed)
+
+
+def no_capture(capture: str, head: bytes, where: str = "") -> NotACapture:
+    """The error for a file whose octets, which begin with `head`, are no capture."""
+    what, advice = describe(head[:DESCRIBED_OCTETS])
+    error = NotACapture(f"{shown(capture)}: not a capture: {where}{what}; {advice}")
+    error.what = f"{where}{what}"
+    return error
+
+
+def inside(compression: str) -> str:
+    """Where octets are that were compressed, in words before what they are."""
+    return f"inside its {compression} compression "
