@@ -3,14 +3,32 @@
 Spark puts PySpark on the path of workers as a zip, before all else. What comes from a zip is
 compiled anew by every process, which is 0.35 s of the 0.4 s that PySpark takes to import. The zip
 that is part of an installed PySpark has nothing that stands not beside it compiled: it is left out.
-Modules of the engine are imported here, once; not Arrow, which would start threads before the fork.
+What every worker needs is imported here, once. A process that is forked should have one thread:
+Arrow is told to start none, and left to the workers where it would import NumPy, which starts some.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+NEEDED = ("pyspark.worker", "amqpsniff.pipeline")
+"""Modules that start no thread."""
+
+ARROW = (
+    "pyarrow.compute",
+    "pyarrow.parquet",
+    "amqpsniff.archive.output",
+    "amqpsniff.tables.export",
+)
+"""Modules with Arrow in them: 0.09 s of a processor in each worker that imports them by itself."""
+
+NO_THREAD = ("JE_ARROW_MALLOC_CONF", "background_thread:false")
+"""Lets Arrow's second allocator, which nothing here uses, do without a thread of its own."""
 
 
 def path_without_zips(path: Iterable[str]) -> list[str]:
@@ -39,9 +57,17 @@ def main() -> None:
     sys.path[:] = path_without_zips(sys.path)
     from pyspark import daemon
 
-    import amqpsniff.pipeline  # noqa: F401 (workers need it at once)
-
+    prepare()
     daemon.manager()
+
+
+def prepare() -> None:
+    """Import what workers need, as far as this process stays one that can be forked."""
+    name, value = NO_THREAD
+    os.environ[name] = ",".join(filter(None, (os.environ.get(name), value)))
+    alone = importlib.util.find_spec("numpy") is None
+    for module in (*NEEDED, *ARROW) if alone else NEEDED:
+        importlib.import_module(module)
 
 
 if __name__ == "__main__":

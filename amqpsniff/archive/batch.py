@@ -149,20 +149,23 @@ class Batch:
         self._linked = Linked("")
         self._listed: Sequence[Listed] | None = None
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
+        self._planned = False
 
     def find(self) -> None:
         """Find out which captures there are; raises CaptureError for a name that is not there."""
         self._listed = list_captures(self.inputs, self.storage)
 
     def look(self, seconds: float = HERE_SECONDS) -> None:
-        """Survey captures that are at hand, for so long: what can be done before there are others
-        to do it.
+        """Survey captures that are at hand, for so long, and plan when none is left: what can be
+        done before there are others to do it.
         """
         if self._listed is None:
             self.find()
         files, missing = known_surveys(self.folder, self._listed or ())
         here, missing = survey_here(missing, self.folder, seconds)
         self._looked = [*files, *here], missing
+        if not missing:
+            self._make_plan([*files, *here])
 
     def run(
         self,
@@ -172,7 +175,9 @@ class Batch:
     ) -> Summary:
         """Bring the folder up to date; `cores` is how many items the runner works on at a time."""
         files = self._surveys(runner, notice)
-        self.plan = make_plan(files, **self.planning)
+        if not self._planned:
+            self._make_plan(files)
+        self._planned = False
         self._seed = self._known_seed()
         orders = self._orders()
         before = self._notes(orders)
@@ -190,6 +195,10 @@ class Batch:
             self._link(runner)
         notice(Step("tables"))
         return self._commit(len(before))
+
+    def _make_plan(self, files: list[Surveyed]) -> None:
+        self.plan = make_plan(files, **self.planning)
+        self._planned = True
 
     def _orders(self) -> list[Order]:
         """The tasks of the plan, with all that they need."""

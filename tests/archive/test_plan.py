@@ -93,3 +93,24 @@ def test_octets_that_are_passed_over_are_known() -> None:
     plan = make_plan(files, task_octets=100)
     (crossing,) = [task for task in plan.tasks if len(task.sources) == 2]
     assert [source.skipped_octets for source in crossing.sources] == [0, 200]
+
+
+def test_small_tasks_are_there_for_the_end() -> None:
+    files = [surveyed(f"{at:02d}.pcap", at * 10, {at: 100}) for at in range(40)]
+    octets = [task.octets for task in make_plan(files, task_octets=1_000).tasks]
+    assert octets == sorted(octets, reverse=True)
+    assert octets[0] == 1_000
+    assert octets[-1] <= 300
+    cores = [0, 0, 0]
+    for one in octets:  # whoever is free takes the next
+        cores[cores.index(min(cores))] += one
+    assert max(cores) - min(cores) <= 300
+
+
+def test_few_octets_from_pack_to_pack_are_one_task() -> None:
+    marks = [{-1 - at: 990, at: 2, at + 1: 2} for at in range(9)]
+    files = [surveyed(f"{at:02d}.pcap", at * 10, marks[at]) for at in range(9)]
+    tasks = make_plan(files, task_octets=1_000).tasks
+    crossing = [task for task in tasks if len(task.sources) > 1]
+    assert len(tasks) == len(files) + len(crossing)
+    assert [task.octets for task in crossing] == [28, 4]

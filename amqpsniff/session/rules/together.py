@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from amqpsniff.findings import Finding, FindingLog, Records
@@ -52,6 +53,7 @@ class _Whole:
         self.memory: dict[str, Any] = {}
 
 
+@cache
 def _judge(name: str) -> Callable[..., None]:
     """The function that a note is for."""
     module, _, function = name.partition(".")
