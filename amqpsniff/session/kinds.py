@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from amqpsniff.session import methods as handlers
 from amqpsniff.session.states import CONNECTION
 from amqpsniff.spec import METHODS
@@ -19,7 +21,7 @@ _KINDS = {
     "basic.reject": REJECT,
 }
 
-NAMES = [method.name for method in METHODS]
+NAMES = [intern(method.name) for method in METHODS]  # the one that the tables of states have
 KINDS = bytes(_KINDS.get(name, OTHER) for name in NAMES)
 ON_CHANNEL_ZERO = bytes(method.class_id == 10 for method in METHODS)
 STEPS = bytes(name in CONNECTION.methods for name in NAMES)

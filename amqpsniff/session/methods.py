@@ -242,7 +242,7 @@ def move_connection(tracker: Any, session: Session, side: int, name: str) -> boo
     then = CONNECTION.after[before, side, name]
     if then != before:
         session.state = then
-        session.closing = CONNECTION.closing.get(then, session.closing)
+        session.closing = CONNECTION.closing[then]
     return tracker.judges and not CONNECTION.allows(before, side, name)
 
 

@@ -14,6 +14,7 @@ was not captured the select-ok tells.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import intern
 from typing import NamedTuple
 
 from amqpsniff.spec import SIDES
@@ -83,7 +84,7 @@ def _read(table: str) -> Iterable[Transition]:
     for line in table.strip().splitlines():
         states, side, method, then = line.split()
         for state in states.split("|"):
-            yield Transition(state, side, method, then)
+            yield Transition(*map(intern, (state, side, method, then)))
 
 
 CONNECTION = Machine(

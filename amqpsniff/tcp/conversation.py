@@ -121,7 +121,9 @@ class Conversation:
     def _name(self):
         one = _packed(self.version, self.a_high, self.a_low, self.a_port)
         other = _packed(self.version, self.b_high, self.b_low, self.b_port)
-        ends = other + one if other < one else one + other
+        width = 6 if self.version == 4 else 18
+        lower, higher = (other, one) if other < one else (one, other)
+        ends = _octets(lower << 8 * width | higher, 2 * width)
         if self.first_isn >= 0:
             ends += _octets(self.first_isn, 4)
         elif self.incarnation:
@@ -227,11 +229,11 @@ def _whole(high: object, low: object) -> object:
 @cython.cfunc
 def _packed(
     version: cython.int, high: cython.longlong, low: cython.longlong, port: cython.int
-) -> bytes:
-    """An endpoint as octets: address and port in network order."""
+) -> object:
+    """An endpoint as a number: the address, and the port in its last 16 bits."""
     if version == 4:
-        return _octets(low << 16 | port, 6)
-    return _octets(_whole(high, low), 16) + _octets(port, 2)
+        return low << 16 | port
+    return _whole(high, low) << 16 | port
 
 
 @cython.cfunc
