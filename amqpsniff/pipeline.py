@@ -179,6 +179,12 @@ class Pipeline:
         self._decode(self.tls.feed(events))
         return events
 
+    def wait(self, ts_ns: int) -> None:
+        """No packets come up to a time: what waited for missing ones until then goes on."""
+        events = self.reassembler.wait(ts_ns)
+        if len(events):
+            self._decode(self.tls.feed(events))
+
     def learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
         """Take the contents of Decryption Secrets Blocks: (type, octets)."""
         for kind, content in secrets:

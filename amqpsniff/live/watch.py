@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from amqpsniff.capture.interface import InterfaceStatistics
-from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.writer import CaptureWriter
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
@@ -31,6 +31,9 @@ ROWS_SECONDS = 0.1
 
 SETTLED_SECONDS = 0.25
 """How often it is looked which rows are settled: some 0.1 ms for every batch that changed."""
+
+QUIET_SECONDS = 0.1
+"""A packet that an interface saw is here after this time: its ring gives packets every 40 ms."""
 
 MOST_LATEST = 200
 """Latest findings of each severity kept to be shown: many of one do not hide those of another."""
@@ -120,6 +123,9 @@ class Watch:
         self._makers = [Maker(table, encoded=True) for table in tables]
         self._news = News()
         self._rows_at = self._settled_at = 0.0
+        self._late = QUIET_SECONDS if source.statistics() is not None else settle_seconds
+        self._packet_ns = NO_TIME
+        self._packet_at = 0.0
 
     @property
     def done(self) -> bool:
@@ -137,9 +143,23 @@ class Watch:
             with self.lock:
                 self.pipeline.learn(self.source.take_secrets())
                 self.pipeline.feed(batch)
+            self._packet_ns = batch.ts_ns[batch.end - 1]
+        if count:
+            self._packet_at = time.monotonic()
+        elif self._packet_ns != NO_TIME:
+            self._wait(time.monotonic() - self._packet_at)
         if self._left is not None:
             self._left -= count
         return count
+
+    def _wait(self, seconds: float) -> None:
+        """No packet came for so long: what waits for missing ones does not wait for the next one.
+
+        How late packets of a pipe or a file may be, nobody knows; rows wait as long as for replies.
+        """
+        if self._late is not None and seconds > max(self._late, QUIET_SECONDS):
+            with self.lock:
+                self.pipeline.wait(self._packet_ns + int((seconds - self._late) * 1e9))
 
     def rows(self) -> Batches:
         """Rows that can be given by now, as (table, batch)."""

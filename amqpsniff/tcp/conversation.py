@@ -34,6 +34,9 @@ class Conversation:
     endpoints came before it. `ended`: `fin`, `rst`, or null while it is open or when it never
     ended; `ended_by`: the direction that ended it first, `ended_ns` when that was (-1: it was not).
 
+    `serial`: the number of its first packet captured, with the place of its capture, which no other
+    conversation has.
+
     `over_ns`: the time at which it was taken for over, the same whatever other conversations there
     are; -1 for one that is open at the end of the capture, or that had to make room for another.
 

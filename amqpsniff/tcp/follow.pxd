@@ -23,7 +23,9 @@ cdef class Follower:
     cdef int unknown(
         self, bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -2
-    cdef object _room(self, bytes key, bytes back_key, long long serial, long long ts_ns)
+    cdef object _room(
+        self, bytes key, long long[::1] rows, long long at, long long serial, long long ts_ns
+    )
     cdef int _wait(
         self, room, bytes key, bytes octets, long long[::1] rows, long long at, long long number,
         long long ts_ns

@@ -102,8 +102,13 @@ class Follower:
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
         flags: cython.int = rows[at + 8]
         key: bytes = key_of(rows, at)
-        if key in self.rooms.by_key:
-            return self._wait(self.rooms.by_key[key], key, octets, rows, at, number, ts_ns) - 1
+        room = self.rooms.by_key.get(key)
+        if room is not None:
+            if not flags & SYN or room.fits(key, rows[at + 6], rows[at + 7], flags):
+                return self._wait(room, key, octets, rows, at, number, ts_ns) - 1
+            self._enter(room)
+            if key in self.keys:
+                return self.find(rows, at).index
         if flags & RST or not (flags & SYN or rows[at + 12] > 0):
             return -1
         if self.table.straggler(key, rows[at + 6], flags & SYN != 0):
@@ -111,17 +116,17 @@ class Follower:
             if not header or not self.table.is_beyond(key, rows[at + 6]):
                 return -1
         if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
-            room = self._room(key, self.table.back_key(rows, at), -1, ts_ns)
+            room = self._room(key, rows, at, number, ts_ns)
             if room is not None:
                 return self._wait(room, key, octets, rows, at, number, ts_ns) - 1
-        return self.open(rows, at, number, ts_ns, -1)
+        return self.open(rows, at, number, ts_ns, number)
 
-    def _room(self, key, back_key, serial, ts_ns):
+    def _room(self, key, rows, at, serial, ts_ns):
         """A room for what comes before its conversation's begin; null for no more rooms."""
         if self.rooms.full or self.places is not None:
             return None
-        number = self.table.next_serial() if serial < 0 else serial
-        room = self.rooms.make(key, back_key, number, later(ts_ns, self.limits.acked_hole_ns))
+        keys = key, self.table.back_key(rows, at)
+        room = self.rooms.make(keys, serial, later(ts_ns, self.limits.acked_hole_ns))
         self.deadlines.expect(self.rooms.deadline_ns)
         return room
 
@@ -143,7 +148,7 @@ class Follower:
         now: cython.longlong = self.serial
         serial: cython.longlong = room.serial
         opened: cython.bint = False
-        starts = room.starts(self.limits.closed_near_octets)
+        starts = room.starts()
         if self.joined is not None and self.places is None:
             self.joined[serial] = (room.first_key(), starts)
         self.rooms.remove(room)
@@ -154,7 +159,7 @@ class Follower:
                 if opened:
                     if self.table.straggler(segment.key, row[6], row[8] & SYN != 0):
                         continue
-                    starts, serial = {}, -1
+                    starts, serial = {}, segment.number
                 self.open(row, 0, segment.number, segment.ts_ns, serial)
             opened = True
             begin_at(self.table, starts)
@@ -172,7 +177,7 @@ class Follower:
         while self.table.open >= self.most:
             self._evict(number, ts_ns)
         if self.places is not None and self.joined is not None:
-            known = self.joined.get(self.table.opened)
+            known = self.joined.get(serial)
         return opened(
             self.table, self.writer, self.history, self.pool, rows, at, number, ts_ns, serial, known
         )
@@ -279,9 +284,7 @@ class Follower:
         ):
             return False
         key = key_of(rows, at)
-        room = self.rooms.by_key.get(key) or self._room(
-            key, self.table.back_key(rows, at), conversation.serial, ts_ns
-        )
+        room = self.rooms.by_key.get(key) or self._room(key, rows, at, conversation.serial, ts_ns)
         if room is None:
             return False
         half.packets -= 1  # it is counted when it is followed
@@ -303,7 +306,7 @@ class Follower:
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
         conversation.over_ns = ts_ns
         self._close(conversation, number, ts_ns, 1)
-        index = self.open(rows, at, number, ts_ns, -1)
+        index = self.open(rows, at, number, ts_ns, number)
         return self.unusual(octets, index, rows, at, number, ts_ns)
 
     def _believe(self, conversation, half, seq, length, number, ts_ns):

@@ -48,7 +48,7 @@ def opened(
 ):
     """Open a conversation with a segment; gives the segment's half-stream.
 
-    `serial` is its number, -1 for the next one. `known`: the key of its originator and the first
+    `serial`: see `Conversation`. `known`: the key of its originator and the first
     sequence number of each direction, by key, where another reading found that out; or null.
     """
     flags: cython.int = rows[at + 8]
@@ -75,7 +75,7 @@ def opened(
         conversation.syn_seen = True
         begin(conversation.first, conversation.first_isn)
     conversation.incarnation = table.incarnation(conversation.key)
-    table.add(slot, conversation, table.next_serial() if serial < 0 else serial)
+    table.add(slot, conversation, serial)
     if known is not None:
         begin_at(table, known[1])
     writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)

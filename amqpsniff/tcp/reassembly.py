@@ -190,6 +190,13 @@ class Reassembler:
         taken.late, self.writer.late = self.writer.late, []
         return taken
 
+    def wait(self, ts_ns: cython.longlong) -> StreamBatch:
+        """There are no packets up to a time: gives the events that this makes known."""
+        self.follower.table.begin_batch()
+        if ts_ns >= self.follower.deadlines.next_ns:
+            self.follower.expire(ts_ns)
+        return self._taken(b"")
+
     def skip(self, octets: cython.longlong) -> None:
         """Packets with so many captured octets come here that are not fed."""
         self.parser.skip(octets)

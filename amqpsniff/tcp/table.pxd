@@ -10,7 +10,7 @@ cdef class Closed:
 cdef class ConversationTable:
     cdef readonly list halves, conversations
     cdef dict keys, _closed
-    cdef readonly long long open, opened
+    cdef readonly long long open
     cdef long long near, remembered, _oldest
     cdef long long[::1] turned
     cdef list _free, _free_next_batch, _ended, _quiet
@@ -18,7 +18,6 @@ cdef class ConversationTable:
     cdef long long free_slot(self) except? -1
     cdef int add(self, long long slot, Conversation conversation, long long serial) except? -1
     cdef bytes back_key(self, long long[::1] rows, long long at)
-    cdef long long next_serial(self) except? -1
     cdef int remove(self, Conversation conversation, bint over) except? -1
     cdef Closed _record(self)
     cdef int _remember(self, Conversation conversation, Closed record, bint over) except? -1

@@ -8,7 +8,6 @@ Python's keyed hash stands between a capture and the table.
 """
 
 from array import array
-from operator import attrgetter
 
 import cython
 
@@ -26,8 +25,6 @@ MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 # See `amqpsniff.tcp.limits`.
 LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
-
-_BY_SERIAL = attrgetter("serial")
 
 # Octets of a key: source and destination address, IP version and ports.
 KEY_OCTETS = cython.declare(cython.longlong, 40)
@@ -56,8 +53,8 @@ class Closed:
 class ConversationTable:
     """Open and recently closed conversations, bounded by `Limits`.
 
-    `halves` and `conversations` are by slot, `keys` has the half-stream of each key. `open` and
-    `opened` count conversations: those there are and those there ever were.
+    `halves` and `conversations` are by slot, `keys` has the half-stream of each key. `open` counts
+    conversations.
     """
 
     def __init__(self, limits):
@@ -67,7 +64,6 @@ class ConversationTable:
         self.conversations = []
         self.keys = {}
         self.open = 0
-        self.opened = 0
         self._free = []
         self._free_next_batch = []
         self._closed = {}
@@ -84,11 +80,6 @@ class ConversationTable:
         turned[3], turned[4] = rows[at + 1], rows[at + 2]
         turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
         return key_of(turned, 0)
-
-    def next_serial(self):
-        """The number of a conversation that will be opened."""
-        self.opened += 1
-        return self.opened - 1
 
     def begin_batch(self):
         """Slots of conversations that ended in the last batch may be used again."""
@@ -203,10 +194,9 @@ class ConversationTable:
 
     def all_open(self):
         """Open conversations in the order in which they were opened."""
-        conversation: Conversation
+        half: HalfStream
         found = []
-        for conversation in self.conversations:
-            if conversation is not None and conversation.first.open:
-                found.append(conversation)
-        found.sort(key=_BY_SERIAL)
+        for half in self.keys.values():
+            if half.index & 1 == 0:
+                found.append(self.conversations[half.index >> 1])
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
 from collections import Counter
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.cli.running import run
 from tests.conftest import SAMPLES
 from tests.live.sniffing import Sniffer, rows_of, wait_for
 from tests.live.test_rows import alike
+from tests.tcp.wire import IPV4_LINK, Talk
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
 
@@ -46,6 +48,27 @@ def test_pipe_gives_the_rows_of_the_file(tmp_path: Path, table: str) -> None:
     assert alike(sniffer.rows()) == alike(expected(table))
     written = packets_of(read([tmp_path / "kept.pcapng"]))
     assert written == packets_of(read([SAMPLE]))
+
+
+def test_a_hole_before_silence(tmp_path: Path) -> None:
+    """What is behind a packet that never comes is given although no other one comes."""
+    talk = Talk().hands()
+    talk.client(b"AMQP\x00\x00\x09\x01")
+    lost = talk.client(b"\x08\x00\x00\x00\x00\x00\x00\xce")
+    talk.client(lost.octets[40:] * 4)
+    talk.server()
+    packets = [packet for packet in talk.packets if packet is not lost]
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as there, os.fdopen(writing, "wb", buffering=0) as here:
+        here.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, IPV4_LINK))
+        sniffer = Sniffer("-", "-t", "frames", "--settle", "0.3s", folder=tmp_path, stdin=there)
+        for packet in packets:
+            seconds, rest = divmod(packet.ts_ns, 10**9)
+            length = len(packet.octets)
+            here.write(struct.pack("<IIII", seconds, rest, length, length) + packet.octets)
+        wait_for(lambda: len(sniffer.rows()) == 5)
+    assert sniffer.finish() == 0, sniffer.err
+    assert len(sniffer.rows()) == 5
 
 
 @pytest.mark.parametrize("count", [1, 41, 10_000])

@@ -12,6 +12,7 @@ from tests.tcp.wire import (
     ACK,
     FIN,
     MILLISECOND,
+    RST,
     Packet,
     Result,
     Talk,
@@ -82,18 +83,50 @@ def test_the_last_packet_of_a_conversation_that_waited() -> None:
     assert facts[8:10] == (2, talk.now)
 
 
-def test_what_does_not_look_like_a_begin_does_not_wait() -> None:
+MIDDLE = b"\x01\x00\x01 a method of a channel"
+
+
+def middle() -> Talk:
+    """A conversation that began before the capture."""
     talk = Talk()
     talk.sent = [5000, 7000]
-    talk.client(b"\x01\x00\x01 a method of a channel")
+    return talk
+
+
+def test_what_does_not_look_like_a_begin_does_not_wait() -> None:
     machine = Reassembler()
-    assert len(machine.feed(batch(talk.packets))) == 2
+    assert len(machine.feed(batch([middle().client(MIDDLE)]))) == 2
     assert len(Reassembler().feed(batch(greeting().packets[3:4]))) == 0
 
 
+def test_time_alone_lets_it_go_on() -> None:
+    """No packet comes, but somebody knows what time it is."""
+    machine = Reassembler()
+    packet = middle().client(START)
+    assert len(machine.feed(batch([packet]))) == 0
+    assert len(machine.wait(packet.ts_ns + Limits().acked_hole_ns - 1)) == 0
+    assert [event[0] for event in machine.wait(packet.ts_ns + 10 * MILLISECOND).events()] == [
+        "open", "data",
+    ]  # fmt: skip
+    assert [event[0] for event in machine.finish().events()] == ["close"]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_endpoints_that_are_used_again_at_once(side: int) -> None:
+    """The end of a conversation that began before the capture, and the next one's begin."""
+    old = middle()
+    old.put(side, START)
+    old.put(1 - side, b"news")
+    new = Talk(isn=(2**31, 2**31), start_ns=old.now).hands()
+    new.client(HEADER)
+    result = alike_in_any_batches([*old.packets, *new.packets])
+    assert [facts[2] for facts in result.conversations] == [False, True]
+    both = [event.payload for event in result.events if event.kind == "data"]
+    assert both == [START, b"news", HEADER]
+
+
 def test_streams_begin_with_the_lowest_octets_where_nothing_tells() -> None:
-    talk = Talk()
-    talk.sent = [5000, 7000]
+    talk = middle()
     first = talk.client(HEADER)
     second = talk.client(b"second")
     result = run([second._replace(octets=second.octets[:40] + START), first])
@@ -158,21 +191,47 @@ def test_a_server_that_speaks_before_its_answer_to_the_syn() -> None:
     assert told(without)[0] == told(run(talk.packets))[0]
 
 
+def twice_read(packets: list[Packet]) -> int:
+    """Read twice, the second time with places; gives what the first one remembered for it."""
+    first = Reassembler()
+    joined = first.keep_joined()
+    events = [first.feed(batch(packets)), first.finish()]
+    second = Reassembler(places=True, joined=joined)
+    again = second.feed(batch(packets))
+    taken = second.take_places()
+    offsets = {
+        (again.conversations[half >> 1].serial, half & 1, offset)
+        for half, offset in zip(taken[1::5], taken[2::5], strict=True)
+    }
+    assert offsets == {
+        (talk.serial, side, offset)
+        for one in events
+        for kind, talk, side, offset, _, _ in one.events()
+        if kind == "data"
+    }
+    return len(joined)
+
+
 def test_another_reading_is_told() -> None:
     """With places nothing waits; what the first reading found out is used."""
     syn, answer, ack, header, start, start_ok = greeting().packets
-    for packets in ([start, header, syn, answer, ack, start_ok], [syn, start, start_ok, header]):
-        first = Reassembler()
-        joined = first.keep_joined()
-        events = [first.feed(batch(packets)), first.finish()]
-        second = Reassembler(places=True, joined=joined)
-        second.feed(batch(packets))
-        taken = second.take_places()
-        offsets = {(taken[at + 1] & 1, taken[at + 2]) for at in range(0, len(taken), 5)}
-        expected = {
-            (side, offset)
-            for one in events
-            for kind, _, side, offset, _, _ in one.events()
-            if kind == "data"
-        }
-        assert offsets == expected
+    assert twice_read([start, header, syn, answer, ack, start_ok]) == 1
+    assert twice_read([syn, start, start_ok, header]) == 1
+    assert twice_read(greeting().packets) == 0
+
+
+def test_another_reading_is_told_of_the_right_conversation() -> None:
+    """Endpoints are used again while they wait, and another conversation begins between."""
+    old = middle()
+    old.client(START)
+    old.client(flags=RST)
+    other = Talk(ports=(40001, 5672), start_ns=old.now)
+    other.client(b"between")
+    new = Talk(isn=(2**31, 2**31), start_ns=other.now)
+    new.client(b"of the same endpoints")
+    late = Talk(ports=(40002, 5672), start_ns=new.now)
+    late.client(b"after")
+    late.client(HEADER, at=5)
+    late.client(b"before", at=0)
+    packets = [*old.packets, *other.packets, *new.packets, *late.packets[1:]]
+    assert twice_read(packets) == 2

@@ -45,7 +45,7 @@ def test_segments_of_one_stream(seed: int) -> None:
     for size in (1, 3, 1000):
         found = places(packets, size)
         assert all(octets == STREAM[at : at + len(octets)] for _, _, at, octets in found)
-        assert {(serial, direction) for serial, direction, _, _ in found} == {(0, 0)}
+        assert {(serial, direction) for serial, direction, _, _ in found} == {(1, 0)}
         assert found == places(packets, 1)
         assert len(found) == sum(len(packet.octets) > 40 for packet in packets)
 
@@ -63,7 +63,7 @@ def test_a_snap_length() -> None:
     talk = Talk().hands()
     packet = talk.client(STREAM[:100])
     found = places([*talk.packets[:3], packet.cut(40 + 30)], 10)
-    assert found == [(0, 0, 0, STREAM[:30])]
+    assert found == [(1, 0, 0, STREAM[:30])]
 
 
 def test_what_came_before_the_capture() -> None:
