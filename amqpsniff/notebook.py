@@ -60,3 +60,18 @@ def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
     if len(shown) > MOST_ROWS:
         lines.append(f"<tr><td{_LEFT}>… and {len(shown) - MOST_ROWS:,} more</td></tr>")
     return "\n".join([*lines, "</table>"])
+
+
+def grid(
+    title: str, names: Iterable[str], rows: Iterable[Iterable[object]], *, more: bool = False
+) -> str:
+    """Rows under headings as an HTML table; with `more`, there are others that are not shown."""
+    lines = [f"{_TABLE}<b>{escape(line(title))}</b></caption>"]
+    headings = "".join(f"<th{_LEFT}>{escape(line(name))}</th>" for name in names)
+    lines.append(f"<tr>{headings}</tr>")
+    for row in rows:
+        cells = ("" if cell is None else f"<code>{escape(line(cell))}</code>" for cell in row)
+        lines.append("<tr>" + "".join(f"<td{_LEFT}>{cell}</td>" for cell in cells) + "</tr>")
+    if more:
+        lines.append(f"<tr><td{_LEFT}>…</td></tr>")
+    return "\n".join([*lines, "</table>"])

@@ -31,7 +31,6 @@ AUTO, OWN, TSHARK = "auto", "own", "tshark"
 READERS = (AUTO, OWN, TSHARK)
 """Who reads: tshark where nothing else can, never, or always."""
 
-
 PATIENCE_S = 1e9
 """Seconds that a stream may be silent: for as long as it likes."""
 

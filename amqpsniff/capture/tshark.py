@@ -92,7 +92,7 @@ def arguments(
     """The options with which tshark reads a capture file.
 
     `preferences` are by name, `decode_as` are protocols by condition (`tcp.port==5672`), `more`
-    stands as it is. Raises TsharkError when pyshark is missing, CaptureError's kin for no file.
+    stands as it is. Raises TsharkError when pyshark is missing, or when there is no such file.
     """
     pyshark = _pyshark()
     try:

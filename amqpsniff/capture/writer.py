@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amqpsniff.capture.blocks import enhanced_packets
+from amqpsniff.capture.filter import WHOLE_OCTETS
 from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcapng_writer import interface_block, section_block, statistics_block
 from amqpsniff.capture.section import ENHANCED_PACKET
 
-SNAP_OCTETS = 262_144
 PACKET_OVERHEAD_OCTETS = 36
 """What an Enhanced Packet Block adds to a packet, at most."""
 
@@ -168,7 +168,7 @@ class CaptureWriter:
                 last = key
                 known = self._places.get(key)
                 if known is None:
-                    described += interface_block(key[1], SNAP_OCTETS, self._name_of(index))
+                    described += interface_block(key[1], WHOLE_OCTETS, self._name_of(index))
                     known = self._places[key] = len(self._places)
                 place = known
             places[at] = place
@@ -193,7 +193,7 @@ class CaptureWriter:
         described = b""
         place = next((at for key, at in self._places.items() if self._is(key, now)), None)
         if place is None:
-            described = interface_block(1, SNAP_OCTETS, now.interface)
+            described = interface_block(1, WHOLE_OCTETS, now.interface)
             place = len(self._places)
         counted = InterfaceStatistics(now.interface, received, None, dropped)
         return described + statistics_block(place, counted, time.time_ns())

@@ -3,8 +3,8 @@
 Headers of records stay, and of handshakes what says how the two sides agreed: versions, suites,
 randoms, the extensions that a row names, and of certificates what `certificates` lets through.
 Host names are names; tickets of sessions, before TLS 1.3, are numbers. Keys that were sent
-encrypted, signatures, and messages and
-extensions that no row names are filler; lengths stay, so that it is still a handshake.
+encrypted, signatures, and messages and extensions that no row names are filler; lengths stay, so
+that it is still a handshake.
 
 Source: RFC 8446 §4, RFC 5246 §7.4, RFC 6066 §3, RFC 7301.
 """

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from amqpsniff.decode.values import MAX_TABLE_DEPTH
 from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.filling import filler
 from amqpsniff.sanitize.names import Pseudonyms
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.policy import COUNT, FILL, HIDDEN, KEEP, NAME
 from amqpsniff.spec import FIELD_TYPES, field_tags
-
-MOST_DEPTH = 32
-"""Nesting that is walked: as deep as the decoder reads; what is deeper is filler."""
 
 _TYPES = [FIELD_TYPES[code] for code in field_tags("rabbitmq")]
 _WIDTHS = {
@@ -103,7 +101,7 @@ class ValueCleaner:
             return _fill(octets, start, end)
         if kind in _TEXTS:
             octets[start:stop] = self.text(bytes(octets[start:stop]), action)
-        elif depth >= MOST_DEPTH:
+        elif depth >= MAX_TABLE_DEPTH:  # as deep as it is read
             octets[start:stop] = filler(stop - start)
         elif kind == "table":
             self.table(octets, start, stop, self._inside(action), depth + 1)

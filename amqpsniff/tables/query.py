@@ -21,6 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from amqpsniff.errors import AmqpsniffError, FilterError
+from amqpsniff.notebook import grid
 from amqpsniff.tables.schema import JSON_COLUMNS
 from amqpsniff.tables.statements import column_names, kind_text, needs_all, nodes_of, said, shown
 
@@ -34,6 +35,9 @@ thread 1.75 M whole frames are sorted in 128 MB; with two they are not."""
 SQL_THREADS = 1
 
 BATCH_ROWS = 32_768
+
+ROWS_SHOWN = 20
+"""Rows of a result that a notebook shows."""
 
 TABLE_NAME = "rows"
 """What a filter's table is called in messages and in qualified names."""
@@ -169,6 +173,7 @@ class Result:
             relation = self._run(lambda: self._connection.sql(statement))
             if relation is None:
                 raise FilterError("not a statement that gives rows; begin it with SELECT")
+            self._ahead: list[pa.RecordBatch] = []
             self._reader = self._run(lambda: relation.to_arrow_reader(BATCH_ROWS))
             self.schema = _marked(self._reader.schema, relation.types)
         except BaseException:
@@ -177,6 +182,19 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result {', '.join(self.schema.names)}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows that were not given yet; they still are afterwards."""
+        while not self._ahead and self._reader is not None:
+            batch = self._run(self._next)
+            if batch is None:
+                break
+            if batch.num_rows:
+                self._ahead.append(batch)
+        columns = [column[: ROWS_SHOWN + 1].to_pylist() for one in self._ahead for column in one]
+        rows = list(zip(*columns, strict=True))
+        more = len(rows) > ROWS_SHOWN
+        return grid(repr(self)[1:-1], self.schema.names, rows[:ROWS_SHOWN], more=more)
 
     def table(self) -> pa.Table:
         """The rows that were not given yet, as one table."""
@@ -200,7 +218,7 @@ class Result:
         self._folder.cleanup()
 
     def _next(self) -> pa.RecordBatch | None:
-        return next(self._reader, None)
+        return self._ahead.pop() if self._ahead else next(self._reader, None)
 
     def _needed(self, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> frozenset[str] | None:
         """Names of the columns that the statement uses, over all tables; None for all."""

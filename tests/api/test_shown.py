@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import amqpsniff
 from amqpsniff import notebook
 from amqpsniff.objects import Frame, Message, rows
+from amqpsniff.tables import query
 from amqpsniff.tables.schema import MESSAGES
 from tests.conftest import SAMPLES
 
@@ -117,6 +118,19 @@ def test_result() -> None:
     assert table.column_names == ["method", "n"]
     assert table.num_rows > 10
     assert amqpsniff.open(MIX).sql("SELECT 1 WHERE false").table().num_rows == 0
+
+
+def test_result_in_a_notebook() -> None:
+    text = "SELECT packet_number, arguments, '<b>' AS x, 1 AS x FROM frames"
+    result = amqpsniff.open(MIX).sql(text)
+    shown = _Tags(result._repr_html_())
+    assert shown.tags.count("tr") == query.ROWS_SHOWN + 2
+    assert shown.tags.count("b") == 1
+    assert shown.text == _Tags(result._repr_html_()).text
+    assert result.table().equals(amqpsniff.open(MIX).sql(text).table()), "nothing was taken"
+    assert _Tags(result._repr_html_()).tags.count("tr") == 1, "all rows were given"
+    none = amqpsniff.open(MIX).sql("SELECT 1 AS n WHERE false")
+    assert _Tags(none._repr_html_()).tags.count("tr") == 1
 
 
 def test_long_mapping() -> None:

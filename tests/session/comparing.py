@@ -31,6 +31,24 @@ MESSAGES = (
     "packet_number channel method publish_number queue outcome outcome_packet_number outcome_ns"
 ).split()
 
+CONSUMING = """
+    handshake
+    [open] C1: channel.open
+    S1: channel.open-ok
+    C1: basic.consume queue=q consumer_tag=c
+    S1: basic.consume-ok consumer_tag=c
+"""
+"""A consumer on a channel of its own."""
+
+FIVE = """
+    [d] S1: basic.deliver consumer_tag=c delivery_tag=1
+    & S1: basic.deliver consumer_tag=c delivery_tag=2
+    & S1: basic.deliver consumer_tag=c delivery_tag=3
+    & S1: basic.deliver consumer_tag=c delivery_tag=4
+    & S1: basic.deliver consumer_tag=c delivery_tag=5
+"""
+"""Five deliveries to it in one packet."""
+
 
 def by_reference(script: Script) -> Rows:
     """What the reference expects."""

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one packet, one line)
-"""Channels: opening, closing by either side, incarnations, requests and their replies, losses."""
+"""Channels: opening, closing by either side, incarnations, modes."""
 
 from tests.session.comparing import check
 from tests.session.conftest import Ask
@@ -153,42 +153,6 @@ def test_both_sides_close_at_once(ask: Ask) -> None:
     )
 
 
-def test_replies_around_a_close(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        C1: channel.open
-        S1: channel.open-ok
-        [a] C1: queue.declare queue=a
-        [b] C1: queue.bind queue=a exchange=e
-        [flow] S1: channel.flow active=1
-        [close] C1: channel.close reply_code=200
-        [ok] S1: queue.declare-ok queue=a
-        [okay] S1: channel.close-ok
-        S1: queue.bind-ok
-        C1: channel.flow-ok active=1
-        C2: channel.open
-        S2: channel.open-ok
-        [c] C2: queue.declare queue=a
-        [close2] S2: channel.close reply_code=405
-        [d] C2: queue.bind queue=a exchange=e
-        S2: queue.declare-ok queue=a
-        S2: queue.bind-ok
-        """,
-        """
-        replies:
-            a queue.declare -> ok 4ms
-            b queue.bind -> -
-            flow channel.flow -> -
-            close channel.close -> okay 2ms
-            c queue.declare -> -
-            close2 channel.close -> -
-            d queue.bind -> -
-        """,
-    )
-
-
 def test_a_close_that_was_not_answered(ask: Ask) -> None:
     check(
         ask,
@@ -287,111 +251,6 @@ def test_flow_of_both_sides(ask: Ask) -> None:
     )
 
 
-def test_replies_come_in_order_for_each_method(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        C1: channel.open
-        S1: channel.open-ok
-        [a] C1: queue.declare queue=a
-        & C1: queue.bind queue=a exchange=e
-        [b] C1: queue.declare queue=b
-        [c] C2: queue.declare queue=c
-        [ok1] S1: queue.declare-ok queue=a
-        & S1: queue.bind-ok
-        [ok2] S1: queue.declare-ok queue=b
-        S1: queue.declare-ok queue=nobody-asked
-        """,
-        """
-        replies:
-            a queue.declare -> ok1 3ms
-            a queue.bind -> ok1 3ms
-            b queue.declare -> ok2 3ms
-            c queue.declare -> -
-        """,
-    )
-
-
-def test_no_wait_gets_no_reply(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        C1: channel.open
-        S1: channel.open-ok
-        [a] C1: queue.declare queue=a no_wait=1
-        [b] C1: queue.declare queue=b
-        [c] C1: exchange.declare exchange=x no_wait=1
-        [d] C1: queue.bind queue=b exchange=x no_wait=1
-        [e] C1: exchange.delete exchange=x no_wait=1
-        [ok] S1: queue.declare-ok queue=b
-        """,
-        """
-        replies:
-            a queue.declare -> -
-            b queue.declare -> ok 4ms
-            c exchange.declare -> -
-            d queue.bind -> -
-            e exchange.delete -> -
-        """,
-    )
-
-
-def test_every_kind_of_request(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        C1: channel.open
-        S1: channel.open-ok
-        [a] C1: exchange.declare exchange=x type=topic
-        [a2] S1: exchange.declare-ok
-        [b] C1: exchange.bind destination=x source=y
-        [b2] S1: exchange.bind-ok
-        [c] C1: exchange.unbind destination=x source=y
-        [c2] S1: exchange.unbind-ok
-        [d] C1: queue.unbind queue=q exchange=x
-        [d2] S1: queue.unbind-ok
-        [e] C1: queue.purge queue=q
-        [e2] S1: queue.purge-ok message_count=4
-        [f] C1: queue.delete queue=q
-        [f2] S1: queue.delete-ok
-        [g] C1: exchange.delete exchange=x
-        [g2] S1: exchange.delete-ok
-        [h] C1: basic.qos prefetch_count=1
-        [h2] S1: basic.qos-ok
-        [i] C1: basic.recover requeue=1
-        [i2] S1: basic.recover-ok
-        [j] C1: access.request realm=/data
-        [j2] S1: access.request-ok ticket=1
-        [k] C1: basic.recover-async requeue=1
-        [l] C1: tx.select
-        [l2] S1: tx.select-ok
-        [m] C1: tx.commit
-        [m2] S1: tx.commit-ok
-        [n] C1: tx.rollback
-        [n2] S1: tx.rollback-ok
-        """,
-        """
-        replies:
-            a exchange.declare -> a2 1ms
-            b exchange.bind -> b2 1ms
-            c exchange.unbind -> c2 1ms
-            d queue.unbind -> d2 1ms
-            e queue.purge -> e2 1ms
-            f queue.delete -> f2 1ms
-            g exchange.delete -> g2 1ms
-            h basic.qos -> h2 1ms
-            i basic.recover -> i2 1ms
-            j access.request -> j2 1ms
-            l tx.select -> l2 1ms
-            m tx.commit -> m2 1ms
-            n tx.rollback -> n2 1ms
-        """,
-    )
-
-
 def test_the_wrong_side_changes_nothing(ask: Ask) -> None:
     check(
         ask,
@@ -414,51 +273,6 @@ def test_the_wrong_side_changes_nothing(ask: Ask) -> None:
             q queue.declare -> -
         channels:
             1.1 opened=open mode=confirm published=1 unconfirmed=1/1
-        """,
-    )
-
-
-def test_replies_after_a_loss(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        C1: channel.open
-        S1: channel.open-ok
-        [a] C1: queue.declare queue=a
-        [flow] S1: channel.flow active=1
-        GAP S 40
-        [b] C1: queue.declare queue=b
-        [ok] S1: queue.declare-ok queue=b
-        [ok2] C1: channel.flow-ok active=1
-        S1: queue.declare-ok queue=b
-        """,
-        """
-        replies:
-            a queue.declare -> -
-            b queue.declare -> ok 1ms
-            flow channel.flow -> ok2 4ms
-        """,
-    )
-
-
-def test_a_client_loss_keeps_replies(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        C1: channel.open
-        S1: channel.open-ok
-        [a] C1: queue.declare queue=a
-        GAP C 40
-        [ok] S1: queue.declare-ok queue=a
-        [b] C1: queue.bind queue=a exchange=x
-        [ok2] S1: queue.bind-ok
-        """,
-        """
-        replies:
-            a queue.declare -> ok 2ms
-            b queue.bind -> ok2 1ms
         """,
     )
 

@@ -181,23 +181,6 @@ def test_unblocked_first(ask: Ask) -> None:
     )
 
 
-def test_update_secret(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        [one] C: connection.update-secret new_secret=s reason=r
-        [two] C: connection.update-secret new_secret=s reason=r
-        [ok] S: connection.update-secret-ok
-        """,
-        """
-        replies:
-            one connection.update-secret -> ok 2ms
-            two connection.update-secret -> -
-        """,
-    )
-
-
 def test_closed_by_the_server_with_channels_open(ask: Ask) -> None:
     check(
         ask,
@@ -223,26 +206,6 @@ def test_closed_by_the_server_with_channels_open(ask: Ask) -> None:
             1.1 opened=open closed=close published=1 closed_by=server
         connections:
             a {GUEST} channels=1 published=1 closed_by=server close_code=320 close_text=shutdown
-        """,
-    )
-
-
-def test_requests_before_the_own_close_are_answered(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        C1: channel.open
-        S1: channel.open-ok
-        [declare] C1: queue.declare queue=q
-        [close] C: connection.close reply_code=200
-        [declared] S1: queue.declare-ok queue=q
-        [ok] S: connection.close-ok
-        """,
-        """
-        replies:
-            declare queue.declare -> declared 2ms
-            close connection.close -> ok 2ms
         """,
     )
 
@@ -319,35 +282,6 @@ def test_reset_after_one_side_finished(ask: Ask) -> None:
         f"""
         connections:
             a {GUEST} closed_by=rst
-        """,
-    )
-
-
-def test_no_reply_after_the_close_of_a_connection(ask: Ask) -> None:
-    check(
-        ask,
-        """
-        handshake
-        [one] C1: channel.open
-        S1: channel.open-ok
-        C1: basic.consume queue=q consumer_tag=c
-        S1: basic.consume-ok consumer_tag=c
-        [d] S1: basic.deliver consumer_tag=c delivery_tag=1
-        [before] C1: queue.bind queue=q exchange=e
-        [close] S: connection.close reply_code=541
-        [after] C1: queue.declare queue=q
-        C1: basic.ack delivery_tag=1
-        S1: queue.declare-ok queue=q
-        S1: queue.bind-ok
-        """,
-        """
-        messages:
-            d deliver queue=q unsettled
-        replies:
-            one channel.open -> #9 1ms
-            before queue.bind -> -
-            close connection.close -> -
-            after queue.declare -> -
         """,
     )
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one packet, one line)
-"""Publishes: numbers, confirms, returns, and both in a transaction."""
+"""Publishes: numbers, confirms and returns."""
 
 from tests.session.comparing import check
 from tests.session.conftest import Ask
@@ -10,13 +10,6 @@ CONFIRMING = """
     S1: channel.open-ok
     C1: confirm.select
     S1: confirm.select-ok
-"""
-TRANSACTED = """
-    handshake
-    [open] C1: channel.open
-    S1: channel.open-ok
-    C1: tx.select
-    S1: tx.select-ok
 """
 
 
@@ -378,39 +371,5 @@ def test_a_return_on_another_channel(ask: Ask) -> None:
             p1 publish number=1 unconfirmed
             p2 publish returned r 1ms
             r return -
-        """,
-    )
-
-
-def test_publishes_in_a_transaction(ask: Ask) -> None:
-    check(
-        ask,
-        TRANSACTED
-        + """
-        [p1] C1: basic.publish exchange=e routing_key=k mandatory=1
-        [c1] C1: tx.commit
-        [r1] S1: basic.return reply_code=312 exchange=e routing_key=k
-        [ok1] S1: tx.commit-ok
-        [p2] C1: basic.publish exchange=e routing_key=k mandatory=1
-        C1: tx.rollback
-        [p3] C1: basic.publish exchange=e routing_key=k mandatory=1
-        S1: tx.rollback-ok
-        [r2] S1: basic.return reply_code=312 exchange=e routing_key=k
-        [p4] C1: basic.publish exchange=e routing_key=k mandatory=1
-        C1: tx.commit
-        S1: tx.commit-ok
-        [r3] S1: basic.return reply_code=312 exchange=e routing_key=k
-        """,
-        """
-        messages:
-            p1 publish returned r1 2ms
-            p2 publish -
-            p3 publish returned r2 2ms
-            p4 publish -
-            r1 return -
-            r2 return -
-            r3 return -
-        channels:
-            1.1 opened=open mode=tx published=4 returned=3
         """,
     )

@@ -201,3 +201,34 @@ def rows(path: Path, *tables: str, **options: Any) -> dict[str, list[dict[str, A
             for row in batch.to_pylist()
         ]
     return found
+
+
+PORTS = (40000, 5671)
+Row = dict[str, Any]
+
+
+def packets_of(
+    version: str,
+    ciphers: str | None,
+    keylog: Path | None,
+    said: list[tuple[int, bytes]] | None = None,
+) -> list[Packet]:
+    """Packets of a conversation over TLS."""
+    talk = Talk(ports=PORTS).hands()
+    channel = Channel(Ends(version, ciphers, keylog), talk).handshake()
+    for side, octets in said or conversation():
+        channel.send(side, octets)
+    channel.close()
+    return talk.goodbye().packets
+
+
+def findings(path: Path, *codes: str, **options: Any) -> list[Row]:
+    """Findings of a capture: those with these codes, or all."""
+    rows = amqpsniff.open(path, **options).table("findings").to_pylist()
+    return [row for row in rows if row["code"] in codes or not codes]
+
+
+def frames(path: Path, **options: Any) -> int:
+    """How many frames a capture has."""
+    count: int = amqpsniff.open(path, **options).table("frames").num_rows
+    return count

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ssl
 import struct
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,35 +20,9 @@ from amqpsniff.tls.secrets import KEY_LOG, Secrets
 from amqpsniff.tls.suites import SUITES
 from tests.tcp.wire import Packet, Talk, batch
 from tests.tls import talk as tls
+from tests.tls.talk import PORTS, findings, frames, packets_of
 
 pytest.importorskip("cryptography")
-
-PORTS = (40000, 5671)
-Row = dict[str, Any]
-
-
-def packets_of(
-    version: str,
-    ciphers: str | None,
-    keylog: Path | None,
-    said: list[tuple[int, bytes]] | None = None,
-) -> list[Packet]:
-    talk = Talk(ports=PORTS).hands()
-    channel = tls.Channel(tls.Ends(version, ciphers, keylog), talk).handshake()
-    for side, octets in said or tls.conversation():
-        channel.send(side, octets)
-    channel.close()
-    return talk.goodbye().packets
-
-
-def findings(path: Path, *codes: str, **options: Any) -> list[Row]:
-    rows = amqpsniff.open(path, **options).table("findings").to_pylist()
-    return [row for row in rows if row["code"] in codes or not codes]
-
-
-def frames(path: Path, **options: Any) -> int:
-    count: int = amqpsniff.open(path, **options).table("frames").num_rows
-    return count
 
 
 def test_no_keys(tmp_path: Path) -> None:
@@ -303,6 +275,29 @@ def test_resumption(tickets: bool, tmp_path: Path) -> None:
     assert [one["opened"] for one in capture.encrypted] == [True, True]
 
 
+class Sender:
+    """A side that seals records of TLS 1.3 with AES-256 by itself."""
+
+    def __init__(self, secret: bytes, sequence: int) -> None:
+        self.secret = secret
+        self.sequence = sequence
+
+    def seal(self, octets: bytes, kind: int = 23) -> bytes:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        key, iv = traffic_keys(SUITES[0x1302], self.secret)
+        nonce = int.from_bytes(iv, "big") ^ self.sequence
+        header = b"\x17\x03\x03" + struct.pack(">H", len(octets) + 17)
+        self.sequence += 1
+        text = octets + bytes((kind,))
+        return header + AESGCM(key).encrypt(nonce.to_bytes(12, "big"), text, header)
+
+    def update(self) -> bytes:
+        record = self.seal(b"\x18\0\0\1\0", 22)
+        self.secret, self.sequence = next_secret("sha384", self.secret), 0
+        return record
+
+
 def test_key_update(tmp_path: Path) -> None:
     """Records after a KeyUpdate open with the keys that follow from those before."""
     keylog = tmp_path / "keys"
@@ -332,151 +327,6 @@ def test_key_update(tmp_path: Path) -> None:
         kept = talk.packets[:lost] + talk.packets[lost + 1 :]
         holes = tls.rows(tls.write(tmp_path / "z.pcap", kept), "frames", tls_keylog=keylog)
         assert len(ours["frames"]) - len(holes["frames"]) <= 2
-
-
-class Sender:
-    """A side that seals records of TLS 1.3 with AES-256 by itself."""
-
-    def __init__(self, secret: bytes, sequence: int) -> None:
-        self.secret = secret
-        self.sequence = sequence
-
-    def seal(self, octets: bytes, kind: int = 23) -> bytes:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-        key, iv = traffic_keys(SUITES[0x1302], self.secret)
-        nonce = int.from_bytes(iv, "big") ^ self.sequence
-        header = b"\x17\x03\x03" + struct.pack(">H", len(octets) + 17)
-        self.sequence += 1
-        text = octets + bytes((kind,))
-        return header + AESGCM(key).encrypt(nonce.to_bytes(12, "big"), text, header)
-
-    def update(self) -> bytes:
-        record = self.seal(b"\x18\0\0\1\0", 22)
-        self.secret, self.sequence = next_secret("sha384", self.secret), 0
-        return record
-
-
-def alerted(change: Callable[[tls.Ends], None], version: str = "1.2") -> list[Packet]:
-    ends = tls.Ends(version, None, None)
-    change(ends)
-    talk = Talk(ports=PORTS).hands()
-    channel = tls.Channel(ends, talk)
-    with pytest.raises(ssl.SSLError):
-        channel.handshake()
-    for side in (0, 1):
-        channel.deliver(side)
-    return talk.goodbye().packets
-
-
-def test_alerts(tmp_path: Path) -> None:
-    def distrust(ends: tls.Ends) -> None:
-        ends.client.verify_mode = ssl.CERT_REQUIRED
-
-    def old(ends: tls.Ends) -> None:
-        ends.client.minimum_version = ssl.TLSVersion.TLSv1_3
-        ends.client.maximum_version = ssl.TLSVersion.TLSv1_3
-
-    for change, side, word in ((distrust, "client", "unknown_ca"), (old, "server", "protocol_v")):
-        path = tls.write(tmp_path / "x.pcap", alerted(change))
-        (row,) = findings(path)
-        assert (row["code"], row["severity"]) == ("tls-alert", "error")
-        assert row["detail"].startswith(f"the {side} sent {word}")
-    assert "; TLS 1.3 offered, server name" in row["detail"]
-    capture = amqpsniff.open(path)
-    capture.table("connections")
-    (one,) = capture.encrypted
-    assert (one["version"], one["cipher"], one["version_offered"]) == (None, None, "TLS 1.3")
-    assert "TLS_AES_256_GCM_SHA384" in one["ciphers_offered"]
-    assert not any(name.startswith("0x") for name in one["ciphers_offered"])
-
-
-def test_weaknesses(tmp_path: Path) -> None:
-    keylog = tmp_path / "keys"
-    old = tls.write(tmp_path / "x.pcap", packets_of("1.1", "AES128-SHA", keylog))
-    (row,) = findings(old, "tls-outdated", tls_keylog=keylog)
-    assert row["detail"].startswith("TLS 1.1")
-    new = tls.write(tmp_path / "y.pcap", packets_of("1.2", "AES128-SHA", keylog))
-    assert not findings(new, "tls-outdated", "tls-certificate-expired", tls_keylog=keylog)
-    late = [
-        one._replace(ts_ns=one.ts_ns + 400_000_000_000_000_000)
-        for one in packets_of("1.2", "AES128-SHA", keylog)
-    ]
-    (row,) = findings(tls.write(tmp_path / "z.pcap", late), "tls-certificate-expired")
-    assert row["detail"] == f"the certificate of {tls.HOST} ended 2035-01-01"
-
-
-def test_encrypted_connections_are_not_said_to_be_in_clear(tmp_path: Path) -> None:
-    keylog = tmp_path / "keys"
-    path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, keylog))
-    codes = {row["code"] for row in findings(path, tls_keylog=keylog)}
-    assert not codes & {"connection-unencrypted", "credentials-in-clear", "tls-unreadable"}
-    assert "credentials-in-clear" in {
-        row["code"] for row in findings(tls.SAMPLES / "pika_mix.pcap")
-    }
-
-
-def test_handshakes_without_an_answer(tmp_path: Path) -> None:
-    hello = packets_of("1.3", None, None)[3].octets[40:]
-    talk = Talk(ports=PORTS).hands()
-    talk.client(hello)
-    still = list(talk.packets)
-    (row,) = findings(tls.write(tmp_path / "x.pcap", talk.goodbye().packets))
-    assert row["code"] == "tls-handshake-unanswered"
-    assert not findings(tls.write(tmp_path / "y.pcap", still))
-
-
-def test_tls_to_a_listener_without_it(tmp_path: Path) -> None:
-    hello = packets_of("1.3", None, None)[3].octets[40:]
-    talk = Talk(ports=(40000, 5672)).hands()
-    talk.client(hello[:100])
-    talk.client(hello[100:])
-    talk.server(b"AMQP\0\0\x09\x01")
-    path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
-    codes = {row["code"]: row["detail"] for row in findings(path)}
-    assert "TLS" in codes["not-amqp"]
-    assert not any(code.startswith("tls") for code in codes)
-
-
-def test_behind_a_proxy(tmp_path: Path) -> None:
-    keylog = tmp_path / "keys"
-    for header in (
-        b"PROXY TCP4 192.0.2.1 192.0.2.2 40000 5671\r\n",
-        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12),
-    ):
-        talk = Talk(ports=PORTS).hands()
-        talk.client(header)
-        channel = tls.Channel(tls.Ends("1.3", None, keylog), talk).handshake()
-        for side, octets in tls.conversation():
-            channel.send(side, octets)
-        path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
-        ours = tls.rows(path, "frames", tls_keylog=keylog)["frames"]
-        clear = Talk(ports=PORTS).hands()
-        clear.client(header)
-        tls.in_clear(clear, tls.conversation()).goodbye()
-        assert ours == tls.rows(tls.write(tmp_path / "y.pcap", clear.packets), "frames")["frames"]
-
-
-def test_another_port_says_nothing(tmp_path: Path) -> None:
-    """TLS on any port may be anything: without ALPN nothing is said of it."""
-    path = tls.SAMPLES / "tls13.pcap"
-    assert not findings(path)
-    (row,) = findings(path, ports=[5701])
-    assert (row["code"], row["count"]) == ("tls-unreadable", 2)
-    assert row["detail"].startswith("perhaps AMQP: port 5701")
-
-
-def test_damaged_record(tmp_path: Path) -> None:
-    keylog = tmp_path / "keys"
-    packets = packets_of("1.3", None, keylog)
-    whole = frames(tls.write(tmp_path / "x.pcap", packets), tls_keylog=keylog)
-    octets = bytearray(packets[50].octets)
-    octets[-1] ^= 1
-    packets[50] = packets[50]._replace(octets=bytes(octets))
-    path = tls.write(tmp_path / "y.pcap", packets)
-    (row,) = findings(path, "tls-record-damaged", tls_keylog=keylog)
-    assert row["packet_number"] == 51
-    assert whole - frames(path, tls_keylog=keylog) <= 4
 
 
 def test_octets_of_a_batch_are_not_kept(tmp_path: Path) -> None:

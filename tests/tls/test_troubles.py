@@ -1,0 +1,138 @@
+"""What is said of TLS that is wrong, weak or not answered."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import amqpsniff
+from tests.tcp.wire import Packet, Talk
+from tests.tls import talk as tls
+from tests.tls.talk import PORTS, findings, frames, packets_of
+
+pytest.importorskip("cryptography")
+
+
+def alerted(change: Callable[[tls.Ends], None], version: str = "1.2") -> list[Packet]:
+    ends = tls.Ends(version, None, None)
+    change(ends)
+    talk = Talk(ports=PORTS).hands()
+    channel = tls.Channel(ends, talk)
+    with pytest.raises(ssl.SSLError):
+        channel.handshake()
+    for side in (0, 1):
+        channel.deliver(side)
+    return talk.goodbye().packets
+
+
+def test_alerts(tmp_path: Path) -> None:
+    def distrust(ends: tls.Ends) -> None:
+        ends.client.verify_mode = ssl.CERT_REQUIRED
+
+    def old(ends: tls.Ends) -> None:
+        ends.client.minimum_version = ssl.TLSVersion.TLSv1_3
+        ends.client.maximum_version = ssl.TLSVersion.TLSv1_3
+
+    for change, side, word in ((distrust, "client", "unknown_ca"), (old, "server", "protocol_v")):
+        path = tls.write(tmp_path / "x.pcap", alerted(change))
+        (row,) = findings(path)
+        assert (row["code"], row["severity"]) == ("tls-alert", "error")
+        assert row["detail"].startswith(f"the {side} sent {word}")
+    assert "; TLS 1.3 offered, server name" in row["detail"]
+    capture = amqpsniff.open(path)
+    capture.table("connections")
+    (one,) = capture.encrypted
+    assert (one["version"], one["cipher"], one["version_offered"]) == (None, None, "TLS 1.3")
+    assert "TLS_AES_256_GCM_SHA384" in one["ciphers_offered"]
+    assert not any(name.startswith("0x") for name in one["ciphers_offered"])
+
+
+def test_weaknesses(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    old = tls.write(tmp_path / "x.pcap", packets_of("1.1", "AES128-SHA", keylog))
+    (row,) = findings(old, "tls-outdated", tls_keylog=keylog)
+    assert row["detail"].startswith("TLS 1.1")
+    new = tls.write(tmp_path / "y.pcap", packets_of("1.2", "AES128-SHA", keylog))
+    assert not findings(new, "tls-outdated", "tls-certificate-expired", tls_keylog=keylog)
+    late = [
+        one._replace(ts_ns=one.ts_ns + 400_000_000_000_000_000)
+        for one in packets_of("1.2", "AES128-SHA", keylog)
+    ]
+    (row,) = findings(tls.write(tmp_path / "z.pcap", late), "tls-certificate-expired")
+    assert row["detail"] == f"the certificate of {tls.HOST} ended 2035-01-01"
+
+
+def test_encrypted_connections_are_not_said_to_be_in_clear(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, keylog))
+    codes = {row["code"] for row in findings(path, tls_keylog=keylog)}
+    assert not codes & {"connection-unencrypted", "credentials-in-clear", "tls-unreadable"}
+    assert "credentials-in-clear" in {
+        row["code"] for row in findings(tls.SAMPLES / "pika_mix.pcap")
+    }
+
+
+def test_handshakes_without_an_answer(tmp_path: Path) -> None:
+    hello = packets_of("1.3", None, None)[3].octets[40:]
+    talk = Talk(ports=PORTS).hands()
+    talk.client(hello)
+    still = list(talk.packets)
+    (row,) = findings(tls.write(tmp_path / "x.pcap", talk.goodbye().packets))
+    assert row["code"] == "tls-handshake-unanswered"
+    assert not findings(tls.write(tmp_path / "y.pcap", still))
+
+
+def test_tls_to_a_listener_without_it(tmp_path: Path) -> None:
+    hello = packets_of("1.3", None, None)[3].octets[40:]
+    talk = Talk(ports=(40000, 5672)).hands()
+    talk.client(hello[:100])
+    talk.client(hello[100:])
+    talk.server(b"AMQP\0\0\x09\x01")
+    path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
+    codes = {row["code"]: row["detail"] for row in findings(path)}
+    assert "TLS" in codes["not-amqp"]
+    assert not any(code.startswith("tls") for code in codes)
+
+
+def test_behind_a_proxy(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    for header in (
+        b"PROXY TCP4 192.0.2.1 192.0.2.2 40000 5671\r\n",
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12),
+    ):
+        talk = Talk(ports=PORTS).hands()
+        talk.client(header)
+        channel = tls.Channel(tls.Ends("1.3", None, keylog), talk).handshake()
+        for side, octets in tls.conversation():
+            channel.send(side, octets)
+        path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
+        ours = tls.rows(path, "frames", tls_keylog=keylog)["frames"]
+        clear = Talk(ports=PORTS).hands()
+        clear.client(header)
+        tls.in_clear(clear, tls.conversation()).goodbye()
+        assert ours == tls.rows(tls.write(tmp_path / "y.pcap", clear.packets), "frames")["frames"]
+
+
+def test_another_port_says_nothing(tmp_path: Path) -> None:
+    """TLS on any port may be anything: without ALPN nothing is said of it."""
+    path = tls.SAMPLES / "tls13.pcap"
+    assert not findings(path)
+    (row,) = findings(path, ports=[5701])
+    assert (row["code"], row["count"]) == ("tls-unreadable", 2)
+    assert row["detail"].startswith("perhaps AMQP: port 5701")
+
+
+def test_damaged_record(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    packets = packets_of("1.3", None, keylog)
+    whole = frames(tls.write(tmp_path / "x.pcap", packets), tls_keylog=keylog)
+    octets = bytearray(packets[50].octets)
+    octets[-1] ^= 1
+    packets[50] = packets[50]._replace(octets=bytes(octets))
+    path = tls.write(tmp_path / "y.pcap", packets)
+    (row,) = findings(path, "tls-record-damaged", tls_keylog=keylog)
+    assert row["packet_number"] == 51
+    assert whole - frames(path, tls_keylog=keylog) <= 4
