@@ -306,7 +306,8 @@ class Follower:
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
         conversation.over_ns = ts_ns
         self._close(conversation, number, ts_ns, 1)
-        index = self.open(rows, at, number, ts_ns, number)
+        half: HalfStream = self.find(rows, at)  # what waited may have opened one
+        index = self.open(rows, at, number, ts_ns, number) if half is None else half.index
         return self.unusual(octets, index, rows, at, number, ts_ns)
 
     def _believe(self, conversation, half, seq, length, number, ts_ns):
@@ -318,7 +319,6 @@ class Follower:
 
     def _payload(self, conversation, half, other, octets, rows, at, seq, number, ts_ns):
         found: cython.int
-        needs: cython.longlong = 0
         source: cython.int = rows[at + 9]
         captured: cython.longlong = rows[at + 11]
         length: cython.longlong = rows[at + 12]
@@ -331,8 +331,7 @@ class Follower:
         if captured < length:
             self.cut += 1
         block = octets if source < 0 else self.writer.extra[source]
-        if rows[at + 8] & ACK:
-            needs = other.offset_of(rows[at + 7])
+        needs: cython.longlong = other.offset_of(rows[at + 7]) if rows[at + 8] & ACK else 0
         found = half.place(block, rows, at, seq, number, ts_ns, needs, order.waits(needs, other))
         order.release(half, other, number, ts_ns, rows[at + 13])
         if order.make_room(half, other, rows[at + 13]):
