@@ -38,10 +38,12 @@ C1  A publish with a `reply_to` that is not empty is a request, from then on. It
     unknown one as in L3. Of a request for direct replies the address is known from a delivery of
     it on, which has it in `reply_to`; replies may also be delivered to the channel of the request.
 C2  A publish is a reply to the request whose address its routing key is, or `exchange/key` if there
-    is none: the oldest there that has no reply, or the last.
+    is none: the first that came there and has no reply, or the last that came. To the address of
+    direct replies they come as they are delivered, which need not be as they were asked.
 C3  A delivery of a publish that is a reply is the reply too. One of a publish that is neither reply
     nor request, or of none, is one if its routing key is the address of a request, or its channel
-    where it is one for direct replies: the oldest that has no reply delivered, or the last.
+    where it is one for direct replies: the first that came there and has no reply delivered, or the
+    last that came.
 C4  A request that is forgotten has no more replies.
 C5  A reply is `late` when it comes after the request's `expiration`, or after its connection was
     closed: by connection.close, or a reset.
@@ -85,11 +87,10 @@ class Publish:
 
 
 class Request:
-    """A request, and under which addresses it waits: (virtual host, address, correlation id)."""
+    """A request, and what became of it."""
 
     def __init__(self, message: Message) -> None:
         self.message = message
-        self.addresses: list[tuple[Any, Any, Any]] = []
         self.replied = self.delivered = False
 
 
@@ -109,6 +110,7 @@ class Links:
         self.most = publishes, requests
         self.publishes: list[Publish] = []
         self.requests: list[Request] = []
+        self.waiting: list[tuple[tuple[Any, Any, Any], Request]] = []
         self.vhosts: list[str | None] = []
         self.handed: list[tuple[Any, Publish]] = []
         self.again: list[tuple[Any, Publish]] = []
@@ -241,15 +243,16 @@ class Links:
 
     def _wait(self, request: Request, message: Message, address: Any) -> None:
         place = message.vhost, address, _text(message, "correlation_id")
-        if place not in request.addresses:
-            request.addresses.append(place)
+        if (place, request) not in self.waiting:
+            self.waiting.append((place, request))
 
     def _waiting(self, message: Message, address: Any, delivered: bool) -> Request | None:
         """The request that a message with an address answers."""
         identity = _text(message, "correlation_id")
         for vhost in self._places(message.vhost):
             place = vhost, address, identity
-            those = [request for request in self.requests if place in request.addresses]
+            came = [request for known, request in self.waiting if known == place]
+            those = [request for request in came if request in self.requests]
             free = [one for one in those if not (one.delivered if delivered else one.replied)]
             if those:
                 return free[0] if free else those[-1]
