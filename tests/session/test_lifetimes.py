@@ -118,7 +118,7 @@ def test_a_delivery_that_waits_does_not_keep_those_after_it(
 def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row was given out before: nothing of its columns is left there."""
     monkeypatch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 4)
-    monkeypatch.setattr("amqpsniff.pipeline.HELD_ROWS", 8)
+    monkeypatch.setattr("amqpsniff.session.waiting.HELD_ROWS", 8)
     talk = Talk(CONSUME).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 20))
     entry = talk.channel.deliveries.entries[1]
