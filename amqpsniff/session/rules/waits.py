@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.columns import NULL
@@ -59,25 +60,41 @@ def note_answer(scene: Scene) -> None:
 
 
 def judge_missing(scene: Scene) -> None:
-    """connection-ends: requests that were never answered, though there was time.
+    """connection-ends: requests that were never answered, though there was time."""
+    for request, lane in _unanswered(scene, scene.session.close_ns or scene.ts_ns):
+        waited = (scene.session.close_ns or scene.ts_ns) - request.ts_ns
+        name = scene.tracker.names[request.method]
+        _report_missing(scene, name, request, f"had no answer in {duration(waited)}", lane)
+
+
+def foresee_missing(scene: Scene) -> None:
+    """connection-waits: a request that is not answered, though there was time."""
+    if scene.is_foreseen("reply-missing") or scene.ts_ns is None:
+        return
+    for request, lane in _unanswered(scene, scene.ts_ns):
+        name, waited = scene.tracker.names[request.method], scene.ts_ns - request.ts_ns
+        detail = f"{name} on channel {lane} had no answer in {duration(waited)}"
+        scene.foresee("reply-missing", detail, request.number, int(request.ts_ns))
+        return
+
+
+def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, int]]:
+    """Requests without an answer for too long, and their channels.
 
     A broker answers a channel's requests in their order. Where a capture begins, the answer to one
     may be known before the request is.
     """
     session = scene.session
-    end_ns = session.close_ns or scene.ts_ns
-    if session.lossy or end_ns is None or not scene.both_sides:
+    if session.lossy or now_ns is None or not scene.both_sides:
         return
     answered = scene.memory.get("answered", {})
     for lane in session.lanes.values():
         for request in lane.requests if lane.number else ():
-            waited = end_ns - request.ts_ns
+            waited = now_ns - request.ts_ns
             if request.number < answered.get(lane.number, 0):
                 continue
             if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
-                name = scene.tracker.names[request.method]
-                detail = f"had no answer in {duration(waited)}"
-                _report_missing(scene, name, request, detail, lane.number)
+                yield request, lane.number
 
 
 def _report_missing(
@@ -87,6 +104,7 @@ def _report_missing(
     session = scene.session
     if session.blocked_since is not None or session.blocked_ns:
         detail += "; publishing was blocked meanwhile or before"
+    scene.withdraw("reply-missing")
     scene.report(
         "reply-missing",
         f"{name}{channel} {detail}",
@@ -134,5 +152,6 @@ def judge_blocking(scene: Scene) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "replied": (note_answer,),
+    "connection-waits": (foresee_missing,),
     "connection-ends": (judge_missing, judge_slow, judge_blocking),
 }
