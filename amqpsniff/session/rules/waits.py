@@ -61,25 +61,30 @@ def note_answer(scene: Scene) -> None:
 
 def judge_missing(scene: Scene) -> None:
     """connection-ends: requests that were never answered, though there was time."""
-    for request, lane in _unanswered(scene, scene.session.close_ns or scene.ts_ns):
-        waited = (scene.session.close_ns or scene.ts_ns) - request.ts_ns
+    now_ns = scene.session.close_ns or scene.ts_ns
+    for request, lane in _unanswered(scene, now_ns):
         name = scene.tracker.names[request.method]
-        _report_missing(scene, name, request, f"had no answer in {duration(waited)}", lane)
+        detail = f"had no answer in {duration(int(now_ns or 0) - request.ts_ns)}"
+        _report_missing(_on(scene, lane), name, request, detail, lane.number)
 
 
 def foresee_missing(scene: Scene) -> None:
-    """connection-waits: a request that is not answered, though there was time."""
-    if scene.is_foreseen("reply-missing") or scene.ts_ns is None:
-        return
-    for request, lane in _unanswered(scene, scene.ts_ns):
-        name, waited = scene.tracker.names[request.method], scene.ts_ns - request.ts_ns
-        detail = f"{name} on channel {lane} had no answer in {duration(waited)}"
-        scene.foresee("reply-missing", detail, request.number, int(request.ts_ns))
-        return
+    """connection-waits: requests that are not answered, though there was time."""
+    now_ns = scene.ts_ns
+    for request, lane in _unanswered(scene, now_ns):
+        name = scene.tracker.names[request.method]
+        waited = duration(int(now_ns or 0) - request.ts_ns)
+        detail = f"{name} on channel {lane.number} had no answer in {waited}"
+        _on(scene, lane).foresee("reply-missing", detail, request.number, int(request.ts_ns))
 
 
-def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, int]]:
-    """Requests without an answer for too long, and their channels.
+def _on(scene: Scene, lane: Any) -> Scene:
+    """The same scene on a channel."""
+    return Scene(scene.tracker, scene.session, lane.channel, scene.number, scene.ts_ns)
+
+
+def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, Any]]:
+    """Requests without an answer for too long, and the lanes of their channels.
 
     A broker answers a channel's requests in their order. Where a capture begins, the answer to one
     may be known before the request is.
@@ -94,7 +99,7 @@ def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, int]]:
             if request.number < answered.get(lane.number, 0):
                 continue
             if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
-                yield request, lane.number
+                yield request, lane
 
 
 def _report_missing(
@@ -104,7 +109,6 @@ def _report_missing(
     session = scene.session
     if session.blocked_since is not None or session.blocked_ns:
         detail += "; publishing was blocked meanwhile or before"
-    scene.withdraw("reply-missing")
     scene.report(
         "reply-missing",
         f"{name}{channel} {detail}",
