@@ -87,7 +87,12 @@ def _octets(batch: Batch) -> int:
     tables = [rows for rows in batch[:2] if rows.wanted]
     texts = (getattr(rows, name) for rows in tables for name in rows.TEXTS)
     words = batch[1].vocabularies.by_name().values()
-    return sum(one.used for one in (*texts, *words)) + WORD_OCTETS * sum(w.count for w in words)
+    return sum(map(_used, (*texts, *words))) + sum(WORD_OCTETS * int(one.count) for one in words)
+
+
+def _used(column: Any) -> int:
+    octets: int = column.used
+    return octets
 
 
 class _Packed:

@@ -181,7 +181,7 @@ class Scene:
             )
         )
 
-    def foresee(self, code: str, detail: str, number: int, ts_ns: int | None) -> None:
+    def foresee(self, code: str, detail: str, number: int | None, ts_ns: int | None) -> None:
         """Raise a finding of what goes on, at packet `number` of the time `ts_ns`.
 
         What is reported of the same connection and channel takes its place. Where nothing is, it
@@ -193,8 +193,8 @@ class Scene:
             return
         capture = self.session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
-        names = self.session.peer.name()
-        finding = Finding(code, detail, capture, number, ts_ns, *names, place)
+        one, client, server = self.session.peer.name()
+        finding = Finding(code, detail, capture, number, ts_ns, one, client, server, place)
         if log.foresee(finding):
             noted[code, channel] = finding.key
 
