@@ -8,7 +8,6 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +24,8 @@ from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.linkables import Linkables
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.session.state import OUTCOMES
+from amqpsniff.session.waiting import Batch as Taken
+from amqpsniff.session.waiting import Waiting
 from amqpsniff.spec import METHODS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.shares import Share
@@ -37,13 +38,6 @@ that two tables of them stay below 50 MB."""
 
 NAMES_PER_BATCH = 131_072
 """Connections and distinct texts after which a batch is given out, however few its rows."""
-
-HELD_ROWS = 262_144
-"""Rows that wait for replies and acknowledgements, some 200 octets each. Beyond, the oldest are
-given out as they are: what is not settled by then has no outcome, and no reply."""
-
-Taken = tuple[Any, Any, Any, Any, Any]
-"""(frames, messages, connections, captures, method names), as the decoder gives them."""
 
 MOST_ENCRYPTED = 1_000
 """TLS conversations whose facts are kept for people, 1 kB each; the others are counted."""
@@ -90,8 +84,9 @@ class Pipeline:
 
     Feed it, then `take` rows whenever it is `ready`; after `finish` take what is there with `rest`.
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
-    without end: see `HELD_ROWS`. Findings gather in `findings` until the end. Only rows of tables
-    that are asked for are made (findings that show while a message's row is made need `messages`).
+    for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end. Only
+    rows of tables that are asked for are made (findings that show while a message's row is made
+    need `messages`).
     With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
     of them is to be linked with goes to `Linkables`. A `census` counts every row on its way.
     `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a
@@ -155,8 +150,8 @@ class Pipeline:
             self.tracker.pairing.measure()
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
-        self._held: deque[Taken] = deque()
-        self._held_rows = self._given_early = 0
+        self._held = Waiting()
+        self._given_early = 0
         self._frames_followed = self._messages_followed = 0
         self._finished = self._several = False
 
@@ -165,10 +160,7 @@ class Pipeline:
         """Whether a batch of rows is there that nothing will change, or that cannot wait longer."""
         if not self._held:
             return False
-        if self._finished or self._held_rows > HELD_ROWS:
-            return True
-        frames, messages, *_ = self._held[0]
-        return not ((frames.wanted and frames.pending) or (messages.wanted and messages.pending))
+        return self._finished or self._held.full or self._held.settled
 
     def feed(self, packets: PacketBatch) -> StreamBatch:
         """Decode a batch of packets; gives the events of TCP that they made known."""
@@ -217,12 +209,12 @@ class Pipeline:
         """The oldest rows that are there, settled or not; see `amqpsniff.tables.batches`."""
         if not self._held:
             self._hold()
-        taken = self._held.popleft()
+        early = self._held.full and not self._finished
+        taken = self._held.take()
         frames, messages, *_ = taken
-        if self._held_rows > HELD_ROWS and not self._finished:
+        if early:
             waiting = frames.pending if frames.wanted else 0
             self._given_early += waiting + (messages.pending if messages.wanted else 0)
-        self._held_rows -= _rows(taken)
         return (frames.give(), messages.give(), *taken[2:])
 
     def take_open(self) -> Iterator[Taken]:
@@ -233,9 +225,7 @@ class Pipeline:
         if self.decoder.rows:
             self._hold()
         while self._held:
-            taken = self._held.popleft()
-            self._held_rows -= _rows(taken)
-            yield taken
+            yield self._held.take()
 
     def settled(self) -> Iterator[Taken]:
         """Every batch of rows that is ready."""
@@ -316,9 +306,7 @@ class Pipeline:
 
     def _hold(self) -> None:
         """Put the rows made so far aside; the decoder begins new ones."""
-        taken = self.decoder.take()
-        self._held.append(taken)
-        self._held_rows += _rows(taken)
+        self._held.put(self.decoder.take())
         self._frames_followed = self._messages_followed = 0
 
     def _track(
@@ -397,9 +385,3 @@ class Pipeline:
         capture = self.reassembler.captures[number >> NUMBER_BITS]
         number &= NUMBER_MASK
         return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *where)
-
-
-def _rows(taken: Taken) -> int:
-    """Rows of a batch that somebody wants."""
-    frames, messages, *_ = taken
-    return (frames.rows if frames.wanted else 0) + (messages.rows if messages.wanted else 0)

@@ -23,12 +23,18 @@ OBJECTS_BETWEEN_COLLECTIONS = 20_000
 and the tables few. `summary` of 17,640 short connections takes 0.66 s instead of 0.69 s."""
 
 
+ARROW_MEMORY = ("ARROW_DEFAULT_MEMORY_POOL", "system")
+"""Where Arrow takes memory from, unless the environment says it. Its own allocator keeps what a row
+group of Parquet took: `export` of messages that never settle took 70 MB more, at the same speed."""
+
+
 def main() -> int:
     """Run the command line with `sys.argv` and return the exit code."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"amqpsniff {__version__}")
         return 0
     _open_streams()
+    os.environ.setdefault(*ARROW_MEMORY)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
         code = _run(sys.argv[1:])

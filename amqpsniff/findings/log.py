@@ -115,6 +115,21 @@ class FindingLog:
         _count(known, count, last)
         return True
 
+    def foresee(self, finding: Finding) -> bool:
+        """Record what the end will say more of; False when it is there already, or has no place."""
+        if finding.key in self._findings or not self._has_room(finding.code):
+            return False
+        self.add(finding)
+        return True
+
+    def withdraw(self, key: tuple[object, ...]) -> None:
+        """Take out what was foreseen: it comes again, as it is known at the end."""
+        finding = self._findings.pop(key, None)
+        if finding is not None:
+            self._places[finding.code] -= 1
+        if self._news is not None:
+            self._news.pop(key, None)
+
     def _add_unplaced(self, finding: Finding) -> None:
         known = self._unplaced.get(finding.code)
         if known is not None:

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqpsniff.pipeline import HELD_ROWS, Taken
+from amqpsniff.session.waiting import HELD_ROWS
+from amqpsniff.session.waiting import Batch as Taken
 from amqpsniff.tables.batches import Maker, settled_columns, waiting_rows
 
 

@@ -89,8 +89,8 @@ class Attacher(Watcher):
         entry.mark = messages.mark.values[row]
         if entry.kind == _RETURN:
             words = messages.vocabularies
-            entry.exchange = words.exchange.text(messages.exchange.values[row])
-            entry.routing_key = words.routing_key.text(messages.routing_key.values[row])
+            exchange = words.exchange.text(messages.exchange.values[row])
+            entry.route = (exchange, words.routing_key.text(messages.routing_key.values[row]))
             publish: Entry = self.settler.give_back(entry)
             if self.judges:
                 facts = {"entry": publish, "rows": messages, "row": row}

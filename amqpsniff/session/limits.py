@@ -9,11 +9,12 @@ class Limits(NamedTuple):
     Attributes:
         channels: Channel numbers in use, over all connections. RabbitMQ allows 2,047 in one; a
             hostile client may claim 65,535 in each of its connections.
-        outstanding: Publishes and deliveries not settled, over all connections: some 250 octets
-            each, 800 where they may come back (measured), so 75 MB in all where nothing settles.
-            More than the rows that wait (`pipeline.HELD_ROWS`). Later ones have no outcome.
-        returnable: Mandatory publishes that nothing will confirm, over all connections. A broker
-            gives back what it cannot route when it reads it: the oldest are taken for done with.
+        outstanding: Publishes and deliveries not settled, over all connections: some 200 octets
+            each, so 40 MB in all where nothing settles. More than the rows that wait
+            (`waiting.HELD_ROWS`). Later ones have no outcome.
+        returnable: Mandatory publishes that may come back, over all connections: some 300 octets
+            each beside. A broker gives back what it cannot route when it reads it: the oldest are
+            taken for done with, where a confirm is to come only for not returned.
         requests: Requests of one channel that wait for their replies; a client that waits has one.
         consumers: Consumers of one channel.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
@@ -21,7 +22,7 @@ class Limits(NamedTuple):
     """
 
     channels: int = 131_072
-    outstanding: int = 300_000
+    outstanding: int = 200_000
     returnable: int = 100_000
     requests: int = 1_024
     consumers: int = 16_384

@@ -121,8 +121,8 @@ class MessageMethods(Attacher):
             self.settler.publish(channel, entry)
         if frames.flags.values[row] & (_MANDATORY | _IMMEDIATE):
             words = frames.vocabularies
-            entry.exchange = words.exchange.text(frames.exchange.values[row])
-            entry.routing_key = words.routing_key.text(frames.routing_key.values[row])
+            exchange = words.exchange.text(frames.exchange.values[row])
+            entry.route = (exchange, words.routing_key.text(frames.routing_key.values[row]))
             self.settler.expect_return(channel, entry)
             return True
         return entry.number >= 0

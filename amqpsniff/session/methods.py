@@ -161,7 +161,8 @@ def _select(
     if channel.mode is None:
         channel.mode = MODE.after[MODE.start, event.side, event.name]
         channel.numbering = channel.numbered = channel.mode == "confirm"
-        channel.in_transaction = channel.mode == "tx"
+        if channel.mode == "tx":
+            tracker.settler.select(channel)
 
 
 def _selected(
@@ -179,7 +180,7 @@ def _commit(
         return None
     noted, channel.noted = channel.noted, []
     channel.committing.append(noted)
-    return noted, tracker.settler.returnable(channel)
+    return noted, channel.passed + len(channel.uncommitted)
 
 
 def _committed(
@@ -191,7 +192,7 @@ def _committed(
     request.subject = None
     channel.committing = [one for one in channel.committing if one is not noted]
     tracker.settler.commit(channel, noted, event.number, event.ts_ns)
-    tracker.settler.be_done(publishes)
+    tracker.settler.committed(channel, publishes)
 
 
 def _roll_back(
@@ -199,7 +200,7 @@ def _roll_back(
 ) -> None:
     if channel.in_transaction:
         tracker.settler.roll_back(channel)
-        tracker.settler.be_done(tracker.settler.returnable(channel))
+        tracker.settler.committed(channel, channel.passed + len(channel.uncommitted))
 
 
 def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> None:

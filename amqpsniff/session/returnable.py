@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Lists of entries by key, each in its order: the publishes that a return may mean.
+"""The publishes that a return may mean: lists of entries by route, each in its order.
 
 A list is an entry alone, for most keys have one, or a deque. What is answered is at the head of one
 only until it is trimmed, and no key is there without an entry.
@@ -10,41 +10,56 @@ from collections import deque
 import cython
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.session.state import Entry  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
+        Channel,
+        Entry,
+    )
 else:
-    from amqpsniff.session.state import Entry
+    from amqpsniff.session.state import Channel, Entry
 
 
-def append(lists, key, entry):
-    """Append an entry to the list of a key; gives the number of answered ones that went."""
-    dropped: cython.longlong = trim(lists, key)
-    listed = lists.get(key)
-    if listed is None:
-        lists[key] = entry
-    elif type(listed) is Entry:
-        lists[key] = deque((listed, entry))
-    else:
-        listed.append(entry)
+def enter(entry, unanswered):
+    """A publish may come back: enter it into its channel's lists, and into those of all channels;
+    gives the number of answered ones that went.
+    """
+    channel: Channel = entry.channel
+    entry.returnable = True
+    if channel.uncommitted is not None:
+        channel.passed += _drop_answered(channel.uncommitted)
+        channel.uncommitted.append(entry)
+    _drop_answered(unanswered)
+    unanswered.append(entry)
+    alone = channel.returnable.get(entry.route)
+    dropped: cython.longlong = _append(channel.returnable, entry.route, entry)
+    if type(alone) is Entry:
+        _mark(alone)
     return dropped
 
 
-def trim(lists, key):
-    """Take answered entries from the head of a list; gives their number."""
-    listed = lists.get(key)
-    dropped: cython.longlong = 0
-    if listed is None:
-        return 0
-    if type(listed) is Entry:
-        if not _is_answered(listed):
-            return 0
-        del lists[key]
-        return 1
-    while listed and _is_answered(listed[0]):
-        listed.popleft()
-        dropped += 1
-    if not listed:
-        del lists[key]
-    return dropped
+def mark(entry):
+    """A publish that may come back has its row, and so its mark; it is needed where there are
+    several of its route.
+    """
+    channel: Channel = entry.channel
+    if type(channel.returnable.get(entry.route)) is not Entry:
+        _mark(entry)
+    return 0
+
+
+def _mark(entry):
+    """Enter a publish by its mark, if it has one and still may come back."""
+    channel: Channel = entry.channel
+    if entry.returnable and entry.rows is not None:
+        _append(channel.alike, (entry.route, entry.mark), entry)
+    return 0
+
+
+def leave(entry):
+    """A publish does not come back any more; gives the number of answered ones that went."""
+    channel: Channel = entry.channel
+    entry.returnable = False
+    _trim(channel.alike, (entry.route, entry.mark))
+    return _trim(channel.returnable, entry.route)
 
 
 def oldest(lists, key):
@@ -64,6 +79,39 @@ def every(lists):
     return found
 
 
-@cython.cfunc
-def _is_answered(entry: Entry) -> cython.bint:
-    return entry.outcome >= 0 or entry.ended
+def _append(lists, key, entry):
+    """Append an entry to the list of a key; gives the number of answered ones that went."""
+    dropped: cython.longlong = _trim(lists, key)
+    listed = lists.get(key)
+    if listed is None:
+        lists[key] = entry
+    elif type(listed) is Entry:
+        lists[key] = deque((listed, entry))
+    else:
+        listed.append(entry)
+    return dropped
+
+
+def _trim(lists, key):
+    """Take answered entries from the head of a list; gives their number."""
+    listed = lists.get(key)
+    if listed is None:
+        return 0
+    if type(listed) is Entry:
+        if cython.cast(Entry, listed).returnable:
+            return 0
+        del lists[key]
+        return 1
+    dropped: cython.longlong = _drop_answered(listed)
+    if not listed:
+        del lists[key]
+    return dropped
+
+
+def _drop_answered(entries):
+    """Take what is answered from the head of a deque of entries; gives their number."""
+    dropped: cython.longlong = 0
+    while entries and not cython.cast(Entry, entries[0]).returnable:
+        entries.popleft()
+        dropped += 1
+    return dropped

@@ -14,7 +14,7 @@ cdef class Settler:
     cdef int deliver(self, Channel channel, Entry entry) except? -1
     cdef int _wait(self, Channel channel, Entry entry) except? -1
     cdef int expect_return(self, Channel channel, Entry entry) except? -1
-    cdef int _expect_no_return(self, Entry entry) except? -1
+    cdef int _give_up(self, Entry entry) except? -1
     cdef int settle(self, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int _write(self, Entry entry) except? -1
     cdef int _shut(self, Entry entry) except? -1
@@ -29,6 +29,7 @@ cdef class Settler:
     cpdef int commit(self, Channel channel, list noted, long long number, long long ts_ns) except? -1
     cpdef int roll_back(self, Channel channel) except? -1
     cdef Entry give_back(self, Entry returned)
-    cpdef list returnable(self, Channel channel)
-    cpdef int be_done(self, list entries) except? -1
+    cpdef int select(self, Channel channel) except? -1
+    cpdef int committed(self, Channel channel, long long number) except? -1
+    cdef int _be_done(self, Entry entry) except? -1
     cpdef int finish(self, Channel channel) except? -1

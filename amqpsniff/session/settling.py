@@ -17,10 +17,11 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import MessageRows  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.returnable import (  # type: ignore[import-not-found]
-        append,
+        enter,
         every,
+        leave,
+        mark,
         oldest,
-        trim,
     )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -29,12 +30,11 @@ if cython.compiled:
 else:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.counts import Spread
-    from amqpsniff.session.returnable import append, every, oldest, trim
+    from amqpsniff.session.returnable import enter, every, leave, mark, oldest
     from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
 _MOST_WAIT_NS = cython.declare(cython.longlong, state.MOST_WAIT_NS)
-_PUBLISH = cython.declare(cython.int, 1)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
 _RETURNED = cython.declare(cython.int, state.RETURNED)
 _UNCONFIRMED = cython.declare(cython.int, state.UNCONFIRMED)
@@ -138,19 +138,19 @@ class Settler:
         if self.outstanding >= self.most:
             return self.hit("outstanding")
         self.outstanding += 1
-        self.outstanding -= append(channel.returnable, (entry.exchange, entry.routing_key), entry)
-        if entry.number <= 0 and not channel.in_transaction:
-            self.unanswered.append(entry)
-            if len(self.unanswered) > self.limits.returnable:
-                self.be_done([self.unanswered.popleft()])
+        self.outstanding -= enter(entry, self.unanswered)
+        if len(self.unanswered) > self.limits.returnable:
+            self._give_up(self.unanswered.popleft())
         return 0
 
-    def _expect_no_return(self, entry):
-        """A publish that the broker might have given back has its outcome."""
-        channel: Channel = entry.channel
-        key = (entry.exchange, entry.routing_key)
-        self.outstanding -= trim(channel.returnable, key)
-        trim(channel.alike, (*key, entry.mark))
+    def _give_up(self, entry):
+        """A publish was not given back for so long that it is taken for done with, or only waits
+        for its confirm.
+        """
+        if entry.number <= 0:
+            self._be_done(entry)
+        elif entry.returnable:
+            self.outstanding -= leave(entry)
         return 0
 
     # entries end
@@ -161,8 +161,8 @@ class Settler:
         entry.outcome_number = number
         entry.outcome_ns = ts_ns
         self.ended[outcome] += 1
-        if entry.kind == _PUBLISH and entry.exchange is not None:
-            self._expect_no_return(entry)
+        if entry.returnable:
+            self.outstanding -= leave(entry)
         if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
             spread: Spread = self.spreads[outcome]
             spread.add(ts_ns - entry.ts_ns)
@@ -216,8 +216,8 @@ class Settler:
             return 0
         entry.open_row = True
         rows.wait(row)
-        if entry.kind == _PUBLISH and entry.exchange is not None:
-            append(entry.channel.alike, (entry.exchange, entry.routing_key, entry.mark), entry)
+        if entry.returnable:
+            mark(entry)
         return 0
 
     def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
@@ -343,26 +343,33 @@ class Settler:
     def give_back(self, returned):
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
-        key = (returned.exchange, returned.routing_key)
-        entry: Entry = oldest(channel.alike, (*key, returned.mark))
+        entry: Entry = oldest(channel.alike, (returned.route, returned.mark))
         if entry is None:
-            entry = oldest(channel.returnable, key)
+            entry = oldest(channel.returnable, returned.route)
         if entry is not None:
             if entry.wants:
                 channel.unconfirmed -= 1
             self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
         return entry
 
-    def returnable(self, channel):
-        """The publishes that may still come back, as a list."""
-        return every(channel.returnable)
+    def select(self, channel):
+        """A channel's publishes are in transactions from now on."""
+        channel.in_transaction = True
+        channel.uncommitted = deque(every(channel.returnable))
+        return 0
 
-    def be_done(self, entries):
-        """Publishes that cannot come back any more."""
-        entry: Entry
-        for entry in entries:
-            self._close_row(entry, -1)
-            self._expect_no_return(entry)
+    def committed(self, channel, number):
+        """The first so many publishes of a channel's transactions cannot come back any more."""
+        while channel.uncommitted and channel.passed < number:
+            channel.passed += 1
+            self._be_done(channel.uncommitted.popleft())
+        return 0
+
+    def _be_done(self, entry):
+        """A publish cannot come back any more."""
+        self._close_row(entry, -1)
+        if entry.returnable:
+            self.outstanding -= leave(entry)
         return 0
 
     def finish(self, channel):
@@ -370,8 +377,11 @@ class Settler:
         for entry in channel.publishes.take_until(-1):
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED)
-        self.be_done(self.returnable(channel))
+        for entry in every(channel.returnable):
+            self._be_done(entry)
         channel.returnable = {}
+        if channel.uncommitted is not None:
+            channel.uncommitted.clear()
         channel.alike = {}
         noted = [entry for listed in (channel.noted, *channel.committing) for entry, _ in listed]
         for entry in (*channel.deliveries.take_until(-1), *noted):

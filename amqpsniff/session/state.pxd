@@ -3,13 +3,12 @@ from amqpsniff.decode.rows cimport FrameRows, MessageRows
 
 cdef class Entry:
     cdef public MessageRows rows
-    cdef public long long row, number, packet_number, ts_ns, outcome_number, outcome_ns
-    cdef public long long mark
-    cdef public int outcome, kind
-    cdef public bint wants, held, open_row, ended
+    cdef public long long number, packet_number, ts_ns, outcome_number, outcome_ns, mark
+    cdef public int row
+    cdef public signed char outcome, kind, wants, held, open_row, ended, returnable
     cdef public Consumer consumer
     cdef public Channel channel
-    cdef public str exchange, routing_key
+    cdef public tuple route
 
 cdef class Ledger:
     cdef public dict entries
@@ -70,7 +69,8 @@ cdef class Channel(Closable):
     cdef public list noted, committing
     cdef public str state
     cdef public tuple closing
-    cdef public object last_queue, declaring, joined
+    cdef public object last_queue, declaring, joined, uncommitted
+    cdef public long long passed
 
 cdef class Lane:
     cdef public int number, incarnations

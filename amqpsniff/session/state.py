@@ -69,6 +69,8 @@ class Entry:
     `rows` and `row` say where its message's row is, once that was written, and `open_row` whether
     that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
     has it; `ended`: it will get no outcome any more. `outcome`: a code of `OUTCOMES`, -1 for none.
+    `returnable`: it may come back; `route`, where it may or did: exchange and routing key, else
+    None. There may be very many: small types, in an order that leaves no gaps, make 128 octets.
     """
 
     def __init__(self):
@@ -82,8 +84,9 @@ class Entry:
         self.held = False
         self.open_row = False
         self.ended = False
+        self.returnable = False
         if not cython.compiled:
-            self.channel = self.consumer = self.exchange = self.routing_key = None
+            self.channel = self.consumer = self.route = None
             self.mark = 0
 
 
@@ -268,6 +271,7 @@ class Channel(Closable):
     sighting, negative for none. `blamed_packet_number`:
     the oldest request that waited when the server closed the channel and blamed its method. Times
     are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
+    `uncommitted`: publishes of transactions that may come back, `passed` how many were before them.
     `joined`: what is known of one that was open before, where times of late are measured.
     """
 
@@ -332,6 +336,8 @@ class Channel(Closable):
         self.returnable = {}
         self.by_tag = {}
         self.alike = {}
+        self.uncommitted = None
+        self.passed = 0
         self.noted = []
         self.committing = []
         self.last_queue = None

@@ -13,6 +13,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import rows
 from amqpsniff.session import kinds
 from amqpsniff.session.rules import RULES, Scene
+from amqpsniff.session.rules.foreseeing import LOOK_BITS, look
 from amqpsniff.session.rules.scene import (
     LARGE_HEADERS_OCTETS,
     LARGE_OCTETS,
@@ -48,6 +49,7 @@ _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
+_LOOK_BITS = cython.declare(cython.int, LOOK_BITS)
 _MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
 
@@ -117,6 +119,7 @@ class Watcher:
         session: Session = peer.session
         if session is None or side < 0 or now == _NULL:
             return 0
+        last: cython.longlong = max(session.last_client_ns, session.last_server_ns)
         if side == 0:
             if session.last_client_ns != _NULL and (
                 now - session.last_client_ns > session.silence_client_ns
@@ -129,6 +132,8 @@ class Watcher:
             ):
                 session.silence_server_ns = now - session.last_server_ns
             session.last_server_ns = now
+        if last != _NULL and now >> _LOOK_BITS > last >> _LOOK_BITS:
+            look(self, session, frames.packet_number.values[row], now)
         return 0
 
     def tell(self, occasion, channel, number, ts_ns, facts):

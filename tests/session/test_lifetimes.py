@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -118,7 +119,7 @@ def test_a_delivery_that_waits_does_not_keep_those_after_it(
 def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row was given out before: nothing of its columns is left there."""
     monkeypatch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 4)
-    monkeypatch.setattr("amqpsniff.pipeline.HELD_ROWS", 8)
+    monkeypatch.setattr("amqpsniff.session.waiting.HELD_ROWS", 8)
     talk = Talk(CONSUME).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 20))
     entry = talk.channel.deliveries.entries[1]
@@ -129,3 +130,52 @@ def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.Monkey
     talk.engine.finish()
     outcomes = [row["outcome"] for row in talk.engine.take("messages").to_pylist()]
     assert outcomes == [None] + ["acked"] * 18
+
+
+def test_a_confirming_publish_that_waits_for_long_does_not_come_back() -> None:
+    """It still waits for its confirm; those that have theirs are not kept behind it."""
+    talk = Talk(CONFIRM)
+    talk.tracker.settler.limits = Limits(returnable=3)
+    talk.say(PUBLISH, [1])
+    talk.say(PUBLISH + "S1: basic.ack delivery_tag={n}\n", range(2, 50))
+    assert (talk.channel.returnable, talk.channel.alike) == ({}, {})
+    assert (talk.outstanding, talk.channel.unconfirmed) == (1, 1)
+    talk.say("S1: basic.return reply_code=312 routing_key=k1 | body=5\n", [0])
+    assert talk.channel.unconfirmed == 1
+    talk.say("S1: basic.ack delivery_tag=1\n", [0])
+    assert (talk.outstanding, talk.channel.confirmed) == (0, 49)
+
+
+def test_nothing_is_kept_of_publishes_beyond_the_limit() -> None:
+    talk = Talk("")
+    talk.tracker.settler.most = 3
+    talk.say(PUBLISH.replace("k{n}", "k"), range(1, 50))
+    ((route, listed),) = talk.channel.returnable.items()
+    assert (route, len(listed)) == (("", "k"), 3)
+    assert [len(one) for one in talk.channel.alike.values()] == [3]
+
+
+def test_commits_that_nobody_answers_keep_nothing() -> None:
+    """A commit means the publishes before it, which are not listed once more for it."""
+    talk = Talk("C1: tx.select\nS1: tx.select-ok\n")
+    talk.tracker.settler.limits = Limits(returnable=5)
+    talk.say(PUBLISH + "C1: tx.commit\n", range(1, 50))
+    assert len(talk.channel.uncommitted) == 5 + 1  # the first is dropped with the next
+    requests = talk.session.lanes[1].requests
+    assert [request.subject[1] for request in requests] == list(range(1, 50))
+    talk.say("S1: tx.commit-ok\n", range(47))
+    assert [key for _, key in talk.channel.returnable] == ["k48", "k49"]
+    talk.say("S1: tx.commit-ok\n", range(2))
+    assert (talk.channel.returnable, talk.outstanding) == ({}, 0)
+
+
+def test_publishes_before_a_transaction_are_done_with_when_it_is_committed() -> None:
+    select = "C1: tx.select\nS1: tx.select-ok\n"
+    talk = Talk("").say(PUBLISH, [1, 2]).say(select, [0]).say(PUBLISH, [3])
+    talk.say("C1: tx.commit\nS1: tx.commit-ok\n", [0])
+    assert (talk.channel.returnable, talk.outstanding) == ({}, 0)
+
+
+@pytest.mark.skipif(state.__file__.endswith(".py"), reason="the size of compiled objects")
+def test_what_is_remembered_of_a_message_is_small() -> None:
+    assert sys.getsizeof(state.Entry()) <= 128

@@ -21,6 +21,8 @@ def _blocked(scene: Scene) -> None:
     reason = scene.event.arguments.get("reason") or "no reason given"
     scene.memory["blocked"] = (str(reason), scene.number, scene.ts_ns)
     scene.memory["while blocked"] = 0
+    if scene.tracker.log is not None and scene.tracker.log.recorded is None:
+        scene.foresee("connection-blocked", str(reason), scene.number, scene.ts_ns)
     across(scene, judge_blocked, scene.session.peer.name()[0])
 
 
@@ -44,6 +46,7 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
     blocked = scene.memory.pop("blocked", None)
     if blocked is None:
         return
+    scene.withdraw("connection-blocked")
     reason, number, since = blocked
     parts = [reason]
     if now is not None and since is not None:

@@ -66,6 +66,20 @@ def _neglected(scene: Scene) -> list[Any]:
     ]
 
 
+def foresee_confirms(scene: Scene) -> None:
+    """channel-waits: the oldest publish has no confirm for long, though the broker sends others."""
+    if scene.is_foreseen("confirms-slow") or not scene.certain:
+        return
+    entry = next(iter(scene.channel.publishes.entries.values()), None)
+    if entry is None or entry.rows is None or entry.ts_ns == NULL:
+        return  # none waits, or it is not whole yet
+    waited = scene.session.last_server_ns - entry.ts_ns
+    unfinished = {one[0] for one in scene.memory.get("under way", ())}
+    if waited >= VERY_SLOW_NS and entry.packet_number not in unfinished:
+        detail = f"publish number {entry.number} was without a confirm for {duration(waited)}"
+        scene.foresee("confirms-slow", detail, entry.packet_number, entry.ts_ns)
+
+
 def judge_waiting(scene: Scene) -> None:
     """channel-ends: a publisher that waits for each confirm."""
     channel = scene.channel
@@ -116,5 +130,6 @@ def judge_commits(scene: Scene) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "tx.commit": (note_commit,),
+    "channel-waits": (foresee_confirms,),
     "channel-ends": (judge_confirms, judge_waiting, judge_commits),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import NO_ACK
 from amqpsniff.quantities import duration, octets, rate
 from amqpsniff.session.rules.amounts import (
@@ -158,6 +159,22 @@ def judge_slow(scene: Scene) -> None:
         _report(scene, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)
 
 
+def foresee_slow(scene: Scene) -> None:
+    """channel-waits: the oldest delivery is not acknowledged for very long."""
+    channel = scene.channel
+    if scene.is_foreseen("consumer-slow") or not scene.certain or scene.ts_ns is None:
+        return
+    entry = next(iter(channel.deliveries.entries.values()), None)
+    if entry is None or not entry.wants or entry.ts_ns == NULL:
+        return
+    waited = scene.ts_ns - entry.ts_ns
+    if waited >= VERY_SLOW_NS and 2 * channel.multiple_acks <= channel.acks:
+        detail = f"delivery {entry.number} was not acknowledged for {duration(waited)}"
+        queues = queues_of(channel)
+        detail += f" (from {queues})" if queues else ""
+        scene.foresee("consumer-slow", detail, entry.packet_number, entry.ts_ns)
+
+
 def _busy_ns(channel: object) -> int:
     """From the first delivery of a channel to its last acknowledgement."""
     busy: int = channel.last_ack_ns - channel.first_delivery_ns  # type: ignore[attr-defined]
@@ -173,5 +190,6 @@ def _report(scene: Scene, code: str, detail: str, number: int | None, ts_ns: int
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_unlimited,),
+    "channel-waits": (foresee_slow,),
     "channel-ends": (judge_unlimited, judge_backlog, judge_waits, judge_single, judge_slow),
 }

@@ -44,7 +44,7 @@ def rejected(scene: Scene) -> None:
     """The broker refused a publish."""
     entry = scene.facts["entry"]
     _not_taken(scene, entry)
-    where = f" to {route(entry.exchange, entry.routing_key)}" if entry.routing_key else ""
+    where = f" to {route(*entry.route)}" if entry.route and entry.route[1] else ""
     detail = f"publish {entry.number} of the channel, packet {entry.packet_number}{where}"
     scene.report("publish-rejected", detail)
 

@@ -44,6 +44,9 @@ OCCASIONS = {
     "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
     "rows, row, took_ns",
     "large": "a message above `LARGE_OCTETS`; facts: rows, row",
+    "channel-waits": "now and then while a channel has publishes that are not confirmed or "
+    "deliveries that are not settled, see `foreseeing`; facts: none",
+    "connection-waits": "the same of a connection that has requests without a reply",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
 """Occasions that are not methods, and what is known then."""
@@ -56,6 +59,12 @@ LARGE_HEADERS_OCTETS = 4_096
 
 MANY_TABLES = 16
 """Tables and arrays in headers from which on `large-headers` comes too."""
+
+FORESEEN = "foreseen"
+"""Name in `Scene.memory` of what was foreseen."""
+
+MOST_FORESEEN = 64
+"""Findings foreseen of one connection: more channels that hang tell a person nothing more."""
 
 STALLED_NS = 1_000_000_000
 """Time from a method to the end of its content from which on `half-sent` comes."""
@@ -152,6 +161,7 @@ class Scene:
             connection_id, client, server = session.peer.name()
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
+        self.withdraw(code, channel)
         if tracker.log.again(code, connection_id, capture, place, count, last, variant):
             return
         tracker.log.add(
@@ -170,6 +180,34 @@ class Scene:
                 variant=variant,
             )
         )
+
+    def foresee(self, code: str, detail: str, number: int | None, ts_ns: int | None) -> None:
+        """Raise a finding of what goes on, at packet `number` of the time `ts_ns`.
+
+        What is reported of the same connection and channel takes its place. Where nothing is, it
+        stays: so only what the end says too, or what will still be true then, can be foreseen.
+        """
+        log, channel = self.tracker.log, self.channel
+        noted = self.memory.setdefault(FORESEEN, {})
+        if len(noted) >= MOST_FORESEEN or self.is_foreseen(code):
+            return
+        capture = self.session.capture if channel is None else channel.capture
+        place = None if channel is None else channel.number
+        one, client, server = self.session.peer.name()
+        finding = Finding(code, detail, capture, number, ts_ns, one, client, server, place)
+        if log.foresee(finding):
+            noted[code, channel] = finding.key
+
+    def is_foreseen(self, code: str) -> bool:
+        """Whether a finding was foreseen here, and was not reported since."""
+        return (code, self.channel) in self.memory.get(FORESEEN, ())
+
+    def withdraw(self, code: str, channel: Any = None) -> None:
+        """Take back what was foreseen, for more is known of it now."""
+        if self.session is not None and FORESEEN in self.session.memory:
+            key = self.memory[FORESEEN].pop((code, channel), None)
+            if key is not None:
+                self.tracker.log.withdraw(key)
 
     def again(self, code: str) -> bool:
         """Count one more of a finding that was raised here before; False when none was.

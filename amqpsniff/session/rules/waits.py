@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.columns import NULL
@@ -59,25 +60,46 @@ def note_answer(scene: Scene) -> None:
 
 
 def judge_missing(scene: Scene) -> None:
-    """connection-ends: requests that were never answered, though there was time.
+    """connection-ends: requests that were never answered, though there was time."""
+    now_ns = scene.session.close_ns or scene.ts_ns
+    for request, lane in _unanswered(scene, now_ns):
+        name = scene.tracker.names[request.method]
+        detail = f"had no answer in {duration(int(now_ns or 0) - request.ts_ns)}"
+        _report_missing(_on(scene, lane), name, request, detail, lane.number)
+
+
+def foresee_missing(scene: Scene) -> None:
+    """connection-waits: requests that are not answered, though there was time."""
+    now_ns = scene.ts_ns
+    for request, lane in _unanswered(scene, now_ns):
+        name = scene.tracker.names[request.method]
+        waited = duration(int(now_ns or 0) - request.ts_ns)
+        detail = f"{name} on channel {lane.number} had no answer in {waited}"
+        _on(scene, lane).foresee("reply-missing", detail, request.number, int(request.ts_ns))
+
+
+def _on(scene: Scene, lane: Any) -> Scene:
+    """The same scene on a channel."""
+    return Scene(scene.tracker, scene.session, lane.channel, scene.number, scene.ts_ns)
+
+
+def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, Any]]:
+    """Requests without an answer for too long, and the lanes of their channels.
 
     A broker answers a channel's requests in their order. Where a capture begins, the answer to one
     may be known before the request is.
     """
     session = scene.session
-    end_ns = session.close_ns or scene.ts_ns
-    if session.lossy or end_ns is None or not scene.both_sides:
+    if session.lossy or now_ns is None or not scene.both_sides:
         return
     answered = scene.memory.get("answered", {})
     for lane in session.lanes.values():
         for request in lane.requests if lane.number else ():
-            waited = end_ns - request.ts_ns
+            waited = now_ns - request.ts_ns
             if request.number < answered.get(lane.number, 0):
                 continue
             if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
-                name = scene.tracker.names[request.method]
-                detail = f"had no answer in {duration(waited)}"
-                _report_missing(scene, name, request, detail, lane.number)
+                yield request, lane
 
 
 def _report_missing(
@@ -134,5 +156,6 @@ def judge_blocking(scene: Scene) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "replied": (note_answer,),
+    "connection-waits": (foresee_missing,),
     "connection-ends": (judge_missing, judge_slow, judge_blocking),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff import Engine, pipeline
-from amqpsniff.session import repeats, watcher
+from amqpsniff.session import repeats, waiting, watcher
 from amqpsniff.session.rules import amounts, churn
 from tests.session.rules.found import details, found
 from tests.session.rules.test_churn import connections
@@ -87,6 +87,6 @@ def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatc
 
     assert said() == []
     monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
-    monkeypatch.setattr(pipeline, "HELD_ROWS", 4)
+    monkeypatch.setattr(waiting, "HELD_ROWS", 4)
     (detail,) = said()
     assert detail.startswith("rows that wait: ")

@@ -1,0 +1,36 @@
+"""When rules are asked about what goes on, so that a person need not wait for its end.
+
+Most of what hangs is judged when its channel or connection is over, which may be a long time after
+somebody who watches wants to know. A finding that is foreseen is made earlier, by the time of the
+packets alone: it is the same in a file and on an interface.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+LOOK_BITS = 32
+"""Bits of a time that are left out: a connection is looked at when a frame of it comes in other
+4.3 s than the one before. That is seldom enough to cost nothing, and the same however they come in.
+"""
+
+MOST_LOOKED = 64
+"""Channels of a connection that are looked at: who opens more has the pattern in those."""
+
+
+def look(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
+    """Ask the rules of `channel-waits` and `connection-waits` where something waits, and nobody
+    closed it.
+    """
+    if session.close_ns is not None or session.closed_by is not None:
+        return
+    waits = False
+    for _, lane in zip(range(MOST_LOOKED), session.lanes.values(), strict=False):
+        channel = lane.channel
+        waits = waits or bool(lane.requests)
+        if channel is None or any(channel.closing):
+            continue
+        if channel.unconfirmed > 0 or channel.unsettled > 0:
+            tracker.tell("channel-waits", channel, number, ts_ns, {})
+    if waits:
+        tracker.tell_of("connection-waits", session, number, ts_ns, {})

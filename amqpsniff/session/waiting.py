@@ -1,0 +1,169 @@
+"""Batches of rows that wait until nothing about them can change, in little memory and not for ever.
+
+Few columns of a row change later. The others of a batch are packed while batches are many: a column
+that has one value, or none, in all rows takes no more than that. It is what most do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+from amqpsniff.columns import Integers, Texts
+
+Batch = tuple[Any, Any, Any, Any, Any]
+"""(frames, messages, connections, captures, method names), as the decoder gives them."""
+
+HELD_ROWS = 196_608
+"""Rows that wait for replies and acknowledgements, some 130 octets each. Beyond, the oldest are
+given out as they are: what is not settled by then has no outcome, and no reply."""
+
+HELD_OCTETS = 48 * 1024 * 1024
+"""Octets of texts and bodies in rows that wait, for rows may be large; the same beyond."""
+
+WORD_OCTETS = 32
+"""Octets that a distinct text of a batch takes, beside its own."""
+
+OPEN_ROWS = 65_536
+"""Rows that wait as they were made. More are packed: an ordinary capture never has them."""
+
+CHANGING: Final = frozenset(
+    "outcome outcome_packet_number outcome_ns response_packet_number response_ns waiting".split()
+)
+"""Columns that change after their row was made."""
+
+
+class Waiting:
+    """Batches in their order; `rows` are those that somebody wants, `octets` what they hold."""
+
+    def __init__(self) -> None:
+        self.rows = self.octets = 0
+        self._batches: deque[tuple[Batch, int, list[_Packed]]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    @property
+    def full(self) -> bool:
+        """Whether more wait than may."""
+        return self.rows > HELD_ROWS or self.octets > HELD_OCTETS
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing about the oldest batch can change any more."""
+        frames, messages, *_ = self._batches[0][0]
+        return not ((frames.wanted and frames.pending) or (messages.wanted and messages.pending))
+
+    def put(self, batch: Batch) -> None:
+        """Add a batch."""
+        octets = _octets(batch)
+        self.rows += _rows(batch)
+        self.octets += octets
+        packed = []
+        if self.rows > OPEN_ROWS:
+            packed = [_Packed(rows) for rows in batch[:2]]
+            for words in batch[1].vocabularies.by_name().values():
+                words.strings = []  # they are made again when somebody asks
+        self._batches.append((batch, octets, packed))
+
+    def take(self) -> Batch:
+        """Take the oldest batch out."""
+        batch, octets, packed = self._batches.popleft()
+        for one in packed:
+            one.unpack()
+        self.rows -= _rows(batch)
+        self.octets -= octets
+        return batch
+
+
+def _rows(batch: Batch) -> int:
+    """Rows of a batch that somebody wants."""
+    frames, messages, *_ = batch
+    return (frames.rows if frames.wanted else 0) + (messages.rows if messages.wanted else 0)
+
+
+def _octets(batch: Batch) -> int:
+    """Octets of texts and bodies of a batch."""
+    tables = [rows for rows in batch[:2] if rows.wanted]
+    texts = (getattr(rows, name) for rows in tables for name in rows.TEXTS)
+    words = batch[1].vocabularies.by_name().values()
+    return sum(map(_used, (*texts, *words))) + sum(WORD_OCTETS * int(one.count) for one in words)
+
+
+def _used(column: Any) -> int:
+    octets: int = column.used
+    return octets
+
+
+class _Packed:
+    """Rows whose columns are packed, but those that change."""
+
+    def __init__(self, rows: Any) -> None:
+        self._columns: list[tuple[Any, Any]] = []
+        self._rows = rows.rows
+        links = getattr(rows, "links", None)
+        columns = rows.columns() | (links.columns() if links is not None else {})
+        for name, column in columns.items():
+            if name not in CHANGING:
+                pack = _pack_texts if isinstance(column, Texts) else _pack_numbers
+                self._columns.append((column, pack(column, rows.rows)))
+
+    def unpack(self) -> None:
+        """Make the columns whole again."""
+        for column, packed in self._columns:
+            unpack = _unpack_texts if isinstance(column, Texts) else _unpack_numbers
+            unpack(column, packed, self._rows)
+
+
+def _pack_numbers(column: Any, rows: int) -> bytes:
+    """What a column of numbers has: one of them where all are alike."""
+    width = 8 if isinstance(column, Integers) else 4
+    octets = bytes(memoryview(column.take())[: width * rows])
+    column.reserve(0)
+    return _same(octets, width)
+
+
+def _unpack_numbers(column: Any, packed: bytes, rows: int) -> None:
+    column.reserve(rows)
+    if packed:
+        column.storage[:] = _repeated(packed, len(column.storage))
+
+
+def _pack_texts(column: Texts, rows: int) -> Any:
+    """What a column of texts has: (offsets, valid, octets, values); None without a value."""
+    used = column.used
+    offsets, valid, octets, values = column.take(rows)
+    if not values:
+        return None
+    return (
+        bytes(offsets[: 4 * (rows + 1)]),
+        _same(bytes(valid[:rows]), 1),
+        bytes(memoryview(octets)[:used]),
+        values,
+    )
+
+
+def _unpack_texts(column: Texts, packed: Any, rows: int) -> None:
+    if packed is None:
+        column.reserve(rows)
+        return
+    offsets, valid, octets, values = packed
+    column.offsets_storage = bytearray(offsets)
+    column.valid_storage = bytearray(_repeated(valid, rows))
+    column.reserve(rows)
+    column.put_bytes(octets)
+    column.rows, column.values = rows, values
+
+
+def _same(octets: bytes, width: int) -> bytes:
+    """The first number of a column where all are alike, else all of them."""
+    return octets[:width] if octets[width:] == octets[:-width] else octets
+
+
+def _repeated(octets: bytes, length: int) -> bytes:
+    """So many octets, of which one number or all are given."""
+    if len(octets) == length:
+        return octets
+    if octets == octets[:1] * len(octets):
+        octets = octets[:1]  # repeating one octet is quick
+    return octets * (length // len(octets))

@@ -1,0 +1,145 @@
+"""What hangs is said while it hangs, and in the end as it was in the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqpsniff.findings import Finding
+from amqpsniff.findings.log import FindingLog
+from amqpsniff.pipeline import Pipeline
+from amqpsniff.session.rules import foreseeing, scene
+from tests.session.script import Script
+from tests.tcp import wire
+
+OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+CONFIRMING = OPEN + "C1: confirm.select\nS1: confirm.select-ok\n"
+CONSUMING = (
+    OPEN
+    + """
+    C1: basic.qos prefetch_count=1
+    S1: basic.qos-ok
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+"""
+)
+ALIVE = "@+{}ms S: connection.unblocked\n"
+PUBLISH = "C1: basic.publish exchange=e | body=5\n"
+DELIVER = "S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5\n"
+
+
+def said(text: str, code: str, at_once: bool = False) -> tuple[list[str], list[str]]:
+    """Details of a code: as they become news, packet by packet or all at once, and in the end."""
+    pipeline = Pipeline(tables=("messages", "findings"))
+    pipeline.log.watch()
+    talk = wire.Talk()
+    talk.hands()
+    stamps = [packet.ts_ns for packet in talk.packets]
+    packets = Script(text).packets
+    for packet in packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    base = max(stamps)
+    times = stamps + [base + packet.ts_ns - packets[0].ts_ns for packet in packets]
+    fed = [one._replace(ts_ns=ns) for one, ns in zip(talk.packets, times, strict=True)]
+    news: list[str] = []
+    for some in [fed] if at_once else [[one] for one in fed]:
+        pipeline.feed(wire.batch(some))
+        news += [one.detail for one in pipeline.log.news() if one.code == code]
+    pipeline.finish()
+    return news, [one.detail for one in pipeline.findings() if one.code == code]
+
+
+CASES = {
+    "confirms-slow": (
+        CONFIRMING + PUBLISH + PUBLISH + ALIVE.format(5000) + ALIVE.format(9000),
+        "publish number 1 was without a confirm for 5.00 s",
+        "2 publishes without a confirm, the first, number 1, for 14.0 s",
+    ),
+    "consumer-slow": (
+        CONSUMING + DELIVER + ALIVE.format(30_000) + "@+9000ms C1: basic.ack delivery_tag=1\n",
+        "delivery 1 was not acknowledged for 30.0 s (from q)",
+        "1 acknowledgement, after 39.0 s on average and 39.0 s at most (from q)",
+    ),
+    "reply-missing": (
+        OPEN + "C1: queue.declare queue=q\n" + ALIVE.format(5001) + ALIVE.format(9000),
+        "queue.declare on channel 1 had no answer in 5.00 s",
+        "queue.declare on channel 1 had no answer in 14.0 s",
+    ),
+    "connection-blocked": (
+        OPEN + "S: connection.blocked reason=disk\n@+3000ms S: connection.unblocked\n",
+        "disk",
+        "disk, for 3.00 s",
+    ),
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_it_is_said_while_it_goes_on(code: str) -> None:
+    text, early, late = CASES[code]
+    news, end = said(text, code)
+    assert news[0] == early
+    assert end == [late]
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_it_does_not_depend_on_batches(code: str) -> None:
+    text = CASES[code][0]
+    assert said(text, code)[1] == said(text, code, at_once=True)[1]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("confirms-slow", CONFIRMING + PUBLISH + ALIVE.format(4999)),
+        ("consumer-slow", CONSUMING + DELIVER + ALIVE.format(29_999)),
+        ("reply-missing", OPEN + "C1: queue.declare queue=q\n" + ALIVE.format(5000)),
+    ],
+)
+def test_one_step_less_is_no_hang(code: str, text: str) -> None:
+    assert said(text, code) == ([], [])
+
+
+def test_what_was_foreseen_and_is_not_said_at_the_end_stays() -> None:
+    """A nack is no slow confirm; that the publisher waited so long is true all the same."""
+    text = CONFIRMING + PUBLISH + ALIVE.format(6000) + "@+1ms S1: basic.nack delivery_tag=1\n"
+    news, end = said(text, "confirms-slow")
+    assert news == end == ["publish number 1 was without a confirm for 6.00 s"]
+
+
+def test_an_answer_that_came_late_takes_the_place_of_one_that_was_missing() -> None:
+    text = OPEN + "C1: queue.declare queue=q\n" + ALIVE.format(6000)
+    news, end = said(text + "@+3000ms S1: queue.declare-ok queue=q\n", "reply-missing")
+    assert news == ["queue.declare on channel 1 had no answer in 6.00 s", *end]
+    assert end == ["queue.declare was answered after 9.00 s"]
+
+
+def test_a_channel_opened_again_is_another() -> None:
+    hangs = "C1: confirm.select\nS1: confirm.select-ok\n" + PUBLISH + ALIVE.format(6000)
+    again = "C1: channel.close\nS1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
+    _, end = said(OPEN + hangs + again + hangs, "confirms-slow")
+    assert end == ["1 publish without a confirm, the first, number 1, for 6.00 s"]
+
+
+def test_no_more_channels_than_the_limit_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    channels = "".join(
+        f"C{n}: channel.open\nS{n}: channel.open-ok\nC{n}: confirm.select\n"
+        f"S{n}: confirm.select-ok\nC{n}: basic.publish exchange=e | body=5\n"
+        for n in range(1, 6)
+    )
+    text = "handshake\n" + channels + ALIVE.format(6000)
+    assert len(said(text, "confirms-slow")[0]) == 5
+    monkeypatch.setattr(foreseeing, "MOST_LOOKED", 4)  # channel 0 is one
+    assert len(said(text, "confirms-slow")[0]) == 3
+    monkeypatch.setattr(scene, "MOST_FORESEEN", 2)
+    assert len(said(text, "confirms-slow")[0]) == 2
+    assert len(said(text, "confirms-slow")[1]) == 5
+
+
+def test_what_is_found_already_is_not_foreseen() -> None:
+    log = FindingLog()
+    log.watch()
+    assert log.foresee(Finding("confirms-slow", "first", connection_id="c", channel=1))
+    assert not log.foresee(Finding("confirms-slow", "second", connection_id="c", channel=1))
+    (key,) = [one.key for one in log.news()]
+    log.withdraw(key)
+    log.withdraw(key)
+    assert (log.news(), log.take()) == ([], [])
