@@ -17,7 +17,7 @@ from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .headers import SEGMENT_FIELDS
 from .holding import HoldingPool
-from .joining import Rooms, Segment, begins, is_header
+from .joining import Rooms, Segment, begins, opens
 from .stream import TcpFinding
 
 if cython.compiled:
@@ -112,8 +112,8 @@ class Follower:
         if flags & RST or not (flags & SYN or rows[at + 12] > 0):
             return -1
         if self.table.straggler(key, rows[at + 6], flags & SYN != 0):
-            header = rows[at + 9] < 0 and is_header(octets, rows[at + 10], rows[at + 11])
-            if not header or not self.table.is_beyond(key, rows[at + 6]):
+            first = rows[at + 9] < 0 and opens(octets, rows[at + 10], rows[at + 11])
+            if not first or not self.table.is_beyond(key, rows[at + 6]):
                 return -1
         if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
             room = self._room(key, rows, at, number, ts_ns)

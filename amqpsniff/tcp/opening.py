@@ -5,7 +5,7 @@ import cython
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
-from .joining import is_header
+from .joining import opens
 from .limits import LEAST_JUMP as _LEAST_JUMP
 
 if cython.compiled:
@@ -83,15 +83,15 @@ def opened(
 
 
 def begins_anew(half: HalfStream, other: HalfStream, octets, rows, at):
-    """Whether a protocol header shows that the endpoints are used again, and no SYN was captured.
+    """Whether a segment shows that the endpoints are used again, and no SYN was captured.
 
-    The header is all of a segment, as clients wait for the answer to it, and both directions jump:
-    its own, and the other one as it acknowledges it. A body may carry those octets, and lie behind
-    a hole, but then not both sides have lost some.
+    It is a protocol header, which is all of a segment, as clients wait for the answer to it, or a
+    TLS ClientHello, and both directions jump: its own, and the other one as it acknowledges it. A
+    body may carry those octets, and lie behind a hole, but then not both sides have lost some.
     """
     start: cython.longlong = rows[at + 10]
     captured: cython.longlong = rows[at + 11]
-    if captured != rows[at + 12] or rows[at + 9] >= 0 or not is_header(octets, start, captured):
+    if captured != rows[at + 12] or rows[at + 9] >= 0 or not opens(octets, start, captured):
         return False
     if not rows[at + 8] & ACK or rows[at + 8] & SYN:
         return False

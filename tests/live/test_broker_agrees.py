@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @contextmanager
 def connected(broker: Broker, name: str, **more: Any) -> Iterator[Any]:
-    """A connection of pika with a name."""
+    """A connection of pika with a name, slow to send heartbeats: they would count as octets."""
     import pika
 
     properties = {"connection_name": name}
@@ -86,8 +86,8 @@ def told(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     folder = tmp_path_factory.mktemp("told")
     sniffer = Sniffer("-i", "lo", "--port", broker.port, "-w", "it.pcapng", folder=folder)
     with (
-        connected(broker, "the publisher", heartbeat=37, frame_max=65_536) as publisher,
-        connected(broker, "the consumer", channel_max=77) as consumer,
+        connected(broker, "the publisher", heartbeat=370, frame_max=65_536) as publisher,
+        connected(broker, "the consumer", heartbeat=380, channel_max=77) as consumer,
     ):
         work(publisher, consumer)
         said: dict[str, Any] = {
