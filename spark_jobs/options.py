@@ -158,11 +158,15 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
 
 
 def _storage(options: Mapping[str, str]) -> dict[str, Any]:
-    text = options.get("storageOptions", "") or "{}"
+    return json_object("option storageOptions", options.get("storageOptions", "") or "{}")
+
+
+def json_object(name: str, text: str) -> dict[str, Any]:
+    """A JSON object that was given as text; raises UsageError where it is none."""
     try:
         given = json.loads(text)
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        raise UsageError("option storageOptions: it is no JSON object")
+        raise UsageError(f"{name}: `{text}` is no JSON object")
     return given
