@@ -55,6 +55,9 @@ WITH_BODY = (
 def read(path, table, columns):
     source = spark.read.format("amqp").option("table", table).option("bodies", "body" in columns)
     return source.schema(columns).load(path)
+def methods():
+    source = spark.read.format("amqp").option("table", "frames")
+    return source.option("where", "method is not null")
 def scan(path):
     read(path, "messages", WITH_BODY).write.format("noop").mode("overwrite").save()
 def count(path):
@@ -66,11 +69,9 @@ THIRTEEN = (
     "exchange string, routing_key string, response_ns long"
 )
 def some(path):
-    methods = read(path, "frames", THIRTEEN).where("method is not null")
-    methods.write.mode("overwrite").parquet(output)
+    methods().schema(THIRTEEN).load(path).write.mode("overwrite").parquet(output)
 def whole(path):
-    frames = spark.read.format("amqp").option("table", "frames").load(path)
-    frames.where("method is not null").write.mode("overwrite").parquet(output)
+    methods().load(path).write.mode("overwrite").parquet(output)
 print(json.dumps({"stage": "files"}), flush=True)
 for name in ("scan", "count", "some", "whole"):
     globals()[name](small)

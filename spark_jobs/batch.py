@@ -20,6 +20,7 @@ from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.reports import FAILED, USAGE
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tables.schema import TABLES
@@ -74,7 +75,7 @@ def _run(given: argparse.Namespace, say: Say) -> int:
         if summary.unreadable_files == summary.files:
             raise CaptureError(_unreadable(batch))
         if names:
-            _report(session(), given, names, say)
+            _report(session(), given, batch, names, say)
     finally:
         spark.stop()
     return 0
@@ -91,17 +92,13 @@ def _batch(given: argparse.Namespace) -> Batch:
         tls_keylog=given.tls_keylog,
         tls_keys=tuple(given.tls_key),
     )
-    try:
-        storage = json.loads(given.storage)
-    except ValueError:
-        raise UsageError(f"--storage: `{given.storage}` is no JSON object") from None
     return Batch(
         given.inputs,
         given.output,
         options,
         [one.strip() for one in given.tables.split(",")],
         links=given.links,
-        storage=storage,
+        storage=json_object("--storage", given.storage),
         task_octets=given.task_octets,
         max_reads=given.max_reads,
     )
@@ -128,15 +125,17 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
     return batch.run(runner, notice, runner.cores)
 
 
-def _report(spark: SparkSession, given: argparse.Namespace, names: list[str], say: Say) -> None:
+def _report(
+    spark: SparkSession, given: argparse.Namespace, batch: Batch, names: list[str], say: Say
+) -> None:
     """Make the reports that are wanted, show or write them."""
     from .reports import Config, make, write_page
 
     made = []
     for name in names:
         say({"stage": "report", "report": name})
-        report = make(spark, name, Config((given.output,), rows=given.rows))
-        report.write(given.output)
+        report = make(spark, name, Config((given.output,), rows=given.rows, storage=batch.storage))
+        report.write(batch.folder)
         made.append(report)
         if name in given.report:
             if given.progress == "json":
@@ -145,7 +144,8 @@ def _report(spark: SparkSession, given: argparse.Namespace, names: list[str], sa
                 print(report.as_text())
     if given.html:
         say({"stage": "page"})
-        say({"page": write_page(given.output, made)})
+        write_page(batch.folder, made)
+        say({"page": f"{given.output.rstrip('/')}/report.html"})
 
 
 def _say(fact: dict[str, Any]) -> None:

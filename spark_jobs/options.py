@@ -29,6 +29,7 @@ class SourceOptions:
         table: The table, or `errors`.
         paths: Captures, folders, patterns, URIs.
         decoding: How captures are decoded.
+        where: A condition on rows, as `--where` of the command line; empty for all.
         mode: What becomes of files that cannot be read whole, one of `MODES`.
         from_ns, to_ns: Files without a packet in this time are left out; null for no bound.
         storage: What fsspec is told.
@@ -40,6 +41,7 @@ class SourceOptions:
     table: str
     paths: tuple[str, ...]
     decoding: Options
+    where: str = ""
     mode: str = MODES[0]
     from_ns: int | None = None
     to_ns: int | None = None
@@ -66,6 +68,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
         table=table_of(options),
         paths=_paths(options),
         decoding=carried(_decoding(options)),
+        where=options.get("where", ""),
         mode=mode,
         from_ns=_time(options, "from"),
         to_ns=_time(options, "to"),
@@ -155,11 +158,15 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
 
 
 def _storage(options: Mapping[str, str]) -> dict[str, Any]:
-    text = options.get("storageOptions", "") or "{}"
+    return json_object("option storageOptions", options.get("storageOptions", "") or "{}")
+
+
+def json_object(name: str, text: str) -> dict[str, Any]:
+    """A JSON object that was given as text; raises UsageError where it is none."""
     try:
         given = json.loads(text)
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        raise UsageError("option storageOptions: it is no JSON object")
+        raise UsageError(f"{name}: `{text}` is no JSON object")
     return given

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,9 @@ from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.places import Folder
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
 from amqpsniff.report.tables import plain
+
+from .elsewhere import java_knows, read_tables
+from .options import json_object
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -51,12 +54,14 @@ class Config:
         ports: For captures: comma-separated ports to follow; empty for any, by content.
         bucket_seconds: Length of a step in time; 0 to choose one by the time that there is.
         rows: Rows that are shown.
+        storage: What fsspec is told, where the folder is read by it.
     """
 
     inputs: tuple[str, ...]
     ports: str = ""
     bucket_seconds: int = 0
     rows: int = 20
+    storage: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load(spark: SparkSession, config: Config, table: str, columns: str) -> DataFrame:
@@ -65,11 +70,15 @@ def load(spark: SparkSession, config: Config, table: str, columns: str) -> DataF
     names = [one.split()[0] for one in columns.split(",")]
     if manifest is None:
         source = spark.read.format("amqp").option("table", table).option("port", config.ports)
+        source = source.option("storageOptions", json.dumps(dict(config.storage)))
         return source.schema(columns).load(list(config.inputs)).select(*names)
     base = config.inputs[0].rstrip("/")
-    files = [f"{base}/{name}" for name in manifest["tables"].get(table, ())]
-    if not files:
+    written = manifest["tables"].get(table, ())
+    if not written:
         return spark.createDataFrame([], columns)
+    if config.storage or not java_knows(spark, base):
+        return read_tables(spark, base, written, columns, config.storage)
+    files = [f"{base}/{name}" for name in written]
     return spark.read.schema(columns).option("basePath", f"{base}/{table}").parquet(*files)
 
 
@@ -77,7 +86,7 @@ def manifest_of(config: Config) -> dict[str, Any] | None:
     """The manifest of the batch that is read; None when captures are."""
     if len(config.inputs) != 1:
         return None
-    octets = Folder(config.inputs[0]).read(MANIFEST)
+    octets = Folder(config.inputs[0], config.storage).read(MANIFEST)
     manifest: dict[str, Any] | None = None if octets is None else json.loads(octets)
     return manifest
 
@@ -140,11 +149,10 @@ class Report:
     shown: int
     table: Any
 
-    def write(self, output: str) -> None:
+    def write(self, folder: Folder) -> None:
         """Write the rows as CSV and Parquet to the folder `reports` of a batch."""
         from pyarrow import csv, parquet
 
-        folder = Folder(output)
         with folder.create(f"reports/{self.name}.parquet") as file:
             parquet.write_table(self.table, file)
         with folder.create(f"reports/{self.name}.csv") as file:
@@ -186,15 +194,13 @@ def make(spark: SparkSession, name: str, config: Config) -> Report:
     return Report(name, job.TITLE, about, names, rows, more, charts, config.rows, table)
 
 
-def write_page(output: str, reports: Sequence[Report]) -> str:
-    """Write the page with all reports to a batch's folder; its name."""
+def write_page(folder: Folder, reports: Sequence[Report]) -> None:
+    """Write the page with all reports to a batch's folder."""
     from .page import page
 
-    folder = Folder(output)
     octets = folder.read(MANIFEST)
     manifest = json.loads(octets) if octets else {}
     folder.write("report.html", page(manifest, reports).encode())
-    return f"{output.rstrip('/')}/report.html"
 
 
 def run_job(name: str, argv: Sequence[str] | None) -> int:
@@ -203,7 +209,8 @@ def run_job(name: str, argv: Sequence[str] | None) -> int:
     from .session import session
 
     try:
-        config = Config(tuple(given.inputs), given.port, given.bucket, given.rows)
+        storage = json_object("--storage", given.storage)
+        config = Config(tuple(given.inputs), given.port, given.bucket, given.rows, storage)
         _check(config)
         spark = session(given.master, f"amqpsniff {name}", brief=True)
         spark.sparkContext.setLogLevel("ERROR")
@@ -227,7 +234,7 @@ def _check(config: Config) -> None:
     from amqpsniff.archive.listing import list_captures
 
     if manifest_of(config) is None:
-        list_captures(config.inputs)
+        list_captures(config.inputs, config.storage)
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
@@ -239,6 +246,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     add("--format", choices=("parquet", "json", "csv"), default="parquet")
     add("--port", default="", help="for captures: ports to follow, comma-separated")
     add("--bucket", type=int, default=0, metavar="SECONDS", help="step in time")
+    add("--storage", default="{}", metavar="JSON", help="what fsspec is told")
     add("--master", help="Spark master; default: what spark-submit says")
     add("--rows", type=int, default=20, help="how many rows to show")
     return parser

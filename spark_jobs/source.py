@@ -9,8 +9,9 @@ Findings may be about several connections, and the columns of messages that link
 table, and messages where one of these columns is named, is one partition, read like one capture.
 `amqpsniff batch` makes both with many tasks.
 
-Columns are chosen with `.schema(…)`. Conditions are left to Spark: where a query reads one data
-source with several of them, Spark 4.3 hands the last one to all its readers.
+Columns are chosen with `.schema(…)`, rows with the option `where`, before they pass to the JVM.
+Conditions of a query are left to Spark: where it reads one data source with several of them,
+Spark 4.3 hands the last one to all its readers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.archive.task import TaskRun
 from amqpsniff.decode.octets import own_seed
-from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.tables.schema import LINKS, schema_of
@@ -55,9 +56,10 @@ ERRORS = "errors"
 class AmqpDataSource(DataSource):
     """`spark.read.format("amqp")`: one table of captures, named by path, folder, pattern or list.
 
-    Options: `table` (default `messages`; also `errors`: what could not be read); `port`,
-    comma-separated; `dialect`, `tableDialect`; `bodies`, `bodySha256`, `showSecrets` (`true`,
-    `false`); `tlsKeylog`, `tlsKey` (comma-separated), files; `from`, `to`: files without a packet
+    Options: `table` (default `messages`; also `errors`: what could not be read); `where`, a
+    condition on its rows in SQL, as on the command line; `port`, comma-separated; `dialect`,
+    `tableDialect`; `bodies`, `bodySha256`, `showSecrets` (`true`, `false`); `tlsKeylog`, `tlsKey`
+    (comma-separated), files; `from`, `to`: files without a packet
     in that time are left out; `mode` for files that cannot be read whole: `PERMISSIVE` (default:
     what could be read, and rows in `errors` and `findings`), `DROPMALFORMED` (nothing of them),
     `FAILFAST`; `storageOptions`, a JSON object for fsspec; `surveys`, a folder that keeps what is
@@ -112,6 +114,7 @@ class Reading:
         self.table = self.options.table
         self.columns = list(schema.names)
         _check_columns(self.table, schema)
+        self.needed = [*self.columns, *self._where_columns()]
 
     def shares(self, listed: Sequence[Listed]) -> list[Share]:
         """Partitions that read these files."""
@@ -126,7 +129,7 @@ class Reading:
         if self.table == ERRORS:
             return [Share(rows=error_rows(files))]
         task_octets = task_octets_for(self.options.decoding, self.options.task_octets)
-        if self.table == "messages" and not LINKS.isdisjoint(self.columns):
+        if self.table == "messages" and not LINKS.isdisjoint(self.needed):
             task_octets = ONE_TASK
         plan = make_plan(files, task_octets=task_octets, max_reads=self.options.max_reads)
         decoding = with_secrets_of(files, self.options.decoding, self.options.storage)
@@ -138,23 +141,50 @@ class Reading:
 
     def rows(self, share: Share) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
+        if not self.options.where:
+            for batch in self._batches(share):
+                yield batch.select(self.columns)
+            return
+        from amqpsniff.tables.batches import plain
+        from amqpsniff.tables.query import filtered
+
+        for batch in filtered(self._batches(share), self._schema(), self.options.where):
+            yield plain(batch.select(self.columns))
+
+    def _batches(self, share: Share) -> Iterator[pa.RecordBatch]:
         if self.table == ERRORS:
-            yield from error_table(share.rows).select(self.columns).to_batches()
+            yield from error_table(share.rows).to_batches()
         elif self.table == "findings":
             yield self._findings(share)
         else:
             for task in share.tasks:
                 for _, batch in self._run(share, task, [self.table]).batches():
-                    yield batch.select(self.columns)
+                    yield batch
+
+    def _schema(self) -> pa.Schema:
+        return arrow_schema(self.table, everything=True)
+
+    def _where_columns(self) -> Sequence[str]:
+        """Columns that the condition looks at; raises UsageError where it is none."""
+        if not self.options.where:
+            return ()
+        from amqpsniff.tables.query import Filter
+
+        try:
+            chosen = Filter(self._schema(), self.options.where)
+        except FilterError as error:
+            raise UsageError(f"option where: {error}") from None
+        chosen.close()
+        return sorted(chosen.columns)
 
     def _run(
         self, share: Share, task: Task, tables: list[str], sightings: Sightings | None = None
     ) -> TaskRun:
         opener = opener_for([one.path for one in task.sources], self.options.storage, share.home)
-        columns = {self.table: self.columns}
         return TaskRun(
-            task, share.decoding, tables, columns=columns, opener=opener, sightings=sightings
-        )
+            task, share.decoding, tables, columns={self.table: self.needed},
+            encoded=bool(self.options.where), opener=opener, sightings=sightings,
+        )  # fmt: skip
 
     def _findings(self, share: Share) -> pa.RecordBatch:
         from amqpsniff.tables.batches import finding_batch
@@ -170,7 +200,7 @@ class Reading:
                 notes.append(Note.of("", run))
                 notes[-1].sighted = file.sighted
             found = merge_findings(notes, share.files, folder)
-        return finding_batch(found).select(self.columns)
+        return finding_batch(found)
 
 
 class AmqpReader(DataSourceReader):

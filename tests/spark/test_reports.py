@@ -12,6 +12,8 @@ import pytest
 
 import amqpsniff
 from amqpsniff.archive import Batch
+from amqpsniff.archive.places import Folder
+from amqpsniff.spark_jobs.elsewhere import java_knows
 from amqpsniff.spark_jobs.reports import REPORTS, Config, make, write_page
 
 pytestmark = pytest.mark.spark
@@ -160,15 +162,29 @@ def test_topology_has_every_way(spark: Any, tables: Path, alone: dict[str, Any])
     assert published == sum(row["method"] == "basic.publish" for row in alone["messages"])
 
 
+@pytest.mark.parametrize("name", REPORTS)
+def test_tables_where_only_workers_can_read_them(spark: Any, tables: Path, name: str) -> None:
+    """Java knows nothing of this file system; that it is another one is all that differs."""
+    pytest.importorskip("fsspec")
+    elsewhere = f"local://{tables}"
+    assert not java_knows(spark, elsewhere)
+    assert java_knows(spark, f"file://{tables}")
+    found = make(spark, name, Config((elsewhere,))).table
+    known = make(spark, name, Config((str(tables),))).table
+    assert found.schema == known.schema
+    assert sorted(found.to_pylist(), key=repr) == sorted(known.to_pylist(), key=repr)
+
+
 def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     reports = [make(spark, name, Config((str(tables),))) for name in ("closes", "traffic")]
     for report in reports:
-        report.write(str(tables))
+        report.write(Folder(str(tables)))
         assert (tables / "reports" / f"{report.name}.csv").read_text().count("\n") > 1
         json.dumps(report.as_json())
         assert report.title in report.as_text()
-    page = Path(write_page(str(tables), reports)).read_text()
+    write_page(Folder(str(tables)), reports)
+    page = (tables / "report.html").read_text()
     assert "<script src" not in page
     assert 'href="http' not in page
     assert "Traffic by exchange" in page

@@ -9,6 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import amqpsniff
+from amqpsniff.tables.query import filtered
 from amqpsniff.tables.schema import TABLES, schema_of
 from tests.archive.splits import deal, packets_of
 
@@ -67,6 +68,49 @@ def test_several_conditions_in_one_query(spark: Any, samples: Path) -> None:
     parts = [frame.where(f"method = '{name}'").groupBy("method").count() for name in methods]
     counts = dict(map(tuple, parts[0].union(parts[1]).union(parts[2]).collect()))
     assert counts == {name: alone.count(name) for name in methods}
+
+
+@pytest.mark.parametrize(
+    ("table", "where"),
+    [
+        ("frames", "method like 'basic.%' and arguments is not null"),
+        ("messages", "body_size > 20 and routing_key <> ''"),
+        ("messages", "match = 'exact'"),
+        ("connections", "vhost = 'shop'"),
+        ("channels", "channel > 1"),
+        ("findings", "severity <> 'info'"),
+    ],
+)
+def test_conditions_are_those_of_the_command_line(
+    spark: Any, samples: Path, table: str, where: str
+) -> None:
+    paths = [str(samples / name) for name in (*NAMES, "aiopika_rpc.pcap")]
+    names = schema_of(table).names
+    capture = amqpsniff.open(*sorted(paths))
+    everything = [*names, "match"] if table == "messages" else names
+    alone = list(filtered(capture.table(table, columns=everything).to_batches(),
+                          schema_of(table, everything=True), where))  # fmt: skip
+    source = spark.read.format("amqp").option("table", table).option("taskOctets", "100000")
+    rows = _rows(source.option("where", where).load(paths).toArrow())
+    assert rows == _rows(pa.Table.from_batches(alone).select(names))
+    assert 0 < len(rows) < capture.table(table).num_rows
+    (some,) = names[3:4]
+    kinds = {
+        field.name: field.simpleString().partition(":")[2] for field in source.load(paths).schema
+    }
+    chosen = source.option("where", where).schema(f"{some} {kinds[some]}").load(paths)
+    assert _rows(chosen.toArrow()) == _rows(pa.Table.from_batches(alone).select([some]))
+
+
+def test_conditions_that_are_none(spark: Any, samples: Path) -> None:
+    source = spark.read.format("amqp").option("where", "nonsense = 1")
+    with pytest.raises(Exception, match=r"option where: .*nonsense"):
+        source.load(str(samples / NAMES[0])).collect()
+    bad = samples / "README.md"
+    errors = spark.read.format("amqp").option("table", "errors").load(str(bad))
+    assert errors.count() == 1
+    none = spark.read.format("amqp").option("table", "errors").option("where", "path is null")
+    assert none.load(str(bad)).count() == 0
 
 
 def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:
