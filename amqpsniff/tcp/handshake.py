@@ -47,6 +47,10 @@ def _whose_answer(
     if half.isn == seq:
         return OURS
     if other.isn >= 0 and other.isn != asked:
+        # It may acknowledge what came with the SYN, too (RFC 7413).
+        if half.isn < 0 and half.next_offset == 0:
+            if ((asked - other.isn) & MASK) <= other.next_offset and _fits(half, seq):
+                return OURS
         # Not the answer to our SYN; after data it means that the endpoints are used again.
         return ANOTHER if other.next_offset > 0 else NONE
     if half.isn < 0:

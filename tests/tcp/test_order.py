@@ -129,8 +129,10 @@ def test_data_on_syn() -> None:
     talk.client(b"early", flags=SYN)
     talk.server(flags=SYN | ACK)
     talk.client(b" late")
-    result = run(talk.packets)
-    assert result.stream(0) == [b"early late"]
+    for packets in (talk.packets, [*talk.packets[:1], *talk.packets]):
+        result = run(packets)
+        assert result.stream(0) == [b"early late"]
+        assert result.kinds().count("open") == 1
 
 
 def test_only_the_answer_of_the_handshake() -> None:
