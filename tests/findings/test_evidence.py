@@ -75,12 +75,12 @@ MADE_IN: dict[str, str] = {
     "session-limit": "session/rules/test_bounds.py",
     "rules-limit": "session/rules/test_bounds.py",
     "tls-keys-wrong": "tls/test_keys.py",
-    "tls-record-damaged": "tls/test_keys.py",
+    "tls-record-damaged": "tls/test_troubles.py",
     "findings-limit": "findings/test_log.py",
-    "tls-alert": "tls/test_keys.py",
-    "tls-handshake-unanswered": "tls/test_keys.py",
-    "tls-outdated": "tls/test_keys.py",
-    "tls-certificate-expired": "tls/test_keys.py",
+    "tls-alert": "tls/test_troubles.py",
+    "tls-handshake-unanswered": "tls/test_troubles.py",
+    "tls-outdated": "tls/test_troubles.py",
+    "tls-certificate-expired": "tls/test_troubles.py",
 }
 """Codes of limits, damaged files and TLS by the test that makes a case of them."""
 
