@@ -24,8 +24,7 @@ from amqpsniff.session import Census, Journeys, Tracker
 from amqpsniff.session.linkables import Linkables
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.session.state import OUTCOMES
-from amqpsniff.session.waiting import Batch as Taken
-from amqpsniff.session.waiting import Waiting
+from amqpsniff.session.waiting import Batch, Waiting
 from amqpsniff.spec import METHODS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.shares import Share
@@ -205,7 +204,7 @@ class Pipeline:
         self.log.add_limits(hits, self.capture)
         return events
 
-    def take(self) -> Taken:
+    def take(self) -> Batch:
         """The oldest rows that are there, settled or not; see `amqpsniff.tables.batches`."""
         if not self._held:
             self._hold()
@@ -217,7 +216,7 @@ class Pipeline:
             self._given_early += waiting + (messages.pending if messages.wanted else 0)
         return (frames.give(), messages.give(), *taken[2:])
 
-    def take_open(self) -> Iterator[Taken]:
+    def take_open(self) -> Iterator[Batch]:
         """Every batch of rows that is there; their rows change further as replies come.
 
         Columns that change are `amqpsniff.tables.batches.SETTLED`; rows that may are `waiting`.
@@ -227,12 +226,12 @@ class Pipeline:
         while self._held:
             yield self._held.take()
 
-    def settled(self) -> Iterator[Taken]:
+    def settled(self) -> Iterator[Batch]:
         """Every batch of rows that is ready."""
         while self.ready:
             yield self.take()
 
-    def rest(self) -> Iterator[Taken]:
+    def rest(self) -> Iterator[Batch]:
         """Every batch of rows that is there; at least one."""
         yield self.take()
         while self._held or self.decoder.rows:

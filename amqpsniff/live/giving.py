@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqpsniff.session.waiting import HELD_ROWS
-from amqpsniff.session.waiting import Batch as Taken
+from amqpsniff.session.waiting import HELD_ROWS, Batch
 from amqpsniff.tables.batches import Maker, settled_columns, waiting_rows
 
 
@@ -51,7 +50,7 @@ class Giver:
         self._settle_ns = settle_ns
         self._held: deque[_Held] = deque()
 
-    def add(self, taken: Taken, now_ns: int) -> Iterator[Any]:
+    def add(self, taken: Batch, now_ns: int) -> Iterator[Any]:
         """Take the rows of `Pipeline.take_open`; gives those that will not change."""
         rows: Any = taken[0] if self.table == "frames" else taken[1]
         if not rows.rows:

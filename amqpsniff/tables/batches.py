@@ -22,6 +22,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
 from amqpsniff.session.links import MATCHES
 from amqpsniff.session.state import OUTCOMES
+from amqpsniff.session.waiting import CHANGING
 from amqpsniff.spec import FRAME_TYPES, METHODS
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKS, MESSAGES, schema_of
@@ -76,10 +77,8 @@ class _Words:
             self.places = array("i", [places[value] for value in values])
 
 
-SETTLED = frozenset(
-    ("outcome", "outcome_packet_number", "outcome_ns", "response_packet_number", "response_ns")
-)
-"""Columns of a row that change after it was made."""
+SETTLED = CHANGING - {"waiting"}
+"""Columns of a row that change after it was made; `waiting` is in no table."""
 
 _METHOD_NAMES = [method.name for method in METHODS]
 _WORDS = {
