@@ -97,7 +97,7 @@ def judge_shared(
     else:
         return
     users.said = True
-    report_at(scene, Place(*place), "account-shared", f"user `{user}` is used by {who}")
+    report_at(scene, Place(*place), "account-shared", f"user '{user}' is used by {who}")
 
 
 def _server_says(scene: Scene) -> None:

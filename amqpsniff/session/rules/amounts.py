@@ -15,18 +15,6 @@ MOST_NAMES = 1_000
 may make up any number of them."""
 
 
-def exchange_text(name: str | None) -> str:
-    """An exchange by name; the one without a name is the default exchange."""
-    if name is None:
-        return "an exchange not captured"
-    return f"exchange {name}" if name else "the default exchange"
-
-
-def queue_text(name: str | None) -> str:
-    """A queue by name."""
-    return f"queue {name}" if name else "a queue not known"
-
-
 def open_channels(session: Any) -> Iterator[Any]:
     """The channels of a connection that are open."""
     for lane in session.lanes.values():
@@ -38,7 +26,7 @@ def queues_of(channel: Any) -> str:
     """The queues that a channel's consumers read, at most three of them by name."""
     names = sorted({one.queue for one in channel.by_tag.values() if one.queue})
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    return ", ".join(f"'{name}'" for name in names[:3]) + more
 
 
 def remember(scene: Scene, memory: dict[Any, Any], key: Any, new: Any) -> Any:

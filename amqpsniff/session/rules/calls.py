@@ -7,14 +7,9 @@ from the queue that reply-to names, or by direct reply-to.
 from __future__ import annotations
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import (
-    MOST_NAMES,
-    SECOND,
-    exchange_text,
-    remember,
-)
+from amqpsniff.session.rules.amounts import MOST_NAMES, SECOND, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import name_at, number_of
+from amqpsniff.session.rules.wording import exchange_text, name_at, number_of
 
 SLOW_NS = SECOND
 """Mean time to an answer that is long."""
@@ -114,7 +109,7 @@ def judge_unanswered(scene: Scene) -> None:
 
 def _what(route: tuple[str | None, str | None]) -> str:
     """A request by its exchange and routing key."""
-    return f"{exchange_text(route[0])} with routing key {route[1]}"
+    return f"{exchange_text(route[0])} with routing key '{route[1]}'"
 
 
 @after("reply queues")

@@ -5,14 +5,9 @@ from __future__ import annotations
 from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import NO_ACK
 from amqpsniff.quantities import duration, octets, rate
-from amqpsniff.session.rules.amounts import (
-    SECOND,
-    queue_text,
-    queues_of,
-    remember,
-)
+from amqpsniff.session.rules.amounts import SECOND, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.wording import number_of, queue_text
 
 BACKLOG_OCTETS = 100_000_000
 """Unsettled deliveries that weigh on any client's memory."""

@@ -61,7 +61,7 @@ def _deletes(scene: Scene) -> None:
     names = (arguments.get(name) for name in ("queue", "destination", "exchange"))
     name = next((name for name in names if name), None) or channel.last_queue or ""
     if not str(name).startswith(_OWN):
-        detail = f"{shown(scene)} {_DELETED[scene.event.name]} `{name}`"
+        detail = f"{shown(scene)} {_DELETED[scene.event.name]} '{name}'"
         scene.report("operation-destructive", detail)
 
 

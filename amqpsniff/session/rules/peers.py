@@ -71,7 +71,7 @@ def application(scene: Scene) -> str:
 def shown(scene: Scene) -> str:
     """A client for a person: who logged in, as what, from where."""
     user, name = user_of(scene), application(scene)
-    words = [f"user `{user}`" if user else "a client", f"({name})" if name else ""]
+    words = [f"user '{user}'" if user else "a client", f"({name})" if name else ""]
     return " ".join(word for word in [*words, f"from {client_host(scene)}"] if word)
 
 

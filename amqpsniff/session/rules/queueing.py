@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import SECOND, queue_text
+from amqpsniff.session.rules.amounts import SECOND
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.wording import number_of, queue_text
 
 RESIDENCE = "queue-residence-long"
 

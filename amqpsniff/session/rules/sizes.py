@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import octets
-from amqpsniff.session.rules.amounts import (
-    SECOND,
-    exchange_text,
-    integer_at,
-    open_channels,
-    queue_text,
-)
+from amqpsniff.session.rules.amounts import SECOND, integer_at, open_channels
 from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
-from amqpsniff.session.rules.wording import name_at
+from amqpsniff.session.rules.wording import exchange_text, name_at, number_of, queue_text
 
 REFUSED_OCTETS = 16 << 20
 """Size above which RabbitMQ refuses messages by default since 4.0."""
@@ -64,7 +58,7 @@ def _place(rows: Any, row: int) -> str:
         return f"from {queue_text(queue)}"
     key = name_at(rows, "routing_key", row)
     exchange = exchange_text(name_at(rows, "exchange", row))
-    return f"of {exchange} with routing key {key}" if key else f"of {exchange}"
+    return f"of {exchange} with routing key '{key}'" if key else f"of {exchange}"
 
 
 def count_channel(scene: Scene) -> None:
@@ -121,8 +115,8 @@ def judge_amplified(scene: Scene, exchanges: dict[str, tuple[int, ...]]) -> None
     if found:
         found.sort(key=lambda one: -one[0])
         detail = "; ".join(
-            f"{exchange_text(name)}: {published} messages became {delivered}, {times:.0f} times "
-            "the octets"
+            f"{exchange_text(name)}: {number_of(published, 'message')} became {delivered}, "
+            f"{times:.0f} times the octets"
             for times, name, published, delivered in found[:MOST_NAMED]
         )
         scene.report("fanout-amplified", detail, count=len(found))

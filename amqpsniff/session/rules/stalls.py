@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from amqpsniff.quantities import duration, octets
-from amqpsniff.session.rules.amounts import (
-    SECOND,
-    exchange_text,
-    integer_at,
-)
+from amqpsniff.session.rules.amounts import SECOND, integer_at
 from amqpsniff.session.rules.reading import shut_of
 from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene, after
-from amqpsniff.session.rules.wording import name_at
+from amqpsniff.session.rules.wording import exchange_text, name_at
 
 SLOW_OCTETS = 100_000
 """Octets a second that a slow network still carries: a large body may take its time."""

@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration, rate
-from amqpsniff.session.rules.amounts import (
-    SECOND,
-    exchange_text,
-    open_channels,
-    queue_text,
-    remember,
-)
+from amqpsniff.session.rules.amounts import SECOND, open_channels, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import name_at
+from amqpsniff.session.rules.wording import exchange_text, name_at, queue_text
 
 REPEATED = 10
 """Repeated declarations from which on they are a habit, not the start of parts of a program."""

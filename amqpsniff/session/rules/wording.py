@@ -24,10 +24,21 @@ def name_at(rows: Any, column: str, row: int) -> str | None:
     return name
 
 
+def exchange_text(name: str | None) -> str:
+    """An exchange by name; the one without a name is the default exchange."""
+    if name is None:
+        return "an exchange not captured"
+    return f"exchange '{name}'" if name else "the default exchange"
+
+
+def queue_text(name: str | None) -> str:
+    """A queue by name."""
+    return f"queue '{name}'" if name else "a queue not known"
+
+
 def route(exchange: str | None, routing_key: str | None) -> str:
     """Where a message was published to."""
-    named = f"exchange '{exchange}'" if exchange else "the default exchange"
-    return f"{named}, routing key '{routing_key or ''}'"
+    return f"{exchange_text(exchange)}, routing key '{routing_key or ''}'"
 
 
 def packets_text(first: int, last: int) -> str:

@@ -18,7 +18,7 @@ OPEN = "handshake user=joe\nC1: channel.open\nS1: channel.open-ok\n"
 
 def test_passwords_in_clear() -> None:
     row = one(several("c{n}.handshake user=joe", 3), "credentials-in-clear")
-    assert row["detail"] == "user `joe` from 10.0.0.1 to 10.0.0.2:5672, mechanism PLAIN without TLS"
+    assert row["detail"] == "user 'joe' from 10.0.0.1 to 10.0.0.2:5672, mechanism PLAIN without TLS"
     assert row["count"] == 3
     assert len(told(several("c{n}.handshake user=joe{n}", 3), "credentials-in-clear")) == 3
 
@@ -53,7 +53,7 @@ def test_the_account_of_everybody() -> None:
 def test_an_account_of_several_applications() -> None:
     text = several('c{n}.handshake user=joe client=\'{"product": "p{n}"}\'', 3)
     row = one(text, "account-shared")
-    assert row["detail"] == "user `joe` is used by p0 and p1"
+    assert row["detail"] == "user 'joe' is used by p0 and p1"
     assert not told(
         several('c{n}.handshake user=joe client=\'{"product": "p"}\'', 3), "account-shared"
     )
@@ -85,15 +85,15 @@ def test_logins_that_fail_now_and_then() -> None:
 
 
 @pytest.mark.parametrize(("line", "said"), [
-    ("queue.delete queue=q", "deleted queue `q`"),
-    ("queue.purge queue=q", "emptied queue `q`"),
-    ("exchange.delete exchange=e", "deleted exchange `e`"),
-    ("queue.unbind queue=q exchange=e", "unbound queue `q`"),
-    ("exchange.unbind destination=d source=s", "unbound exchange `d`"),
+    ("queue.delete queue=q", "deleted queue 'q'"),
+    ("queue.purge queue=q", "emptied queue 'q'"),
+    ("exchange.delete exchange=e", "deleted exchange 'e'"),
+    ("queue.unbind queue=q exchange=e", "unbound queue 'q'"),
+    ("exchange.unbind destination=d source=s", "unbound exchange 'd'"),
 ])  # fmt: skip
 def test_what_is_deleted(line: str, said: str) -> None:
     row = one(OPEN + "C1: " + line, "operation-destructive")
-    assert row["detail"] == f"user `joe` from 10.0.0.1 {said}"
+    assert row["detail"] == f"user 'joe' from 10.0.0.1 {said}"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_answers_that_come_late() -> None:
     assert row is not None
     assert row["detail"] == (
         "1 answer, after 1.00 s on average; the latest after 1.00 s, to the request on channel 1 "
-        "of exchange e with routing key work"
+        "of exchange 'e' with routing key 'work'"
     )
     assert not found(text.replace("@+1000ms", "@+999ms"), "rpc-slow")
 
@@ -58,7 +58,7 @@ def test_a_request_without_an_answer() -> None:
     row = found(script, "rpc-unanswered")
     assert row is not None
     assert row["packet_number"] == script.labels["lost"]
-    assert row["detail"].startswith("1 of them; the first on channel 1 of exchange e with routing ")
+    assert row["detail"].startswith("1 of them; the first on channel 1 of exchange 'e' with ")
 
 
 def test_requests_whose_answers_may_still_come_or_come_elsewhere() -> None:

@@ -51,7 +51,7 @@ def test_a_consumer_without_a_prefetch_count() -> None:
     row = found(script, "prefetch-unlimited")
     assert row is not None
     assert row["packet_number"] == script.labels["consume"]
-    assert row["detail"] == "queue jobs; at most 3 deliveries were unacknowledged, about 3.07 kB"
+    assert row["detail"] == "queue 'jobs'; at most 3 deliveries were unacknowledged, about 3.07 kB"
 
 
 def test_a_prefetch_count_of_0_is_none() -> None:
@@ -80,7 +80,7 @@ def test_work_for_a_long_time_in_one_client() -> None:
     row = found(text, "backlog-in-client")
     assert row is not None
     assert row["detail"].startswith("105 deliveries unacknowledged at once, about 1.05 kB; at 9.9")
-    assert row["detail"].endswith("that is work for 10.6 s (from jobs)")
+    assert row["detail"].endswith("that is work for 10.6 s (from 'jobs')")
 
 
 def test_a_client_that_is_soon_done_has_no_backlog() -> None:
@@ -113,7 +113,7 @@ def test_a_consumer_that_waits_for_the_network() -> None:
     assert row is not None
     assert row["detail"] == (
         "prefetch count 1: 59 of 60 deliveries came 20.0 ms after an acknowledgement with none "
-        "left to work on, 66 % of the time (from jobs)"
+        "left to work on, 66 % of the time (from 'jobs')"
     )
 
 
@@ -145,7 +145,7 @@ def test_waits_of_different_lengths_are_for_messages() -> None:
 
 def test_thousands_of_acknowledgements_of_one_delivery_each() -> None:
     assert details(fours(0), "acknowledgements-single") == [
-        "1200 acknowledgements, 2,003 a second, each of one delivery (from jobs)"
+        "1200 acknowledgements, 2,003 a second, each of one delivery (from 'jobs')"
     ]
     assert not found(fours(1), "acknowledgements-single")
 
@@ -173,7 +173,7 @@ def test_deliveries_that_are_acknowledged_late() -> None:
     row = found(CONSUMING + qos(1) + CONSUME + jobs(10, 1, 1000), "consumer-slow")
     assert row is not None
     assert row["detail"] == (
-        "10 acknowledgements, after 1.00 s on average and 1.00 s at most (from jobs)"
+        "10 acknowledgements, after 1.00 s on average and 1.00 s at most (from 'jobs')"
     )
 
 

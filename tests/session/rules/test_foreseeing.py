@@ -56,8 +56,8 @@ CASES = {
     ),
     "consumer-slow": (
         CONSUMING + DELIVER + ALIVE.format(30_000) + "@+9000ms C1: basic.ack delivery_tag=1\n",
-        "delivery 1 was not acknowledged for 30.0 s (from q)",
-        "1 acknowledgement, after 39.0 s on average and 39.0 s at most (from q)",
+        "delivery 1 was not acknowledged for 30.0 s (from 'q')",
+        "1 acknowledgement, after 39.0 s on average and 39.0 s at most (from 'q')",
     ),
     "reply-missing": (
         OPEN + "C1: queue.declare queue=q\n" + ALIVE.format(5001) + ALIVE.format(9000),

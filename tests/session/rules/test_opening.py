@@ -42,7 +42,7 @@ def test_a_login_refused_with_a_close() -> None:
         LOGIN + "S: connection.close reply_code=403 reply_text='ACCESS_REFUSED - no'",
         "authentication-failed",
     )
-    assert row["detail"] == "user `joe` from 10.0.0.1 in packet 6: 403 ACCESS_REFUSED - no"
+    assert row["detail"] == "user 'joe' from 10.0.0.1 in packet 6: 403 ACCESS_REFUSED - no"
     assert row["packet_number"] == 4
     assert not told(LOGIN + "S: connection.close reply_code=403", "connection-closed-by-broker")
 
@@ -51,7 +51,7 @@ def test_a_login_refused_without_a_word() -> None:
     row = one(LOGIN + "@+2900ms FIN S", "authentication-failed")
     assert row["packet_number"] == 3
     assert row["detail"].startswith(
-        "user `joe` from 10.0.0.1 with PLAIN in packet 6: the broker ended TCP 2.90 s later"
+        "user 'joe' from 10.0.0.1 with PLAIN in packet 6: the broker ended TCP 2.90 s later"
     )
     assert "secret" not in row["detail"]
 

@@ -25,7 +25,7 @@ def test_a_client_that_fails_again_and_again() -> None:
     row = one(several(REFUSED, 5), "reconnect-loop")
     assert (
         row["detail"]
-        == "user `joe` from 10.0.0.1: 3 connections in 18.0 s ended with: 530 NOT_ALLOWED - vhost v2 not found"
+        == "user 'joe' from 10.0.0.1: 3 connections in 18.0 s ended with: 530 NOT_ALLOWED - vhost v2 not found"
     )
     assert row["count"] == 5
     assert row["cause_code"] == "vhost-refused"
@@ -57,7 +57,7 @@ def test_a_connection_for_each_request_of_php() -> None:
     row = one(several(SHORT, 7), "php-short-connections")
     assert (
         row["detail"]
-        == "user `web` (AMQPLib) from 10.0.0.1: 5 connections that lived less than a second, this one 13.0 ms for 1 publish"
+        == "user 'web' (AMQPLib) from 10.0.0.1: 5 connections that lived less than a second, this one 13.0 ms for 1 publish"
     )
     assert row["count"] == 7
 
@@ -82,7 +82,7 @@ LATER = "\nz.handshake\n@+20000ms z.C1: channel.open"
 
 def test_connections_that_are_never_closed() -> None:
     row = one(several(LEFT, 25) + LATER, "connections-leaking")
-    assert row["detail"].startswith("user `app` from 10.0.0.1 opened 25 connections in 72.")
+    assert row["detail"].startswith("user 'app' from 10.0.0.1 opened 25 connections in 72.")
     assert row["count"] == 25
 
 

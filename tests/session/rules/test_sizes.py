@@ -23,7 +23,7 @@ def test_a_large_body() -> None:
     row = found(script, "message-oversized")
     assert row is not None
     assert row["packet_number"] == script.labels["large"]
-    assert row["detail"] == "a body of 1.05 MB of exchange files with routing key k"
+    assert row["detail"] == "a body of 1.05 MB of exchange 'files' with routing key 'k'"
     assert not found(OPEN + publish(MIB), "message-oversized")
 
 
@@ -42,7 +42,7 @@ def test_a_large_delivery_is_of_a_queue() -> None:
         S1: basic.deliver consumer_tag=t delivery_tag=1 | body=2000000
     """
     )
-    assert details(text, "message-oversized") == ["a body of 2.00 MB from queue jobs"]
+    assert details(text, "message-oversized") == ["a body of 2.00 MB from queue 'jobs'"]
 
 
 def with_headers(octets: int) -> str:
@@ -52,7 +52,7 @@ def with_headers(octets: int) -> str:
 
 def test_large_headers() -> None:
     assert details(with_headers(4097), "overhead-high") == [
-        "headers of about 4.10 kB of exchange files with routing key k"
+        "headers of about 4.10 kB of exchange 'files' with routing key 'k'"
     ]
     assert not found(with_headers(4096), "overhead-high")
 
@@ -87,7 +87,7 @@ def spread(consumers: int, body: int = 100_000) -> str:
 
 def test_an_exchange_that_multiplies() -> None:
     assert details(spread(11), "fanout-amplified") == [
-        "exchange news: 1 messages became 11, 11 times the octets"
+        "exchange 'news': 1 message became 11, 11 times the octets"
     ]
 
 

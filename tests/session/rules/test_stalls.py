@@ -31,7 +31,7 @@ def test_a_message_that_stands_still(sent: int) -> None:
     row = found(script, "message-stalled")
     assert row is not None
     assert row["packet_number"] == script.labels["publish"]
-    assert row["detail"] == "the message of 100 B to exchange e took 1.10 s"
+    assert row["detail"] == "the message of 100 B to exchange 'e' took 1.10 s"
 
 
 def test_a_short_pause() -> None:
@@ -49,7 +49,7 @@ def test_a_message_that_was_never_whole() -> None:
     script.wait("2000")
     row = found(script.add("S: connection.unblocked"), "message-stalled")
     assert row is not None
-    assert "on channel 1 of 100 B to exchange e was not whole after 2.01 s" in row["detail"]
+    assert "on channel 1 of 100 B to exchange 'e' was not whole after 2.01 s" in row["detail"]
 
 
 def test_a_capture_that_ends_soon_after() -> None:

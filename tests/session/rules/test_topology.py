@@ -18,7 +18,7 @@ def test_a_declaration_for_each_publish() -> None:
     assert row is not None
     assert row["count"] == 10
     assert row["detail"] == (
-        "10 repeated for 11 publishes; first queue.declare of queue jobs; 22.0 ms of waiting for "
+        "10 repeated for 11 publishes; first queue.declare of queue 'jobs'; 22.0 ms of waiting for "
         "all declarations"
     )
 
@@ -46,7 +46,7 @@ def polled(count: int, apart_ms: int) -> str:
 
 def test_a_queue_whose_length_is_polled() -> None:
     assert details(polled(10, 499), "queue-length-polling") == [
-        "queue jobs: 10 times, 2.00 a second"
+        "queue 'jobs': 10 times, 2.00 a second"
     ]
 
 
@@ -67,7 +67,7 @@ def gets(count: int, apart_ms: int, found_each: int) -> str:
 
 def test_a_queue_that_is_polled_in_vain() -> None:
     assert details(gets(20, 99, 3), "get-polling") == [
-        "queue jobs: 20 gets, 10.0 a second, 14 of them in vain"
+        "queue 'jobs': 20 gets, 10.0 a second, 14 of them in vain"
     ]
 
 
