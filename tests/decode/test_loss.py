@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from tests.conftest import SAMPLES
-from tests.decode.feeding import CLIENT, Decoded, Feeder, packets_of, run_file, run_packets
+from tests.decode.feeding import (
+    CLIENT,
+    SERVER,
+    Decoded,
+    Feeder,
+    Runs,
+    packets_of,
+    run_file,
+    run_packets,
+)
 from tests.decode.script import OPENING, method, publish
 from tests.encoder import HEARTBEAT_FRAME, body, header
 
@@ -164,3 +173,32 @@ def test_holes_that_add_up() -> None:
     (row,) = feeder.data(CLIENT, b"".join(SEALED)).finish().messages()[:1]
     assert (row["status"], row["body_size"]) == ("truncated", 30)
     assert row["body_captured"] < 30
+
+
+def test_every_hole_of_a_few_octets() -> None:
+    """No row where no frame is, no argument that was not captured, nobody accused."""
+    deliver = [
+        method("basic.deliver", channel, consumer_tag=b"tag", delivery_tag=tag, exchange=b"ex",
+               redelivered=True, routing_key=b"key")
+        for channel, tag in ((1, 7), (1, 8), (2, 9))
+    ]  # fmt: skip
+    frames = [
+        deliver[0], header(1, 60, 5), body(1, b"abc"), body(1, b"de"),
+        deliver[1], header(1, 60, 3), deliver[2], header(2, 60, 0), body(1, b"fgh"),
+        deliver[0], header(1, 60, 3), body(1, b"ijk"), HEARTBEAT_FRAME, deliver[2],
+    ]  # fmt: skip
+    octets = b"".join(frames)
+    runs = Runs()
+    runs.add([(SERVER, octets)], syn_seen=True)
+    begin = len(frames[0])
+    for at in range(begin, len(octets) - len(b"".join(frames[-5:]))):
+        for missing in (1, 2, 5, 9, 30):
+            pieces = [(SERVER, octets[:at]), (SERVER, missing), (SERVER, octets[at + missing :])]
+            runs.add(pieces, syn_seen=True)
+    whole, *others = runs.take()
+    places = {frame[:2] for frame in whole.frames}
+    for run in others:
+        assert run.errors == []
+        assert {frame[:2] for frame in run.frames} <= places
+        for text in run.frames + run.messages:
+            assert "|false|" not in str(text)
