@@ -181,7 +181,7 @@ class ContentAssembler:
             self.report("content-unexpected-frame", half, channel, number, ts_ns, detail)
 
     def unsure(self, half, channel):
-        """A frame of the channel was cut before it said what it is: it may have opened a content."""
+        """A frame of the channel was cut before it says what it is: a content may begin there."""
         if not half.lossy:
             half.lossy = True
             half.opened_since = set()

@@ -20,7 +20,7 @@ from tests.decode.feeding import (
     run_packets,
 )
 from tests.decode.script import OPENING, method, publish
-from tests.encoder import HEARTBEAT_FRAME, body, header
+from tests.encoder import HEARTBEAT_FRAME, Field, body, header
 
 MOST_LOST = 2
 """Frames beyond those in the packet that may be lost while framing is found again."""
@@ -202,3 +202,34 @@ def test_every_hole_of_a_few_octets() -> None:
         assert {frame[:2] for frame in run.frames} <= places
         for text in run.frames + run.messages:
             assert "|false|" not in str(text)
+
+
+def test_the_rest_of_a_header_is_no_body() -> None:
+    """A body size of 3 and headers alone: from there on it reads as a body on channel 8192."""
+    table = header(1, 60, 3, properties={"headers": [(b"a", Field("I", 7))]})
+    frames = [publish(), table, body(1, b"abc"), publish(), table, body(1, b"abc"), *SEALED]
+    octets = b"".join(frames)
+    begin = len(b"".join(frames[:3]))
+    mimic = octets.index(b"\x03\x20\x00\x00\x00\x00", begin)
+    runs = Runs()
+    runs.add([(CLIENT, octets)])
+    for at in range(begin, mimic):
+        for missing in range(1, mimic - at):
+            pieces = [(CLIENT, octets[:at]), (CLIENT, missing), (CLIENT, octets[at + missing :])]
+            runs.add(pieces)
+    for at in range(begin, mimic):
+        runs.add([(CLIENT, octets[at:])])
+    whole, *others = runs.take()
+    assert not any("8192" in text for _, _, text in whole.frames)
+    for run in others:
+        assert not any("8192" in text for _, _, text in run.frames)
+        assert len(run.frames) >= len(SEALED)
+
+
+def test_a_body_that_is_awaited_needs_no_end_octet_before_it() -> None:
+    """The frame before it is broken: what its channel awaits is known all the same."""
+    broken = body(1, b"abc")[:-1] + b"\0"
+    frames = [publish(), header(1, 60, 9), broken, body(1, b"def"), body(1, b"ghi"), *SEALED]
+    done = Feeder().data(CLIENT, OPENING + b"".join(frames)).finish()
+    offset = len(OPENING + b"".join(frames[:3]))
+    assert offset in {row["stream_offset"] for row in done.frames()}
