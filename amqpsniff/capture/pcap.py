@@ -210,14 +210,20 @@ def _find(
     big: cython.bint = settings[0] != 0
     at: cython.Py_ssize_t = state[0]
     end: cython.Py_ssize_t = len(octets)
+    file_header: cython.Py_ssize_t = FILE_HEADER_OCTETS
     needed: cython.longlong = FILE_HEADER_OCTETS
+    seconds: cython.longlong
     after: cython.Py_ssize_t
     length: cython.longlong
     found: cython.bint = False
-    while end - at >= FILE_HEADER_OCTETS or (final and end - at >= header):
+    while end - at >= file_header or (final and end - at >= header):
+        seconds = _u32(octets, at, big)
+        if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S and not _is_magic(seconds):
+            at += 1  # as nearly everywhere in what is no record
+            continue
         if (
-            end - at >= FILE_HEADER_OCTETS
-            and _is_magic(_u32(octets, at, big))
+            _is_magic(seconds)
+            and end - at >= file_header
             and octets[at + 4] + octets[at + 5] == 2
             and _u32(octets, at + 8, big) == 0
             and _u32(octets, at + 12, big) == 0
@@ -228,7 +234,7 @@ def _find(
         if length >= 0:
             after = at + header + length
             if end - after >= header:
-                if _record_at(octets, after, settings, _u32(octets, at, big)) >= 0:
+                if _record_at(octets, after, settings, seconds) >= 0:
                     found = True
                     break
             elif not final:
