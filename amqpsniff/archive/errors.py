@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 KINDS: Final = ("capture-unreadable", "capture-damaged", "capture-truncated")
 """Codes of findings that are rows of the table, and their `kind` there."""
 
+_SKIPPED = re.compile(r"\((\d+) octets skipped\)")
 _OFFSET = re.compile(r"at offset (\d+)")
 
 
@@ -67,7 +68,10 @@ def _row(finding: Finding, size: int | None) -> dict[str, Any]:
     at = _OFFSET.search(finding.detail)
     offset = int(at[1]) if at else (0 if finding.code == "capture-unreadable" else None)
     skipped = None
-    if size is not None and offset is not None and "unpacked" not in finding.detail:
+    again = _SKIPPED.search(finding.detail)
+    if again:
+        skipped = int(again[1])
+    elif size is not None and offset is not None and "unpacked" not in finding.detail:
         skipped = max(0, size - offset)
     return {
         "path": _text(finding.capture),

@@ -181,8 +181,7 @@ class CaptureFile:
         while not reader.ended:
             block = next(self._blocks, None)
             if block is None:
-                self._end()
-                break
+                return self._end()
             batch = reader.feed(block)
             if reader.ended:
                 self._end()
@@ -211,11 +210,11 @@ class CaptureFile:
         """Give the file descriptor back until the next read, where the file can be opened again."""
         self._source.park()
 
-    def _end(self) -> None:
+    def _end(self) -> PacketBatch | None:
         self._source.close()
         for code, detail in self._troubles:
             self._reader.report(code, detail)
-        self._reader.finish(explained=bool(self._troubles))
+        return self._reader.finish(explained=bool(self._troubles))
 
     def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
         """The reader for what the first octets say it is, and all octets for it."""

@@ -6,7 +6,12 @@ format whose record headers have 24 octets instead of 16. Records carry a time, 
 and the original length; versions before 2.3 wrote the two lengths the other way round, and 2.3 did
 so sometimes. Lengths are believed up to `MAX_PACKET_OCTETS` and whatever the header's snap length
 says: writers get that one wrong. A record of nothing but zeros at the epoch is not a packet but the
-zero-filled tail a crash leaves.
+zero-filled tail a crash leaves. A file header where a record should be is that of another file,
+which somebody appended: it is read on with.
+
+After a record that cannot be, the search goes octet by octet. There is no mark to look for, so a
+record has to prove itself: it has a possible time, within 30 days of the last one, and possible
+lengths, and so has the next after it, or the file ends with it.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html; record order by version and
 link-type bits as libpcap reads them.
@@ -35,6 +40,9 @@ FILE_HEADER_OCTETS = 24
 # that an IP header counts is no payload (tests/tcp/test_headers.py).
 LINK_TYPE_MASK = 0x03FFFFFF
 
+# A capture does not pause longer than that just where its file is damaged.
+_NEAR_S = cython.declare(cython.longlong, 30 * 86400)
+
 # Whether the two lengths of a record are the other way round.
 LENGTHS_IN_ORDER, LENGTHS_SWAPPED, LENGTHS_MAYBE_SWAPPED = 0, 1, 2
 
@@ -43,6 +51,8 @@ _MORE: cython.longlong = 0
 _FULL: cython.longlong = 1
 _TOO_LONG: cython.longlong = 2
 _ZEROS: cython.longlong = 3
+_SHORTENED: cython.longlong = 4
+_FILE_HEADER: cython.longlong = 5
 
 
 class PcapReader(Reader):
@@ -55,25 +65,52 @@ class PcapReader(Reader):
         self._needed = FILE_HEADER_OCTETS
         self._settings: array[int] | None = None
 
-    def _read(self, block: bytes, rows: PacketRows) -> tuple[int, int, int]:
-        position = 0
-        if self._settings is None:
-            self._settings = self._header(block[:FILE_HEADER_OCTETS])
-            position = FILE_HEADER_OCTETS
-        count = 0
+    def _read(self, block: bytes, rows: PacketRows, final: bool) -> tuple[int, int, int]:
+        before = self.packets
         # position, octets needed, why it stopped
-        state = array("q", [position, 0, _FULL])
+        state = array("q", [0, 0, _MORE])
+        if self._settings is None:
+            if len(block) < FILE_HEADER_OCTETS:
+                return 0, 0, FILE_HEADER_OCTETS
+            self._begin(block, state)
+        count = 0
         while True:
-            count = _scan(block, self._settings, state, self.packets, count, rows)
-            if state[2] != _FULL:
+            if self._lost:
+                if not _find(block, self._settings, state, self._near_s, final):
+                    break
+                self._found(state[0])
+            count = _scan(block, self._settings, state, before, count, rows, final)
+            why = state[2]
+            if why == _FULL:
+                rows.grow()
+                continue
+            self._passed(rows, count, before + count)
+            if why == _MORE or (why == _FILE_HEADER and len(block) - state[0] < state[1]):
                 break
-            rows.grow()
-        self._passed(rows, count, self.packets + count)
-        if state[2] == _TOO_LONG:
-            self._damaged(state[0], f"a packet of {state[1]} octets (limit {MAX_PACKET_OCTETS})")
-        elif state[2] == _ZEROS:
-            self._damaged(state[0], "a record of nothing but zeros")
+            if why == _SHORTENED:
+                at = rows.start[count - 1] - self._settings[2]
+                what = f"a record says that it has {state[1]} octets of a packet"
+                of = f"of {rows.captured[count - 1]}"
+                self._damaged(at, f"{what} {of}", 0, "it was read as its end shows")
+            elif why == _FILE_HEADER:
+                self._damaged(state[0], "another pcap file begins", 0, "it was read as well")
+                self._begin(block, state)
+            else:
+                long = f"a packet of {state[1]} octets (limit {MAX_PACKET_OCTETS})"
+                self._lose(state[0], long if why == _TOO_LONG else "a record of nothing but zeros")
+                state[0] += 1
         return count, state[0], state[1]
+
+    @property
+    def _near_s(self) -> int:
+        """The time of the last packet in seconds; -1 before the first."""
+        return -1 if self._last_ns is None else self._last_ns // 10**9
+
+    def _begin(self, block: bytes, state: array[int]) -> None:
+        """Read a file header where the scan stands."""
+        at = state[0]
+        self._settings = self._header(block[at : at + FILE_HEADER_OCTETS])
+        state[0] += FILE_HEADER_OCTETS
 
     def _header(self, octets: bytes) -> array[int]:
         order = pcap_byte_order(octets)
@@ -83,7 +120,8 @@ class PcapReader(Reader):
         major = number(octets[4:6], order)
         minor = number(octets[6:8], order)
         link_type = number(octets[20:24], order) & LINK_TYPE_MASK
-        self.link_types.append(link_type)
+        if link_type not in self.link_types:
+            self.link_types.append(link_type)
         swap = LENGTHS_IN_ORDER
         if major == 2 and minor <= 3:
             swap = LENGTHS_MAYBE_SWAPPED if minor == 3 else LENGTHS_SWAPPED
@@ -116,6 +154,101 @@ def _u32(
 
 
 @cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_magic(value: cython.longlong) -> cython.bint:
+    """Whether a number is the magic number of a pcap file in one of the byte orders."""
+    return (
+        value == 0xA1B2C3D4
+        or value == 0xA1B23C4D
+        or value == 0xA1B2CD34
+        or value == 0xD4C3B2A1
+        or value == 0x4D3CB2A1
+        or value == 0x34CDB2A1
+    )
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _record_at(
+    octets: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    settings: cython.longlong[::1],
+    near_s: cython.longlong,
+) -> cython.longlong:
+    """The captured length where a record may begin, near a time in seconds; -1 where none can."""
+    big: cython.bint = settings[0] != 0
+    seconds: cython.longlong = _u32(octets, at, big)
+    length: cython.longlong = _u32(octets, at + 8, big)
+    whole: cython.longlong = _u32(octets, at + 12, big)
+    limit: cython.longlong = MAX_PACKET_OCTETS
+    swapped: cython.longlong
+    if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S:
+        return -1
+    if _u32(octets, at + 4, big) * settings[1] >= 1000000000:
+        return -1
+    if settings[4] != 0 and (settings[4] == 1 or length > whole):
+        swapped = length
+        length = whole
+        whole = swapped
+    return length if 0 < length <= whole <= limit else -1
+
+
+def _find(
+    octets: cython.const[cython.uchar][::1],
+    settings: cython.longlong[::1],
+    state: cython.longlong[::1],
+    near_s: cython.longlong,
+    final: cython.bint,
+) -> bool:
+    """Whether records or a file header begin again in the octets; `state` is where, as in a scan.
+
+    Where they do not, the search is to go on there with so many octets at least; `final` says that
+    there will be no more. The time of the last packet is `near_s`, -1 where there was none.
+    """
+    header: cython.Py_ssize_t = settings[2]
+    big: cython.bint = settings[0] != 0
+    at: cython.Py_ssize_t = state[0]
+    end: cython.Py_ssize_t = len(octets)
+    file_header: cython.Py_ssize_t = FILE_HEADER_OCTETS
+    needed: cython.longlong = FILE_HEADER_OCTETS
+    seconds: cython.longlong
+    after: cython.Py_ssize_t
+    length: cython.longlong
+    found: cython.bint = False
+    while end - at >= file_header or (final and end - at >= header):
+        seconds = _u32(octets, at, big)
+        if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S and not _is_magic(seconds):
+            at += 1  # as nearly everywhere in what is no record
+            continue
+        if (
+            _is_magic(seconds)
+            and end - at >= file_header
+            and octets[at + 4] + octets[at + 5] == 2
+            and _u32(octets, at + 8, big) == 0
+            and _u32(octets, at + 12, big) == 0
+        ):
+            found = True
+            break
+        length = _record_at(octets, at, settings, near_s)
+        if length >= 0:
+            after = at + header + length
+            if end - after >= header:
+                if _record_at(octets, after, settings, seconds) >= 0:
+                    found = True
+                    break
+            elif not final:
+                needed = header + length + header
+                break
+            elif after == end:
+                found = True
+                break
+        at += 1
+    state[0] = at
+    state[1] = needed
+    return found
+
+
 def _scan(
     octets: cython.const[cython.uchar][::1],
     settings: cython.longlong[::1],
@@ -123,8 +256,13 @@ def _scan(
     packets: cython.longlong,
     row: cython.Py_ssize_t,
     rows: object,
+    final: cython.bint,
 ) -> cython.Py_ssize_t:
-    """Fill rows from `row` on until octets, rows or sense end; returns the next row."""
+    """Fill rows from `row` on until octets, rows or sense end; returns the next row.
+
+    `settings` are: big-endian, nanoseconds in a unit, octets of a record's header, link type, order
+    of lengths. `state` is the position, the octets needed from there on, and why the scan stopped.
+    """
     numbers: cython.longlong[::1] = rows.number
     ts_ns: cython.longlong[::1] = rows.ts_ns
     start: cython.longlong[::1] = rows.start
@@ -147,6 +285,7 @@ def _scan(
     length: cython.longlong
     whole: cython.longlong
     swapped: cython.longlong
+    after: cython.Py_ssize_t
 
     while end - position >= header:
         if row == capacity:
@@ -159,14 +298,31 @@ def _scan(
             swapped = length
             length = whole
             whole = swapped
+        fraction = _u32(octets, position + 4, big)
+        if length > whole and whole <= limit:
+            # More than there was: it is believed unless the next record says that it is wrong.
+            if end - position < header + whole + header and not final:
+                needed = header + whole + header
+                break
+            after = position + header + whole
+            if (after == end and final) or (
+                end - after >= header and _record_at(octets, after, settings, seconds) >= 0
+            ):
+                needed = length
+                length = whole
+                why = _SHORTENED
         if length > limit:
             why = _TOO_LONG
             needed = length
             break
-        fraction = _u32(octets, position + 4, big)
-        if seconds == 0 and fraction == 0 and whole == 0 and length == 0:
-            why = _ZEROS
-            break
+        if whole == 0 and length == 0:
+            if seconds == 0 and fraction == 0:
+                why = _ZEROS
+                break
+            if _is_magic(seconds):
+                why = _FILE_HEADER
+                needed = FILE_HEADER_OCTETS
+                break
         if end - position < header + length:
             needed = header + length
             break
@@ -178,6 +334,8 @@ def _scan(
         link_type[row] = link
         row += 1
         position += header + length
+        if why == _SHORTENED:
+            break
 
     state[0] = position
     state[1] = needed

@@ -20,7 +20,7 @@ from amqpsniff.capture.interface import (
     InterfaceStatistics,
 )
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.capture.pcapng import (
+from amqpsniff.capture.pcapng_blocks import (
     DECRYPTION_SECRETS,
     INTERFACE_DESCRIPTION,
     INTERFACE_STATISTICS,

@@ -5,16 +5,29 @@ packets that are complete by then, over the very block that was fed, or over tha
 what was left of the one before. Octets of an unfinished record are held until all of it is there
 and are joined once, so many small pieces cost no more than one large one. A reader does no I/O.
 
-A record that cannot be (see the readers) ends the file: record boundaries follow from lengths, so
-what comes after a wrong length cannot be told from noise. All packets before it have been given.
+Record boundaries follow from lengths, so after a record that cannot be the place of the next is not
+known. What a reader does know of such a record is given; then it searches for the next place where
+records begin, and goes on there. Packet numbers go on counting: they are no longer Wireshark's,
+which ends there. All packets before the damage have been given.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch, PacketRows
 from amqpsniff.findings import Finding
+
+# A file can be nothing but damage; more than this is counted.
+MOST_TOLD = 16
+
+
+class Lost(NamedTuple):
+    """Damage behind which records are searched for: what it is, and where in the file."""
+
+    what: str
+    offset: int
 
 
 class Reader(ABC):
@@ -22,8 +35,8 @@ class Reader(ABC):
 
     `findings`, `link_types` (LINKTYPE_ values in order of first declaration), `secrets` (pairs of
     secrets type and octets) and `comments` grow while it is fed. `packets` counts packets so far,
-    `ended` says that a damaged record ended the file and further octets are ignored; `unpacked`,
-    set by the caller, that offsets in findings are not those of the file on disk.
+    `ended` says that the file is over and further octets are ignored; `unpacked`, set by the
+    caller, that offsets in findings are not those of the file on disk.
     """
 
     format = ""
@@ -42,6 +55,9 @@ class Reader(ABC):
         self._held = 0
         self._needed = 1
         self._offset = 0
+        self._lost: Lost | None = None
+        self._damages = 0
+        self._untold_octets = 0
 
     def feed(self, octets: bytes) -> PacketBatch | None:
         """Packets complete with these octets of the file, or None when they complete none."""
@@ -51,9 +67,13 @@ class Reader(ABC):
         self._held += len(octets)
         if self._held < self._needed:
             return None
+        return self._more(final=False)
+
+    def _more(self, *, final: bool) -> PacketBatch | None:
+        """Packets of the octets that are held; `final` says that no others will follow."""
         block = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         rows = PacketRows(len(block))
-        count, position, self._needed = self._read(block, rows)
+        count, position, self._needed = self._read(block, rows, final)
         self._offset += position
         self._held = 0 if self.ended else len(block) - position
         self._pieces = [block[position:]] if self._held else []
@@ -70,35 +90,72 @@ class Reader(ABC):
         self._needed = 1
         return held
 
-    def finish(self, *, explained: bool = False) -> None:
+    def finish(self, *, explained: bool = False) -> PacketBatch | None:
         """Say that the file is over; octets of an unfinished record become a finding.
 
-        Unless it is `explained`: another finding already says why octets are missing.
+        Unless it is `explained`: another finding already says why octets are missing. Gives the
+        last packets where the file's end was needed to know them.
         """
+        batch = None
         if self._held and not self.ended and not explained:
+            batch = self._more(final=True)
+        if self._lost:
+            self._tell(self._lost, "nothing after it can be")
+            self._lost = None
+        elif self._held and not self.ended and not explained:
             self.report(
                 "capture-truncated",
                 f"the file ends inside a record: {self._held} octets of it are there, "
                 f"{self._place(0)}, where at least {self._needed} are needed; "
                 "everything before it was read",
             )
+        if self._damages > MOST_TOLD:
+            what = f"the file is damaged in {self._damages - MOST_TOLD} more places"
+            self.report("capture-damaged", f"{what} ({self._untold_octets} octets skipped)")
         self.ended = True
         self._pieces = []
         self._held = 0
+        return batch
 
     def report(self, code: str, detail: str) -> None:
         """Add a finding at the last packet read."""
         number = self.packets or None
         self.findings.append(Finding(code, detail, self.capture, number, self._last_ns))
 
-    def _damaged(self, position: int, what: str) -> None:
-        """End the file at an impossible record, `position` octets into the present block."""
+    def _lose(self, position: int, what: str) -> None:
+        """Search for records from here on: an impossible one is so far into the present block."""
+        self._lost = Lost(what, self._offset + position)
+
+    def _found(self, position: int) -> None:
+        """Records begin again."""
+        assert self._lost is not None
+        offset = self._offset + position
+        skipped = offset - self._lost.offset
+        again = f"and again from offset {offset} on ({skipped} octets skipped)"
+        self._tell(self._lost, again, skipped)
+        self._lost = None
+
+    def _damaged(self, position: int, what: str, octets: int, rest: str) -> None:
+        """Report damage that costs so many octets, and after which the next record is known."""
+        detail = f"{what} {self._place(position)}; {rest} ({octets} octets skipped)"
+        self._count(detail, octets)
+
+    def _end_at(self, position: int, what: str) -> None:
+        """End the file before its end."""
         self.ended = True
-        self.report(
-            "capture-damaged",
-            f"{what} {self._place(position)}; everything before it was read, "
-            "nothing after it can be",
-        )
+        self._tell(Lost(what, self._offset + position), "nothing after it is")
+
+    def _tell(self, lost: Lost, rest: str, octets: int = 0) -> None:
+        place = self._place(lost.offset - self._offset)
+        self._count(f"{lost.what} {place}; everything before it was read, {rest}", octets)
+
+    def _count(self, detail: str, octets: int) -> None:
+        """Report damage that costs so many octets, unless there was much before it."""
+        self._damages += 1
+        if self._damages <= MOST_TOLD:
+            self.report("capture-damaged", detail)
+        else:
+            self._untold_octets += octets
 
     def _place(self, position: int) -> str:
         unpacked = " of the unpacked capture" if self.unpacked else ""
@@ -112,5 +169,8 @@ class Reader(ABC):
             self._last_ns = None if last_ns == NO_TIME else last_ns
 
     @abstractmethod
-    def _read(self, block: bytes, rows: PacketRows) -> tuple[int, int, int]:
-        """Rows filled, octets used, and octets needed from there on for the next record."""
+    def _read(self, block: bytes, rows: PacketRows, final: bool) -> tuple[int, int, int]:
+        """Rows filled, octets used, and octets needed from there on for the next record.
+
+        `final` says that no octets follow the block's.
+        """

@@ -25,13 +25,11 @@ class Section(NamedTuple):
     def interface_of(self, octets: bytes, start: int, captured: int) -> Interface:
         """The interface of a packet, of which `captured` octets begin at `start` of the file's."""
         begin = start - 28
-        kind, length = (number(octets[at : at + 4], self.order) for at in (begin, begin + 4))
-        end = begin + (length + 3) // 4 * 4
+        kind = number(octets[begin : begin + 4], self.order) if begin >= 0 else 0
         index = 0
+        # A Simple Packet Block has its own length there, which is more.
         if (
-            begin >= 0
-            and kind in (ENHANCED_PACKET, PACKET)
-            and number(octets[end - 4 : end], self.order) == length
+            kind in (ENHANCED_PACKET, PACKET)
             and number(octets[start - 8 : start - 4], self.order) == captured
         ):
             width = 4 if kind == ENHANCED_PACKET else 2

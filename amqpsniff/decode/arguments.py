@@ -154,7 +154,7 @@ class ArgumentDecoder:
                     at += 1
                 if at > end:
                     out.used = mark
-                    answer = TOO_SHORT
+                    answer = self._cut(i)
                     break
                 self._bit(reader, i, (reader.data[at - 1] >> bit) & 1)
                 bit = (bit + 1) & 7
@@ -164,12 +164,20 @@ class ArgumentDecoder:
             if at < 0:
                 if at == -2:
                     out.used = mark
-                answer = TOO_SHORT
+                answer = self._cut(i)
                 break
         out.put_octet(125)
         if answer == EXACT and at < end:
             return TRAILING
         return answer
+
+    def _cut(self, i):
+        """The payload ends in argument `i`: bits from there on are not known."""
+        later: cython.int
+        for later in range(i, self.first_argument[self.method + 1]):
+            if self.types[later] == _BIT:
+                self.flags |= plan.FLAGS_CUT
+        return TOO_SHORT
 
     def _skim(self, reader, at, end):
         """Go over the arguments of `method` without writing them."""
@@ -185,7 +193,7 @@ class ArgumentDecoder:
                 if bit == 0:
                     at += 1
                 if at > end:
-                    return TOO_SHORT
+                    return self._cut(i)
                 if role >= 32 and (reader.data[at - 1] >> bit) & 1:
                     self.flags |= 1 << (role - 32)
                 bit = (bit + 1) & 7
@@ -193,7 +201,7 @@ class ArgumentDecoder:
             bit = 0
             width = self._width(reader, kind, at, end)
             if width < 0 or at + width > end:
-                return TOO_SHORT
+                return self._cut(i)
             if kind == _SHORTSTR:
                 if role == 5:
                     self._redact(reader, i, at, end)

@@ -180,6 +180,13 @@ class ContentAssembler:
         if not half.lossy or channel in half.opened_since:
             self.report("content-unexpected-frame", half, channel, number, ts_ns, detail)
 
+    def unsure(self, half, channel):
+        """A frame of the channel was cut before it says what it is: a content may begin there."""
+        if not half.lossy:
+            half.lossy = True
+            half.opened_since = set()
+        half.opened_since.discard(channel)
+
     def note_loss(self, half):
         """Frames of a half-stream may be missing before the next row."""
         self.losses.append((self.frames.rows, half.connection, half.direction))
@@ -210,6 +217,8 @@ class ContentAssembler:
             if whole:
                 self.report("properties-malformed", half, channel, number, ts_ns,
                             f"content header of {end - at} octets")  # fmt: skip
+            else:
+                self.unsure(half, channel)
             self._end(half, open_content, _TRUNCATED)
             return 0
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)

@@ -263,6 +263,8 @@ class FrameHandler:
             if whole:
                 detail = f"method frame of {size} octets"
                 self.report("arguments-truncated", half, channel, number, ts_ns, detail)
+            else:
+                self.contents.unsure(half, channel)
             self.frames.rows += 1
             return 0
         reader.oddities = 0

@@ -44,6 +44,7 @@ _NULL = cython.declare(cython.longlong, NULL)
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
+_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
 
 
 class MessageWriter:
@@ -156,10 +157,10 @@ class MessageWriter:
         return 0
 
     def _write_flags(self, content, row):
-        """Write the bit arguments; null where the method has no such argument."""
+        """Write the bit arguments; null where the method has no such, or it was not captured."""
         out: MessageRows = self.messages
         flags: cython.int = content.flags
-        has: cython.int = self.flags_of[content.method]
+        has: cython.int = 0 if flags & _FLAGS_CUT else self.flags_of[content.method]
         out.mandatory.values[row] = (flags & 1) if has & 1 else -1
         out.immediate.values[row] = ((flags >> 1) & 1) if has & 2 else -1
         out.redelivered.values[row] = ((flags >> 2) & 1) if has & 4 else -1

@@ -24,6 +24,8 @@ FLAG_NAMES = ("mandatory", "immediate", "redelivered", "multiple", "requeue", "n
 MANDATORY, IMMEDIATE, REDELIVERED, MULTIPLE, REQUEUE, NO_ACK, NO_WAIT = (
     1 << n for n in range(len(FLAG_NAMES))
 )
+FLAGS_CUT = 1 << len(FLAG_NAMES)
+"""Beside them: some were not captured."""
 
 _ROLES = {
     "exchange": EXCHANGE,

@@ -7,6 +7,10 @@ chain of frames, each of which must end in the frame-end octet where its size sa
 by a plausible header. A candidate dies at the first frame that is none. Candidates that meet at a
 boundary are one chain from there on: one with a strong frame stays, else the earlier.
 
+A body says so little that the first one of a chain has to be awaited, or to stand behind an end
+octet or at the begin of what is there. The rest of a content header often looks like one: the 3 of
+a body size, flags for headers alone, the table's size, the table, and the header's end octet.
+
 A chain is believed when it has a strong frame and a plausible header behind it, when it has three
 frames of which one is strong, or when it has four that are only sizes and end octets (bodies). At
 the end of the half-stream or before a hole, where nothing more can confirm it, a strong frame is
@@ -156,7 +160,7 @@ class Search:
                 keep = min(keep, candidate.next)
             else:
                 keep = min(keep, candidate.next + 7 + candidate.size)
-        return self.window.trim(keep)
+        return self.window.trim(keep - 1)  # and the end octet before it
 
     # turns
 
@@ -199,11 +203,20 @@ class Search:
             at += 1
             if octet == 1 or octet == 2 or octet == 3 or octet == 8 or octet == _PROTOCOL_HEADER:
                 if self.probe.header(self.half, at - 1, self.window.used - at + 1, False) == 1:
+                    if octet == _BODY and self._is_inside(at - 1):
+                        continue
                     self.scanned = at - shift
                     if self._start(at - 1 - shift):
                         return True
         self.scanned = max(self.scanned, at - shift)
         return False
+
+    @cython.cfunc
+    def _is_inside(self, at: cython.longlong) -> cython.bint:
+        """Whether what looks like a body is none: no frame ends before it, and none is awaited."""
+        if at == self.window.first or self.window.buffer[at - 1] == _END:
+            return False
+        return not self.probe.strong(self.half, _BODY, self.probe.channel, at + 7, self.probe.size)
 
     @cython.cfunc
     def _start(self, offset: cython.longlong) -> cython.bint:

@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from amqpsniff.decode.plan import NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session.state import CLIENT, SERVER
 
 if cython.compiled:
@@ -54,7 +54,7 @@ def _of_queue(channel: Channel, event: Event, consumer: Any) -> Any:
 
 def _no_ack(event: Event) -> bool | None:
     """The argument no_ack; null when it was not captured."""
-    return None if event.queue is None else event.flags & NO_ACK != 0
+    return None if event.flags & FLAGS_CUT else event.flags & NO_ACK != 0
 
 
 def _consume(

@@ -35,6 +35,7 @@ _MANDATORY = cython.declare(cython.int, plan.MANDATORY)
 _IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
 _MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
 _REQUEUE = cython.declare(cython.int, plan.REQUEUE)
+_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
 
 _AUTOMATIC = cython.declare(cython.int, state.AUTOMATIC)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
@@ -146,6 +147,8 @@ class MessageMethods(Attacher):
                 self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)
             return 0
         if kind != _ACK:
+            if flags & _FLAGS_CUT:
+                return 0
             outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
         self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
         return 0

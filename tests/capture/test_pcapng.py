@@ -11,6 +11,7 @@ from amqpsniff.capture import pcapng
 from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng import PcapngReader
+from amqpsniff.capture.pcapng_blocks import NUMBERED
 from amqpsniff.errors import NotACapture
 from tests.capture import build
 from tests.capture.build import Row, block, enhanced, interface, section, simple, statistics
@@ -21,20 +22,8 @@ PACKET = enhanced("<", 1_000_000, b"abcd")
 
 def read(octets: bytes) -> tuple[list[Row], PcapngReader]:
     reader = PcapngReader("capture")
-    found = build.rows([reader.feed(octets)])
-    reader.finish()
+    found = build.rows([reader.feed(octets), reader.finish()])
     return found, reader
-
-
-def damage(octets: bytes) -> str:
-    """What is said of damage that comes after one whole packet."""
-    found, reader = read(BEGIN + PACKET + octets)
-    assert len(found) == 1
-    (finding,) = reader.findings
-    assert finding.code == "capture-damaged"
-    assert finding.packet_number == 1
-    assert f"offset {len(BEGIN + PACKET)};" in finding.detail
-    return finding.detail
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -85,7 +74,7 @@ def test_a_length_that_is_no_multiple_of_four() -> None:
     assert reader.findings == []
 
 
-@pytest.mark.parametrize("kind", sorted(pcapng.NUMBERED))
+@pytest.mark.parametrize("kind", sorted(NUMBERED))
 def test_records_that_are_no_packets_take_a_number(kind: int) -> None:
     found, reader = read(BEGIN + PACKET + block(kind, bytes(8)) + PACKET)
     assert [row.number for row in found] == [1, 3]
@@ -123,27 +112,6 @@ def test_statistics_of_an_unknown_interface_are_nobodys() -> None:
 def test_a_name_cannot_break_the_line() -> None:
     octets = section() + interface("<", (2, b"a\r\nb")) + statistics("<", 0, (5, 1))
     assert "\n" not in read(octets)[1].findings[0].detail
-
-
-def test_damage_ends_the_file_and_is_named() -> None:
-    assert "impossible length" in damage(bytes(64))
-    assert "impossible length" in damage(struct.pack("<II", 6, pcapng.MAX_BLOCK_OCTETS + 4) * 9)
-    assert "two lengths differ" in damage(PACKET[:-4] + struct.pack("<I", 4) + PACKET)
-    assert "not described" in damage(enhanced("<", 0, b"abcd", index=1))
-    body = struct.pack("<IIIII", 0, 0, 0, 9, 9) + b"abcdefgh"
-    assert "longer than its block" in damage(block(6, body))
-    assert "impossible length" in damage(block(6, bytes(16)))
-    assert "impossible length" in damage(block(3, b""))
-    assert "byte-order magic" in damage(block(0x0A0D0D0A, bytes(20)))
-    assert "unknown version 2" in damage(section(major=2))
-    assert "two lengths differ" in damage(section()[:-4] + bytes(4))
-    assert "interface description" in damage(block(1, bytes(4)))
-
-
-def test_interfaces_of_one_section_are_not_those_of_the_next() -> None:
-    found, reader = read(BEGIN + PACKET + section() + PACKET)
-    assert len(found) == 1
-    assert "not described" in reader.findings[0].detail
 
 
 def test_a_cut_tail() -> None:

@@ -26,7 +26,7 @@ FILES = [
 def read(make: MakeReader, pieces: list[bytes]) -> tuple[list[Row], list[str]]:
     reader = make("capture")
     batches: list[PacketBatch | None] = [reader.feed(piece) for piece in pieces]
-    reader.finish()
+    batches.append(reader.finish())
     return build.rows(batches), [finding.code for finding in reader.findings]
 
 

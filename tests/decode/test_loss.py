@@ -9,9 +9,18 @@ from typing import Any
 import pytest
 
 from tests.conftest import SAMPLES
-from tests.decode.feeding import CLIENT, Decoded, Feeder, packets_of, run_file, run_packets
+from tests.decode.feeding import (
+    CLIENT,
+    SERVER,
+    Decoded,
+    Feeder,
+    Runs,
+    packets_of,
+    run_file,
+    run_packets,
+)
 from tests.decode.script import OPENING, method, publish
-from tests.encoder import HEARTBEAT_FRAME, body, header
+from tests.encoder import HEARTBEAT_FRAME, Field, body, header
 
 MOST_LOST = 2
 """Frames beyond those in the packet that may be lost while framing is found again."""
@@ -164,3 +173,63 @@ def test_holes_that_add_up() -> None:
     (row,) = feeder.data(CLIENT, b"".join(SEALED)).finish().messages()[:1]
     assert (row["status"], row["body_size"]) == ("truncated", 30)
     assert row["body_captured"] < 30
+
+
+def test_every_hole_of_a_few_octets() -> None:
+    """No row where no frame is, no argument that was not captured, nobody accused."""
+    deliver = [
+        method("basic.deliver", channel, consumer_tag=b"tag", delivery_tag=tag, exchange=b"ex",
+               redelivered=True, routing_key=b"key")
+        for channel, tag in ((1, 7), (1, 8), (2, 9))
+    ]  # fmt: skip
+    frames = [
+        deliver[0], header(1, 60, 5), body(1, b"abc"), body(1, b"de"),
+        deliver[1], header(1, 60, 3), deliver[2], header(2, 60, 0), body(1, b"fgh"),
+        deliver[0], header(1, 60, 3), body(1, b"ijk"), HEARTBEAT_FRAME, deliver[2],
+    ]  # fmt: skip
+    octets = b"".join(frames)
+    runs = Runs()
+    runs.add([(SERVER, octets)], syn_seen=True)
+    begin = len(frames[0])
+    for at in range(begin, len(octets) - len(b"".join(frames[-5:]))):
+        for missing in (1, 2, 5, 9, 30):
+            pieces = [(SERVER, octets[:at]), (SERVER, missing), (SERVER, octets[at + missing :])]
+            runs.add(pieces, syn_seen=True)
+    whole, *others = runs.take()
+    places = {frame[:2] for frame in whole.frames}
+    for run in others:
+        assert run.errors == []
+        assert {frame[:2] for frame in run.frames} <= places
+        for text in run.frames + run.messages:
+            assert "|false|" not in str(text)
+
+
+def test_the_rest_of_a_header_is_no_body() -> None:
+    """A body size of 3 and headers alone: from there on it reads as a body on channel 8192."""
+    table = header(1, 60, 3, properties={"headers": [(b"a", Field("I", 7))]})
+    frames = [publish(), table, body(1, b"abc"), publish(), table, body(1, b"abc"), *SEALED]
+    octets = b"".join(frames)
+    begin = len(b"".join(frames[:3]))
+    mimic = octets.index(b"\x03\x20\x00\x00\x00\x00", begin)
+    runs = Runs()
+    runs.add([(CLIENT, octets)])
+    for at in range(begin, mimic):
+        for missing in range(1, mimic - at):
+            pieces = [(CLIENT, octets[:at]), (CLIENT, missing), (CLIENT, octets[at + missing :])]
+            runs.add(pieces)
+    for at in range(begin, mimic):
+        runs.add([(CLIENT, octets[at:])])
+    whole, *others = runs.take()
+    assert not any("8192" in text for _, _, text in whole.frames)
+    for run in others:
+        assert not any("8192" in text for _, _, text in run.frames)
+        assert len(run.frames) >= len(SEALED)
+
+
+def test_a_body_that_is_awaited_needs_no_end_octet_before_it() -> None:
+    """The frame before it is broken: what its channel awaits is known all the same."""
+    broken = body(1, b"abc")[:-1] + b"\0"
+    frames = [publish(), header(1, 60, 9), broken, body(1, b"def"), body(1, b"ghi"), *SEALED]
+    done = Feeder().data(CLIENT, OPENING + b"".join(frames)).finish()
+    offset = len(OPENING + b"".join(frames[:3]))
+    assert offset in {row["stream_offset"] for row in done.frames()}

@@ -1,5 +1,6 @@
 # Any octets, read as a file or fed in any pieces, give packets or a CaptureError: nothing else is
-# raised, whole and in pieces they give the same packets, and every packet lies within its block.
+# raised, whole and in pieces they give the same packets and findings, and every packet lies within
+# its block.
 """Fuzz the readers of capture files: `python -m tests.fuzz.fuzz_capture [CORPUS…]` (atheris).
 
 Coverage guides it only through uncompiled modules: run it on a tree without the compiled ones.
@@ -53,8 +54,8 @@ def _unpacked(machine: GzipOctets | ZstdOctets, data: bytes) -> bytes:
     return b"".join(pieces)[:MOST_UNPACKED_OCTETS]
 
 
-def _read(make: type[Reader], pieces: list[bytes]) -> Packets | None:
-    """Every packet, or None when the octets are not of the reader's format."""
+def _read(make: type[Reader], pieces: list[bytes]) -> tuple[Packets, list[str]] | None:
+    """Every packet and what is said; None when the octets are not of the reader's format."""
     reader = make("capture")
     packets: Packets = []
     try:
@@ -62,7 +63,9 @@ def _read(make: type[Reader], pieces: list[bytes]) -> Packets | None:
             batch = reader.feed(piece)
             if batch is not None:
                 _gather(batch, packets)
-        reader.finish()
+        batch = reader.finish()
+        if batch is not None:
+            _gather(batch, packets)
     except CaptureError:
         return None
     numbers = [packet[0] for packet in packets]
@@ -71,7 +74,7 @@ def _read(make: type[Reader], pieces: list[bytes]) -> Packets | None:
     for finding in reader.findings:
         assert finding.kind
         assert "\n" not in finding.detail
-    return packets
+    return packets, [finding.detail for finding in reader.findings]
 
 
 def _gather(batch: PacketBatch, packets: Packets) -> None:

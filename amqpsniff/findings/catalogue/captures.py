@@ -11,7 +11,10 @@ CAPTURES = (
     Kind("capture-damaged", "warning", "A",
          "The capture file is damaged",
          "A record's length or type is impossible, or the compressed data does not unpack.",
-         "Everything before the damage was read; try pcapfix or editcap on the rest."),
+         "Everything before the damage was read, and of a capture that is not compressed what "
+         "follows from the next place on where packets begin again. Where that is not enough, try "
+         "pcapfix; copy the file again if the copy is what is damaged.",
+         "Captures that were joined with cat are read as if they were one, and told of as well."),
     Kind("capture-unreadable", "error", "A",
          "A capture could not be read",
          "The file is not there, may not be opened, or is no capture in a known format.",
