@@ -19,6 +19,7 @@ from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.garbage import collect_seldom
 from amqpsniff.options import Options
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.reports import FAILED, USAGE
@@ -184,4 +185,5 @@ if __name__ == "__main__":
     # spark-submit runs this file by itself; what it belongs to is the installed package
     from amqpsniff.spark_jobs.batch import main as installed
 
+    collect_seldom()
     sys.exit(installed())
