@@ -19,7 +19,7 @@ from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
-from amqpsniff.garbage import collect_seldom
+from amqpsniff.garbage import collect_seldom, none_collected
 from amqpsniff.options import Options
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.reports import FAILED, USAGE
@@ -123,7 +123,8 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
         say(asdict(step))
 
     runner = SparkRunner(spark)
-    return batch.run(runner, notice, runner.cores)
+    with none_collected():
+        return batch.run(runner, notice, runner.cores)
 
 
 def _report(

@@ -26,7 +26,7 @@ HERE_SECONDS = 0.5
 """Time that whoever plans spends on surveys before it has others make them: asking Spark for them
 costs about a second, in which 3 GB are surveyed."""
 
-FORM = 4
+FORM = 5
 """Number of the layout; one that is written otherwise is made anew."""
 
 
