@@ -19,6 +19,7 @@ from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.garbage import collect_seldom, none_collected
 from amqpsniff.options import Options
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.reports import FAILED, USAGE
@@ -122,7 +123,8 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
         say(asdict(step))
 
     runner = SparkRunner(spark)
-    return batch.run(runner, notice, runner.cores)
+    with none_collected():
+        return batch.run(runner, notice, runner.cores)
 
 
 def _report(
@@ -184,4 +186,5 @@ if __name__ == "__main__":
     # spark-submit runs this file by itself; what it belongs to is the installed package
     from amqpsniff.spark_jobs.batch import main as installed
 
+    collect_seldom()
     sys.exit(installed())

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from amqpsniff.errors import AmqpsniffError
 from amqpsniff.tables.export import RISING
 
+from . import standby
+
 DRIVER_MEMORY = "1g"
 """Rows pass through the driver only when they are shown; tasks decode in Python workers, whose
 memory is not the JVM's."""
@@ -94,6 +96,8 @@ def context(
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             conf.set("spark.ui.enabled", "false")
             conf.set("spark.driver.defaultJavaOptions", BRIEF_JAVA if brief else EMBEDDED_JAVA)
+            if "PYSPARK_GATEWAY_PORT" not in os.environ:
+                standby.start(os.environ["PYSPARK_PYTHON"])
     conf.set("spark.driver.memory", DRIVER_MEMORY)
     conf.set("spark.ui.showConsoleProgress", "false")
     conf.set("spark.python.daemon.module", "amqpsniff.spark_jobs.workers")

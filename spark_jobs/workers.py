@@ -9,12 +9,17 @@ Arrow is told to start none, and left to the workers where it would import NumPy
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+from amqpsniff.garbage import collect_seldom
+
+from . import standby
 
 NEEDED = ("pyspark.worker", "amqpsniff.pipeline")
 """Modules that start no thread."""
@@ -55,19 +60,30 @@ def path_without_zips(path: Iterable[str]) -> list[str]:
 def main() -> None:
     """Wait for orders to fork a worker."""
     sys.path[:] = path_without_zips(sys.path)
+    if sys.argv[1:2] == [standby.FLAG]:
+        standby.wait(prepare)
+    elif standby.hand_over():
+        return
+    else:
+        prepare()
     from pyspark import daemon
 
-    prepare()
     daemon.manager()
 
 
 def prepare() -> None:
-    """Import what workers need, as far as this process stays one that can be forked."""
+    """Import what workers need, as far as this process stays one that can be forked.
+
+    What is imported is left out when workers look for garbage, which they do as seldom as the
+    command line does.
+    """
     name, value = NO_THREAD
     os.environ[name] = ",".join(filter(None, (os.environ.get(name), value)))
     alone = importlib.util.find_spec("numpy") is None
     for module in (*NEEDED, *ARROW) if alone else NEEDED:
         importlib.import_module(module)
+    collect_seldom()
+    gc.freeze()
 
 
 if __name__ == "__main__":

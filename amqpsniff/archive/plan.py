@@ -201,14 +201,41 @@ def _local(
         mine = own.get(pack, [])
         octets = sum(one for _, one in mine)
         parts = _parts(octets, READ_TWICE * task_octets, max_reads)
-        others = strangers.get(pack)
-        if parts == 1:
-            marks = None if others is None else array("q", sorted(set(others)))
-            if mine or marks is None:
-                tasks.append(_task(files, members, marks, marks is not None, octets))
+        shares = _even(mine, parts, sum(files[at].octets for at in members))
+        if len(shares) > 1:
+            for share in shares:
+                marks = array("q", sorted(mark for mark, _ in share))
+                share_octets = sum(one for _, one in share)
+                tasks.append(_task(files, members, marks, False, share_octets))
             continue
-        tasks += _shared(files, members, mine, parts)
+        others = strangers.get(pack)
+        strange = None if others is None else array("q", sorted(set(others)))
+        if mine or strange is None:
+            tasks.append(_task(files, members, strange, strange is not None, octets))
     return tasks
+
+
+def _even(
+    marks: list[tuple[int, int]], parts: int, read_octets: int
+) -> list[list[tuple[int, int]]]:
+    """Conversations dealt out so that all parts have about as many octets.
+
+    What is left beside a large one is a part of its own only where it is more work than to pass
+    over the packets that are read for it.
+    """
+    if parts == 1:
+        return [marks]
+    shares: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
+    held = [0] * parts
+    for mark, octets in sorted(marks, key=lambda one: (-one[1], one[0])):
+        least = held.index(min(held))
+        shares[least].append((mark, octets))
+        held[least] += octets
+    order = sorted(range(parts), key=lambda part: -held[part])
+    heavy = [part for part in order if held[part] * PASSED > read_octets] or order[:1]
+    for part in order[len(heavy) :]:
+        shares[heavy[-1]] += shares[part]
+    return [shares[part] for part in heavy]
 
 
 def _crossing(
@@ -286,20 +313,19 @@ def _parts(octets: int, task_octets: int, max_reads: int) -> int:
 
 def _shared(
     files: Sequence[Surveyed],
-    places: list[int] | dict[int, list[int]],
+    places: dict[int, list[int]],
     marks: list[tuple[int, int]],
     parts: int,
 ) -> list[Task]:
-    """Tasks that share conversations by their marks; `places` are the files of all, or of each."""
+    """Tasks that share conversations by their marks, so that new ones change few of them; `places`
+    are the files of each.
+    """
     tasks = []
     for part in range(parts):
         mine = [one for one in marks if one[0] % parts == part]
         if not mine:
             continue
-        if isinstance(places, dict):
-            members = sorted({at for mark, _ in mine for at in places[mark]})
-        else:
-            members = places
+        members = sorted({at for mark, _ in mine for at in places[mark]})
         own = array("q", sorted(mark for mark, _ in mine))
         tasks.append(_task(files, members, own, False, sum(octets for _, octets in mine)))
     return tasks

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from amqpsniff import __version__
 
 from .listing import Listed
-from .places import Folder, StorageOptions, is_remote, opener_for
+from .places import Folder, StorageOptions, is_remote, opener_for, whole_path
 from .survey import Surveyed, survey
 
 SURVEYS = "_work/surveys"
@@ -26,7 +26,13 @@ HERE_SECONDS = 0.5
 """Time that whoever plans spends on surveys before it has others make them: asking Spark for them
 costs about a second, in which 3 GB are surveyed."""
 
-FORM = 4
+MOST_REMEMBERED = 500_000
+"""Conversations of surveys that a process remembers, 16 octets each."""
+
+LEAST_SIZE = 50
+"""A survey takes as much memory as so many conversations, beside its own."""
+
+FORM = 5
 """Number of the layout; one that is written otherwise is made anew."""
 
 
@@ -41,6 +47,38 @@ class SurveyOrder:
     output: str
     storage: Mapping[str, Any]
     home: str = field(default_factory=lambda: str(Path.cwd()))
+
+
+class _Remembered:
+    """Surveys of files on this machine, as many as there is room for."""
+
+    def __init__(self) -> None:
+        self._surveys: dict[tuple[Listed, str], Surveyed] = {}
+        self._held = 0
+
+    def get(self, one: Listed) -> Surveyed | None:
+        """The survey of a file that has not changed."""
+        return self._surveys.get(_place(one))
+
+    def add(self, one: Listed, made: Surveyed) -> None:
+        """Remember a survey; older ones make room."""
+        if is_remote(one.path) or one.modified_ns is None or made.error is not None:
+            return
+        self._surveys[_place(one)] = made
+        self._held += _size(made)
+        while self._held > MOST_REMEMBERED:
+            self._held -= _size(self._surveys.pop(next(iter(self._surveys))))
+
+
+def _place(one: Listed) -> tuple[Listed, str]:
+    return one, whole_path(one.path)
+
+
+def _size(one: Surveyed) -> int:
+    return len(one.marks) + LEAST_SIZE
+
+
+_remembered = _Remembered()
 
 
 def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
@@ -104,9 +142,19 @@ def known_surveys(folder: Folder, listed: Sequence[Listed]) -> tuple[list[Survey
 def survey_files(
     listed: Sequence[Listed], storage: StorageOptions | None = None, kept: str = ""
 ) -> list[Surveyed]:
-    """Surveys of files, made in this process unless they are in the folder `kept`."""
+    """Surveys of files, made in this process unless they are in the folder `kept`.
+
+    Without a folder this process remembers some, for it is asked for every scan of the same files.
+    """
     if not kept:
-        return survey_all(SurveyOrder(list(listed), "", storage or {}))
+        found = []
+        for one in listed:
+            made = _remembered.get(one)
+            if made is None:
+                (made,) = survey_all(SurveyOrder([one], "", storage or {}))
+                _remembered.add(one, made)
+            found.append(replace(made))
+        return found
     folder = Folder(kept, storage)
     known, missing = known_surveys(folder, listed)
     for order in survey_orders(missing, folder):

@@ -8,7 +8,6 @@ at a time. So memory is bounded on both sides, however much there is.
 from __future__ import annotations
 
 import contextlib
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -163,11 +162,11 @@ class _Lane:
         ranks = pc.index_in(read["capture"], value_set=self._ranks)
         at = read.column_names.index("capture")
         read = read.set_column(at, "capture", pc.fill_null(ranks, -1))
-        rows = array("q", range(self._row, self._row + read.num_rows))
+        one, task = (pa.scalar(value, pa.int64()) for value in (1, self._task))
+        rows = pc.cumulative_sum(pa.repeat(one, read.num_rows), start=self._row - 1)
         self._row += read.num_rows
-        tasks = array("q", [self._task]) * len(rows)
-        for name, values in (("row", rows), ("task", tasks)):
-            read = read.append_column(name, pa.array(values, pa.int64()))
+        read = read.append_column("row", rows)
+        read = read.append_column("task", pa.repeat(task, read.num_rows))
         self.held = read if self.held is None else pa.concat_tables([self.held, read])
 
     def take(self, limit: int | None) -> pa.Table:

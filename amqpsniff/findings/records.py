@@ -105,13 +105,16 @@ class Records:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Records:
+        """The opposite of `plain`, of what JSON made of it."""
+        names = ("once", "notes", "left", "asked")
+        return cls.of_tuples(plain | {name: [*map(_tuples, plain[name])] for name in names})
+
+    @classmethod
+    def of_tuples(cls, plain: dict[str, Any]) -> Records:
         """The opposite of `plain`."""
         made = cls()
-        for key, entry in plain["once"]:
-            made.once[_tuples(key)] = list(_tuples(entry))
-        made.notes, made.left, made.asked = (
-            [_tuples(one) for one in plain[name]] for name in ("notes", "left", "asked")
-        )
+        made.once = {key: list(entry) for key, entry in plain["once"]}
+        made.notes, made.left, made.asked = (plain[name] for name in ("notes", "left", "asked"))
         made.exchanges = {name: tuple(counts) for name, counts in plain["exchanges"]}
         made.forget(plain["forgotten"])
         made.hit(plain["limits"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import random
 import struct
 import tempfile
@@ -170,7 +171,8 @@ def by_tasks(
                     made[table] += rows_of(pa.Table.from_batches([batch]))
             note = Note.of("", run)
             note.sighted = file.sighted
-            notes.append(Note.from_octets(note.to_octets()))
+            sent = pickle.loads(pickle.dumps(note))  # as workers hand it over
+            notes.append(Note.from_octets(sent.to_octets()))
         found = merge_findings(notes, plan.files, folder)
     if "findings" in tables:
         made["findings"] = rows_of(pa.Table.from_batches([finding_batch(found)]))

@@ -114,3 +114,22 @@ def test_few_octets_from_pack_to_pack_are_one_task() -> None:
     crossing = [task for task in tasks if len(task.sources) > 1]
     assert len(tasks) == len(files) + len(crossing)
     assert [task.octets for task in crossing] == [28, 4]
+
+
+def test_one_large_file_is_shared_evenly() -> None:
+    chance = random.Random(1)
+    marks = {mark: chance.randrange(1, 60) for mark in range(200)}
+    (one, other) = make_plan([surveyed("0.pcap", 0, marks)], task_octets=1_000).tasks
+    assert one.octets - other.octets in (0, 1)
+    assert one.octets + other.octets == sum(marks.values())
+
+
+@pytest.mark.parametrize(("beside", "tasks"), [(0, 1), (40, 1), (50, 2)])
+def test_a_file_is_read_again_where_there_is_enough_beside_a_large_connection(
+    beside: int, tasks: int
+) -> None:
+    marks = {1: 1_000, **dict.fromkeys(range(2, 2 + beside), 1)}
+    plan = make_plan([surveyed("0.pcap", 0, marks)], task_octets=200)
+    assert len(plan.tasks) == tasks
+    assert plan.tasks[0].octets == 1_000 + (beside if tasks == 1 else 0)
+    assert sum(task.octets for task in plan.tasks) == 1_000 + beside

@@ -1,0 +1,101 @@
+"""A process that workers are forked from, got ready while Java starts.
+
+Spark starts that process (`workers`) when there is a first task, and waits while it imports. So the
+driver of an embedded Spark starts one before, which imports and then waits at a socket. Spark's own
+hands over what it was started with: the streams by which Spark gives orders, environment, path; it
+ends when the other does. Where none waits, it does the work itself. One that nobody takes ends with
+the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PLACE = "AMQPSNIFF_STANDBY"
+"""Environment variable with the name of the socket."""
+
+FLAG = "--stand-by"
+
+_STREAMS = (0, 1, 2)
+
+_LENGTH_OCTETS = 8
+
+_TAKEN = b"\1"
+
+_kept: list[Any] = []
+"""What lives as long as this process."""
+
+
+def start(python: str) -> None:
+    """Start a process that waits for Spark's, once in the life of this one."""
+    if PLACE in os.environ or not hasattr(os, "fork"):
+        return
+    folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
+    os.environ[PLACE] = str(Path(folder.name) / "socket")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.environ[PLACE])
+        listener.listen()
+        process = subprocess.Popen(
+            [python, "-m", "amqpsniff.spark_jobs.workers", FLAG, str(listener.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[listener.fileno()],
+            env={"PYTHONHASHSEED": "0", **os.environ},  # as Spark has it
+        )
+    _kept.extend((folder, process))
+
+
+def hand_over() -> bool:
+    """Have the work of this process done by the one that waits; False when there is none."""
+    given = {
+        "arguments": sys.argv,
+        "environment": dict(os.environ),
+        "path": sys.path,
+        "home": str(Path.cwd()),
+    }
+    octets = json.dumps(given).encode()
+    try:
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(os.environ[PLACE])
+            socket.send_fds(peer, [len(octets).to_bytes(_LENGTH_OCTETS, "big")], _STREAMS)
+            peer.sendall(octets)
+            if peer.recv(1) != _TAKEN:
+                return False
+            peer.recv(1)  # nothing, when the other has ended
+    except (KeyError, OSError):
+        return False
+    return True
+
+
+def wait(prepare: Callable[[], None]) -> None:
+    """Get ready and wait for a process that hands over; return in its place, or end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # that of a terminal is for the driver
+    with socket.socket(fileno=int(sys.argv[2])) as listener:
+        prepare()
+        ready, _, _ = select.select([listener, sys.stdin], [], [])
+        if listener not in ready:  # the driver has ended
+            sys.exit()
+        peer, _ = listener.accept()
+    head, streams, _, _ = socket.recv_fds(peer, _LENGTH_OCTETS, len(_STREAMS))
+    with peer.makefile("rb") as file:
+        given = json.loads(file.read(int.from_bytes(head, "big")))
+    for stream, own in zip(streams, _STREAMS, strict=True):
+        os.dup2(stream, own)
+        os.close(stream)
+    sys.argv[:], sys.path[:] = given["arguments"], given["path"]
+    os.environ.clear()
+    os.environ.update(given["environment"])
+    os.chdir(given["home"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    peer.sendall(_TAKEN)
+    _kept.append(peer)

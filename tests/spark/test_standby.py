@@ -1,0 +1,69 @@
+"""The process that workers are forked from is got ready before Spark asks for it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+
+SPARKS_OWN = [sys.executable, "-m", "amqpsniff.spark_jobs.workers", "pyspark.worker"]
+
+DRIVER = """
+import json, subprocess, sys
+from amqpsniff.spark_jobs import standby
+
+standby.start(sys.executable)
+waiting = standby._kept[1]
+if sys.argv[1] == "lost":
+    waiting.kill()
+    waiting.wait()
+own = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+port = int.from_bytes(own.stdout.read(4), "big")
+alive = own.poll() is None
+own.stdin.close()  # so Spark ends it
+ends = own.wait(20), waiting.wait(20)
+print(json.dumps([port > 0, alive, *ends]))
+"""
+
+STARTS = """
+import os, sys
+from amqpsniff.spark_jobs import standby
+
+standby.start(sys.executable)
+print(os.environ[standby.PLACE])
+"""
+
+
+def end_of(how: str) -> list[object]:
+    """Whether Spark's own process told a port and lived, its exit code, that of the other."""
+    ran = subprocess.run(
+        [sys.executable, "-c", DRIVER, how, *SPARKS_OWN],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    told: list[object] = json.loads(ran.stdout)
+    return told
+
+
+def test_it_takes_over_what_sparks_own_process_was_started_for() -> None:
+    assert end_of("taken") == [True, True, 0, 1]  # 1 is how PySpark's daemon ends
+
+
+def test_without_one_sparks_own_process_does_the_work() -> None:
+    assert end_of("lost") == [True, True, 1, -9]
+
+
+def test_one_that_nobody_takes_ends_with_the_driver() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", STARTS], check=True, capture_output=True, text=True, timeout=60
+    )
+    # standard error is the other's as well: it was read to its end
+    assert (ran.stderr, Path(ran.stdout.strip()).exists()) == ("", False)
