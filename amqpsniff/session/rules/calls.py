@@ -6,6 +6,8 @@ from the queue that reply-to names, or by direct reply-to.
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import (
     MOST_NAMES,
@@ -99,17 +101,41 @@ def judge_slow(scene: Scene) -> None:
 @after("calls")
 def judge_unanswered(scene: Scene) -> None:
     """connection-ends: requests without an answer, though there was time."""
-    if scene.session.lossy or not scene.both_sides or scene.ts_ns is None:
-        return
+    scene.withdraw("rpc-unanswered")
+    late = _unanswered(scene)
+    if late:
+        number, ts_ns, *_ = late[0]
+        count, last = len(late), late[-1][0]
+        detail = _unanswered_text(scene, late)
+        scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=count, last=last)
+
+
+@after("calls")
+def foresee_unanswered(scene: Scene) -> None:
+    """connection-waits: the same by now. What is answered late after all is slow."""
+    late = _unanswered(scene)
+    if late:
+        number, ts_ns, *_ = late[0]
+        detail = _unanswered_text(scene, late)
+        scene.foresee("rpc-unanswered", detail, number, ts_ns, len(late), late[-1][0])
+    else:
+        scene.withdraw("rpc-unanswered")
+
+
+def _unanswered(scene: Scene) -> list[Any]:
+    """Requests that had time to be answered, and were not."""
+    now_ns = scene.ts_ns
+    if scene.session.lossy or not scene.both_sides or now_ns is None:
+        return []
     calls = scene.memory.get("calls", {}).values()
-    late = [call for call in calls if scene.ts_ns - call[1] > UNANSWERED_NS]
-    if not late:
-        return
-    number, ts_ns, channel, route = late[0]
-    waited = duration(scene.ts_ns - ts_ns)
-    detail = f"{len(late)} of them; the first on channel {channel} of {_what(route)}, in {waited}"
-    last = late[-1][0]
-    scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=len(late), last=last)
+    return [call for call in calls if now_ns - call[1] > UNANSWERED_NS]
+
+
+def _unanswered_text(scene: Scene, late: list[Any]) -> str:
+    """Requests without an answer, in words."""
+    _, ts_ns, channel, route = late[0]
+    waited = duration(int(scene.ts_ns or 0) - ts_ns)
+    return f"{len(late)} of them; the first on channel {channel} of {_what(route)}, in {waited}"
 
 
 def _what(route: tuple[str | None, str | None]) -> str:
@@ -135,5 +161,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_consumer,),
     "called": (note_call,),
     "answered": (note_reply,),
+    "connection-waits": (foresee_unanswered,),
     "connection-ends": (judge_slow, judge_unanswered, judge_queues),
 }
