@@ -14,9 +14,9 @@ OPEN = """
 """
 
 
-def in_two(size: int, sent: int, pause_ms: int, more: str = "") -> Script:
+def in_two(size: int, sent: int, pause_ms: int, more: str = "", before: str = "") -> Script:
     """A publish of which `sent` octets are sent at once, and the others after a pause."""
-    script = Script(OPEN + f"[publish] C1: basic.publish exchange=e | body={size}")
+    script = Script(OPEN + before + f"[publish] C1: basic.publish exchange=e | body={size}")
     whole = script.packets.pop()
     script.packets.append(whole._replace(octets=whole.octets[:sent]))
     script.wait(str(pause_ms))
@@ -73,3 +73,50 @@ def test_another_frame_in_between_is_another_fault() -> None:
     script.add("C1: basic.publish exchange=e\n@+3000ms S: connection.unblocked")
     assert not found(script, "message-stalled")
     assert found(script, "content-interrupted")
+
+
+def test_a_body_at_the_pace_of_a_slow_network() -> None:
+    """100 kB may take a second more, to the millisecond."""
+    assert not found(in_two(100_000, 60, 2000), "message-stalled")
+    assert found(in_two(100_000, 60, 2001), "message-stalled")
+    assert not found(in_two(100_001, 60, 2000), "message-stalled")
+
+
+def test_a_message_whose_size_is_not_known() -> None:
+    script = in_two(100, 20, 10)  # a method without its header
+    script.packets[-1] = script.packets[-1]._replace(octets=b"")
+    script.wait("2000")
+    row = found(script.add("S: connection.unblocked"), "message-stalled")
+    assert row is not None
+    assert "on channel 1 of exchange e was not whole after" in row["detail"]
+
+
+@pytest.mark.parametrize("octets", [None, b""])
+@pytest.mark.parametrize(
+    "before",
+    [
+        "S: connection.blocked reason=r\n",
+        "S: connection.blocked reason=r\nS: connection.unblocked\n",
+        "GAP S 30\n",
+    ],
+)
+def test_a_broker_that_did_not_read_or_a_capture_that_lost_something(
+    before: str, octets: bytes | None
+) -> None:
+    script = in_two(100, 60, 1100, before=before)
+    if octets is not None:  # it was never whole
+        script.packets[-1] = script.packets[-1]._replace(octets=octets)
+    assert not found(script.add("@+2000ms S: connection.unblocked"), "message-stalled")
+
+
+@pytest.mark.parametrize(("channels", "told"), [(16, 16), (18, 16)])
+def test_messages_that_stand_still_at_once(channels: int, told: int) -> None:
+    script = Script("handshake")
+    for number in range(1, channels + 1):
+        script.add(f"C{number}: channel.open\nS{number}: channel.open-ok")
+        whole = script.add(f"C{number}: basic.publish | body=9").packets[-1]
+        script.packets[-1] = whole._replace(octets=whole.octets[:-17])  # no body
+    script.add("@+2000ms S: connection.unblocked")
+    row = found(script, "message-stalled")
+    assert row is not None
+    assert row["count"] == told
