@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session.rules.telling import one, several, told
+from tests.findings.cases import packets_of
+from tests.session.rules.telling import one, several, told, told_of
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
 
@@ -143,3 +144,45 @@ def test_connections_that_are_cut_after_the_same_idle_time() -> None:
 ])  # fmt: skip
 def test_ends_that_have_other_reasons(before: str, after: str) -> None:
     assert not told(several(CUT.replace(before, after), 4), "idle-connection-cut")
+
+
+# ends without a close
+
+
+@pytest.mark.parametrize(("text", "detail"), [
+    ("midstream\nC1: basic.qos\nS1: basic.qos-ok\n@+10ms RST C",
+     "the client ended TCP (RST), last frames: the client's 11.0 ms before, the broker's 10.0 ms before; left open: 1 channel"),
+    ("handshake\nC: connection.close-ok\nFIN S",
+     "the broker ended TCP after 8.00 ms (FIN), last frames: the client's 1.00 ms before, the broker's 2.00 ms before"),
+])  # fmt: skip
+def test_what_is_said_of_an_end(text: str, detail: str) -> None:
+    assert one(text, "disconnect-unclean")["detail"] == detail
+
+
+def test_ends_that_say_nothing() -> None:
+    for text in (
+        "hello\nFIN C",
+        "midstream\nC: connection.close-ok\nS: connection.unblocked\nFIN C",
+    ):
+        assert not told(text, "disconnect-unclean")
+
+
+def test_an_end_of_which_something_is_missing() -> None:
+    ends = packets_of(OPEN + "C1: basic.qos\nS1: basic.qos-ok\n" * 3 + "FIN C")
+    assert told_of(ends, "disconnect-unclean")
+    lost = [packet for n, packet in enumerate(ends) if n != len(ends) - 4]
+    assert not told_of(lost, "disconnect-unclean")
+    assert not told_of(
+        [one for one in ends if one.octets[12:16] == b"\n\0\0\1"], "disconnect-unclean"
+    )
+
+
+def test_who_does_not_answer_a_close() -> None:
+    row = one(OPEN + "[close] C: connection.close reply_code=200\nFIN S", "traffic-after-close")
+    assert row["detail"] == "the broker ended TCP and did not answer connection.close in packet 13"
+    refused = "hello\nS: connection.start version_minor=9\nC: connection.start-ok mechanism=PLAIN\n"
+    refused += "S: connection.close reply_code=403\nFIN C"
+    assert not told(refused, "traffic-after-close")
+    joined = "midstream\nC1: basic.qos\nS1: basic.qos-ok\n"
+    assert told(joined + "C: connection.close reply_code=200\nFIN S", "traffic-after-close")
+    assert not told(joined + "C: connection.close reply_code=200\nFIN C", "traffic-after-close")
