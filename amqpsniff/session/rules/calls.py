@@ -87,8 +87,8 @@ def note_reply(scene: Scene) -> None:
 @after("replies")
 def judge_slow(scene: Scene) -> None:
     """connection-ends: answers that came late."""
-    count, total, longest, call = scene.memory.get("replies", (0, 0, 0, None))
-    if not count or (total < SLOW_NS * count and longest < VERY_SLOW_NS):
+    count, total, longest, call = scene.memory["replies"]
+    if total < SLOW_NS * count and longest < VERY_SLOW_NS:
         return
     number, ts_ns, channel, route = call
     detail = (
@@ -127,7 +127,7 @@ def _unanswered(scene: Scene) -> list[Any]:
     now_ns = scene.ts_ns
     if scene.session.lossy or not scene.both_sides or now_ns is None:
         return []
-    calls = scene.memory.get("calls", {}).values()
+    calls = scene.memory["calls"].values()
     return [call for call in calls if now_ns - call[1] > UNANSWERED_NS]
 
 
@@ -146,7 +146,7 @@ def _what(route: tuple[str | None, str | None]) -> str:
 @after("reply queues")
 def judge_queues(scene: Scene) -> None:
     """connection-ends: a reply queue for each call."""
-    queues = scene.memory.get("reply queues", {})
+    queues = scene.memory["reply queues"]
     read = scene.memory.get("read", {})
     own = [one for queue, one in queues.items() if queue in read]
     calls = sum(one[0] for one in own)

@@ -215,10 +215,6 @@ class Scene:
         if log.foresee(finding):
             noted[code, channel] = finding.key, count
 
-    def is_foreseen(self, code: str) -> bool:
-        """Whether a finding was foreseen here, and was not reported since."""
-        return (code, self.channel) in self.memory.get(FORESEEN, ())
-
     def withdraw(self, code: str, channel: Any = None) -> None:
         """Take back what was foreseen, for more is known of it now."""
         if self.session is not None and FORESEEN in self.session.memory:

@@ -65,10 +65,10 @@ def _stuck(scene: Scene, now_ns: int | None) -> Iterator[tuple[str, Any]]:
         yield detail, entry
 
 
-def _full(channel: Any) -> Iterator[tuple[Any, int]]:
-    """Consumers whose window is full, with their limits, 0 for none."""
+def _full(channel: Any) -> Iterator[tuple[Any, int | None]]:
+    """Consumers whose window is full, with their limits, 0 or None for none."""
     for consumer in channel.by_tag.values():
-        limit = consumer.prefetch or 0
+        limit = consumer.prefetch
         if channel.prefetch_shared and channel.unsettled >= channel.prefetch_shared:
             yield consumer, channel.prefetch_shared
         elif consumer.unsettled >= (limit or HELD_WITHOUT_LIMIT):
