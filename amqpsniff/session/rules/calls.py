@@ -30,9 +30,6 @@ UNANSWERED_NS = 10 * SECOND
 CALLS = 3
 """Calls with a reply queue each from which on it is how the program works."""
 
-MOST_KEPT_OCTETS = 256
-"""Octets of a correlation-id; its length on the wire is one octet."""
-
 DIRECT = "amq.rabbitmq.reply-to"
 
 
@@ -59,7 +56,7 @@ def note_call(scene: Scene) -> None:
     if len(calls) >= MOST_NAMES:
         scene.forget("requests")
         return
-    if len(identity) <= MOST_KEPT_OCTETS and scene.ts_ns is not None:
+    if scene.ts_ns is not None:
         route = (name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
         calls.setdefault(identity, (scene.number, scene.ts_ns, scene.channel.number, route))
         scene.session.calls = len(calls)
@@ -71,8 +68,6 @@ def note_reply(scene: Scene) -> None:
     calls = scene.memory.get("calls", {})
     call = calls.get(rows.correlation_id.octets_of(row))
     if call is None or scene.ts_ns is None or scene.ts_ns < call[1]:
-        return
-    if call[0] == scene.number:
         return
     del calls[rows.correlation_id.octets_of(row)]
     scene.session.calls = len(calls)

@@ -186,3 +186,48 @@ def test_who_does_not_answer_a_close() -> None:
     joined = "midstream\nC1: basic.qos\nS1: basic.qos-ok\n"
     assert told(joined + "C: connection.close reply_code=200\nFIN S", "traffic-after-close")
     assert not told(joined + "C: connection.close reply_code=200\nFIN C", "traffic-after-close")
+
+
+CLOSE = "S: connection.close reply_code={} reply_text='{}' class_id=10 method_id={}\n"
+EVERY = (
+    "limit-reached",
+    "vhost-refused",
+    "authentication-failed",
+    "connection-forced-closed",
+    "connection-closed-by-broker",
+)
+
+
+@pytest.mark.parametrize(("before", "close", "code"), [
+    (6, (530, "access refused: connection limit (2) is reached", 40), "limit-reached"),
+    (6, (530, "channel_max reached", 0), "limit-reached"),
+    (6, (530, "the end is reached", 40), "vhost-refused"),
+    (6, (541, "connection limit is reached", 0), "connection-closed-by-broker"),
+    (6, (403, "access refused", 40), "vhost-refused"),
+    (6, (530, "no such virtual host", 40), "vhost-refused"),
+    (6, (541, "no", 40), "connection-closed-by-broker"),
+    (6, (403, "no", 0), "connection-closed-by-broker"),
+    (3, (403, "no", 0), "authentication-failed"),
+    (3, (530, "no", 0), "connection-closed-by-broker"),
+    (0, (403, "no", 0), "connection-closed-by-broker"),
+    (7, (320, "connection limit is reached", 40), "connection-forced-closed"),
+])  # fmt: skip
+def test_what_a_close_means(before: int, close: tuple[int, str, int], code: str) -> None:
+    """`before`: steps of the handshake; 0 where the connection began before the capture."""
+    steps = CUT.replace("c{n}.", "").strip().splitlines()[:-1]
+    text = "\n".join(steps[:before]) if before else "midstream\nC1: basic.qos\nS1: basic.qos-ok"
+    rows = told(f"{text}\n{CLOSE.format(*close)}C: connection.close-ok", *EVERY)
+    assert [row["code"] for row in rows] == [code]
+
+
+def test_closes_that_only_look_like_those_of_a_channel() -> None:
+    """By their code, and as the first that is said."""
+    text = OPEN + "C1: basic.publish | body=1 user_id=x\n"
+    words = "user_id property set to 'x'"
+    refused = f'S1: channel.close reply_code=403 reply_text="{words}" class_id=60 method_id=40\n'
+    assert not told(text + refused, "user-id-refused")
+    locked = "S1: channel.close reply_code=405 class_id=50 method_id=10\n"
+    asked = OPEN + "C1: queue.declare queue=q\n"
+    assert one(asked + locked * 2, "exclusive-queue-locked")["count"] == 1
+    gone = "b.handshake\nb.FIN C\nb.FIN S\n" + asked + "@+90000ms " + locked
+    assert "other" not in one(gone, "exclusive-queue-locked")["detail"]
