@@ -231,3 +231,10 @@ def test_closes_that_only_look_like_those_of_a_channel() -> None:
     assert one(asked + locked * 2, "exclusive-queue-locked")["count"] == 1
     gone = "b.handshake\nb.FIN C\nb.FIN S\n" + asked + "@+90000ms " + locked
     assert "other" not in one(gone, "exclusive-queue-locked")["detail"]
+
+
+def test_a_method_whose_number_another_dialect_has_for_another() -> None:
+    """10/50 is connection.redirect in 0-8."""
+    close = "S: connection.close reply_code=503 reply_text=NO class_id=10 method_id=50"
+    row = one(OPEN + close, "connection-closed-by-broker")
+    assert row["detail"].startswith("503 NO; it answers connection.close")
