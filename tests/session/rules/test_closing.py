@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqpsniff.session.rules import ending
 from tests.findings.cases import packets_of
 from tests.session.rules.telling import one, several, told, told_of
 
@@ -238,3 +239,36 @@ def test_a_method_whose_number_another_dialect_has_for_another() -> None:
     close = "S: connection.close reply_code=503 reply_text=NO class_id=10 method_id=50"
     row = one(OPEN + close, "connection-closed-by-broker")
     assert row["detail"].startswith("503 NO; it answers connection.close")
+
+
+@pytest.mark.parametrize(("end", "loop"), [
+    ("FIN S", "3 connections in 16.0 ms ended with: the broker ended TCP (FIN)"),
+    ("FIN C", ""),
+])  # fmt: skip
+def test_whose_ends_are_failures(end: str, loop: str) -> None:
+    """A client that leaves without a word was not sent away."""
+    rows = told(several("c{n}.handshake user=joe\nc{n}." + end, 3), "reconnect-loop")
+    assert [row["detail"].partition(": ")[2] for row in rows] == ([loop] if loop else [])
+
+
+def test_what_is_said_of_connections_that_are_cut() -> None:
+    named = CUT.replace("mechanism=PLAIN", 'client_properties=\'{"product": "p"}\' mechanism=PLAIN')
+    off = named.replace("heartbeat=600", "heartbeat=0")
+    row = one(several(off, 3), "idle-connection-cut")
+    assert row["detail"] == "3 connections of p ended after 60.0 s idle; heartbeats are off"
+    joined = "c{n}.midstream\nc{n}.C1: basic.qos\nc{n}.S1: basic.qos-ok\n@+60000ms c{n}.RST S\n"
+    assert not told(several(joined, 4), "idle-connection-cut")
+
+
+@pytest.mark.parametrize(("others", "cut"), [(1, True), (2, False)])
+def test_idle_times_that_are_remembered(
+    others: int, cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest is forgotten: of three that are alike, the first."""
+    monkeypatch.setattr(ending, "_IDLE_KEPT", 4)
+    different = "".join(
+        CUT.replace("{n}", f"x{n}").replace("60000ms", f"{70_000 + 5_000 * n}ms")
+        for n in range(others)
+    )
+    first, *more = (CUT.replace("{n}", str(n)) for n in range(3))
+    assert bool(told(first + different + "".join(more), "idle-connection-cut")) is cut

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.session.rules.found import found
-from tests.session.script import MS, Script
+from tests.session.rules.telling import told_of
+from tests.session.script import MS, START_NS, Script
+from tests.tcp import wire
 
 OPEN = """
     handshake
@@ -120,3 +122,24 @@ def test_messages_that_stand_still_at_once(channels: int, told: int) -> None:
     row = found(script, "message-stalled")
     assert row is not None
     assert row["count"] == told
+
+
+@pytest.mark.parametrize("shut", [False, True])
+def test_a_broker_that_does_not_read(shut: bool) -> None:
+    """Its window is closed while the client has something to send."""
+    talk = wire.Talk(step_ns=0, start_ns=START_NS).hands()
+    *before, whole = Script(OPEN + "C1: basic.publish exchange=e | body=100").packets
+    for packet in before:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    talk.client(whole.octets[:60])
+    talk.put(1)
+    if shut:
+        closed = talk.packets.pop()
+        octets = closed.octets[:34] + b"\0\0" + closed.octets[36:]
+        talk.packets.append(closed._replace(octets=octets))
+        talk.wait(200 * MS)
+        talk.put(0, at=talk.sent[0] - 1)
+    talk.wait(2000 * MS)
+    talk.put(1)
+    talk.client(whole.octets[60:])
+    assert bool(told_of(talk.packets, "message-stalled")) is not shut

@@ -146,3 +146,9 @@ def test_a_fifth_of_the_time() -> None:
     for first, waits in ((63, False), (64, True)):  # 1 ms for channel.open-ok
         rest = 5000 - spent - first
         assert bool(found(text.format(first=first, rest=rest), "synchronous-waiting")) is waits
+
+
+def test_requests_after_something_was_lost() -> None:
+    for side in "CS":
+        lost = OPEN + f"GAP {side} 20\nC1: queue.declare queue=jobs\nS: connection.unblocked\n"
+        assert not found(lost + "@+9000ms S: connection.unblocked", "reply-missing")
