@@ -144,3 +144,10 @@ def test_calls_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row is not None
     assert row["count"] == 2
     assert details(text, "rules-limit") == ["1 requests"]
+
+
+def test_answers_to_what_nobody_here_asked() -> None:
+    text = OPEN + reads("r") + call("a", "r") + answer("b", "r", 9000) + answer("a", "r", 2, tag=2)
+    row = found(text, "rpc-slow")
+    assert row is not None
+    assert row["detail"].startswith("1 answer, after 9.00 s on average")
