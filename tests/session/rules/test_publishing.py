@@ -227,3 +227,11 @@ def test_confirms_that_were_not_captured() -> None:
     engine.finish()
     codes = {finding.code for finding in engine.findings()}
     assert "publishes-in-doubt" not in codes
+
+
+def test_rejected_on_its_way_somewhere() -> None:
+    """Where it was to come back if it had no route, that is remembered."""
+    script = CONFIRMING + "[p] C1: basic.publish exchange=e routing_key=k mandatory=1\n"
+    assert said(script + "[nack] S1: basic.nack delivery_tag=1", "publish-rejected") == [
+        "publish-rejected nack 1: publish 1 of the channel, packet p to exchange 'e', routing key 'k'"
+    ]
