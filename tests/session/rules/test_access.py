@@ -193,3 +193,17 @@ def test_an_account_of_many_addresses(hosts: int, client: str, shares: bool) -> 
     engine.finish()
     found = [one.detail for one in engine.findings() if one.code == "account-shared"]
     assert found == ["user `joe` is used by 10 addresses"] * shares
+
+
+def test_refused_logins_without_a_name() -> None:
+    """They count by time alone."""
+    named = several(REFUSED % ("joe{n}", 90_000), 4)
+    nobody = (REFUSED % ("", 90_000)).replace(
+        "mechanism=PLAIN response='\\0\\0x'", "mechanism=EXTERNAL"
+    )
+    text = named + several(nobody.replace("c{n}", "x{n}"), 3)
+    assert told(text, "authentication-failed")
+    assert not told(text, "password-guessing")
+    for ms, quick in ((14_997, True), (14_998, False)):  # and three packets before
+        text = several(nobody.replace("90000ms", f"{ms}ms"), 5)
+        assert bool(told(text, "password-guessing")) is quick
