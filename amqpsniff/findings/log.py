@@ -45,7 +45,8 @@ class FindingLog:
         self._news = {}
 
     def news(self) -> list[Finding]:
-        """Copies of the findings that are new or were found again since the last call.
+        """Copies of the findings that are new or were found again since the last call; with a count
+        of 0 those that were withdrawn.
 
         Causes are those that are known now. Nothing is taken out of the log.
         """
@@ -116,19 +117,19 @@ class FindingLog:
         return True
 
     def foresee(self, finding: Finding) -> bool:
-        """Record what the end will say more of; False when it is there already, or has no place."""
+        """Record what goes on; False when it is there already, or has no place."""
         if finding.key in self._findings or not self._has_room(finding.code):
             return False
         self.add(finding)
         return True
 
     def withdraw(self, key: tuple[object, ...]) -> None:
-        """Take out what was foreseen: it comes again, as it is known at the end."""
+        """Take out what was foreseen: it comes again as it is known at the end, or it is over."""
         finding = self._findings.pop(key, None)
         if finding is not None:
             self._places[finding.code] -= 1
-        if self._news is not None:
-            self._news.pop(key, None)
+            if self._news is not None:
+                self._news[key] = replace(finding, count=0)
 
     def _add_unplaced(self, finding: Finding) -> None:
         known = self._unplaced.get(finding.code)

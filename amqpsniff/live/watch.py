@@ -238,8 +238,9 @@ class Watch:
 
 
 def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
-    """The latest findings of each severity, each once, as it was found last."""
-    listed = list({one.key: one for one in (*found, *news)}.values())
+    """The latest findings of each severity, each once, as it was found last, if it still is."""
+    by_key = {one.key: one for one in (*found, *news)}
+    listed = [one for one in by_key.values() if one.count]
     kept = Counter[str]()
     latest: list[Finding] = []
     for one in reversed(listed):

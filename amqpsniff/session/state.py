@@ -36,7 +36,9 @@ CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATI
 Reason = tuple[int | None, str | None, str | None]
 """Reply code and text of a close, and the method that it blames."""
 
-_NAMES = {(method.class_id, method.method_id): method.name for method in reversed(METHODS)}
+_FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
+_NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}
+"""Methods by their numbers; where dialects differ, that of 0-9-1."""
 
 
 def read_json(octets):

@@ -16,7 +16,15 @@ from tests.tcp import wire
 
 HANGS = """
     handshake
-    C1: channel.open
+    C2: channel.open
+    S2: channel.open-ok
+    C2: basic.qos prefetch_count=1
+    S2: basic.qos-ok
+    C2: basic.consume queue=w consumer_tag=t
+    S2: basic.consume-ok consumer_tag=t
+    S2: basic.deliver consumer_tag=t delivery_tag=1 | body=5
+    C2: basic.publish routing_key=work | body=1 reply_to=w correlation_id=a
+    @+31000ms C1: channel.open
     S1: channel.open-ok
     C1: confirm.select
     S1: confirm.select-ok
@@ -26,10 +34,18 @@ HANGS = """
     @+9000ms S: connection.unblocked
 """
 ENDS = """
+    C2: basic.ack delivery_tag=1
     @+9000ms S1: basic.ack delivery_tag=1
     @+1ms S1: queue.declare-ok queue=q
 """
-CODES = {"confirms-slow", "reply-missing", "connection-blocked"}
+CODES = {
+    "confirms-slow",
+    "reply-missing",
+    "connection-blocked",
+    "consumer-slow",
+    "consumer-stuck",
+    "rpc-unanswered",
+}
 
 
 def records(text: str) -> list[bytes]:
@@ -51,16 +67,18 @@ def test_it_is_said_before_it_is_over(tmp_path: Path) -> None:
     whole = pcap_header(link=wire.IPV4_LINK), *records(HANGS + ENDS)
     capture = tmp_path / "whole.pcap"
     capture.write_bytes(b"".join(whole))
-    sniffer = Sniffer("growing.pcap", "-t", "findings", folder=_begun(tmp_path, whole[:-2]))
+    sniffer = Sniffer("growing.pcap", "-t", "findings", folder=_begun(tmp_path, whole[:-3]))
     wait_for(lambda: {row["code"] for row in sniffer.rows()} >= CODES)
     early = {row["code"]: row["detail"] for row in sniffer.rows()}
     assert early["confirms-slow"] == "publish number 1 was without a confirm for 9.00 s"
     with (tmp_path / "growing.pcap").open("ab") as file:
-        file.write(b"".join(whole[-2:]))
+        file.write(b"".join(whole[-3:]))
     wait_for(lambda: (tmp_path / "growing.pcap").stat().st_size == capture.stat().st_size)
     assert sniffer.stop() == 0, sniffer.err
     expected = rows_of(run("export", capture, "-t", "findings").out)
     assert alike(last_of_each(sniffer.rows())) == alike(expected)
+    gone = {row["code"] for row in sniffer.rows() if not row["count"]}
+    assert gone == {"consumer-stuck"}  # it acknowledged after all
     late = {row["code"]: row["detail"] for row in expected}
     assert late["confirms-slow"] == "1 confirm, after 18.0 s on average and 18.0 s at most"
     assert (

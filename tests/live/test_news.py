@@ -27,6 +27,23 @@ def test_rows_of_one_code_and_channel_that_are_kept_apart() -> None:
     assert news.rest([not_found, refused]) == []
 
 
+def test_what_is_taken_back_is_given_without_a_count() -> None:
+    news = News()
+    first, gone = refusal(404), refusal(404, count=0)
+    assert news.add([gone], 0) == []  # nobody heard of it
+    assert news.add([first], 0) == [first]
+    assert news.add([gone], AGAIN_SECONDS * SECOND) == [gone]
+    assert (news.counts, news.rows) == (
+        {"channel-closed-by-broker": 1}, {"channel-closed-by-broker": 0}
+    )  # fmt: skip
+    assert news.rest([]) == []
+    assert news.add([first], 2 * AGAIN_SECONDS * SECOND) == [first]
+    assert (news.counts, news.rows) == (
+        {"channel-closed-by-broker": 1}, {"channel-closed-by-broker": 1}
+    )  # fmt: skip
+    assert news.rest([]) == [gone]
+
+
 def test_what_is_found_again_is_given_with_its_new_count_after_a_while() -> None:
     news = News()
     first = refusal(404)

@@ -6,6 +6,8 @@ from the queue that reply-to names, or by direct reply-to.
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import MOST_NAMES, SECOND, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -22,9 +24,6 @@ UNANSWERED_NS = 10 * SECOND
 
 CALLS = 3
 """Calls with a reply queue each from which on it is how the program works."""
-
-MOST_KEPT_OCTETS = 256
-"""Octets of a correlation-id; its length on the wire is one octet."""
 
 DIRECT = "amq.rabbitmq.reply-to"
 
@@ -52,7 +51,7 @@ def note_call(scene: Scene) -> None:
     if len(calls) >= MOST_NAMES:
         scene.forget("requests")
         return
-    if len(identity) <= MOST_KEPT_OCTETS and scene.ts_ns is not None:
+    if scene.ts_ns is not None:
         route = (name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
         calls.setdefault(identity, (scene.number, scene.ts_ns, scene.channel.number, route))
         scene.session.calls = len(calls)
@@ -64,8 +63,6 @@ def note_reply(scene: Scene) -> None:
     calls = scene.memory.get("calls", {})
     call = calls.get(rows.correlation_id.octets_of(row))
     if call is None or scene.ts_ns is None or scene.ts_ns < call[1]:
-        return
-    if call[0] == scene.number:
         return
     del calls[rows.correlation_id.octets_of(row)]
     scene.session.calls = len(calls)
@@ -80,8 +77,8 @@ def note_reply(scene: Scene) -> None:
 @after("replies")
 def judge_slow(scene: Scene) -> None:
     """connection-ends: answers that came late."""
-    count, total, longest, call = scene.memory.get("replies", (0, 0, 0, None))
-    if not count or (total < SLOW_NS * count and longest < VERY_SLOW_NS):
+    count, total, longest, call = scene.memory["replies"]
+    if total < SLOW_NS * count and longest < VERY_SLOW_NS:
         return
     number, ts_ns, channel, route = call
     detail = (
@@ -94,17 +91,41 @@ def judge_slow(scene: Scene) -> None:
 @after("calls")
 def judge_unanswered(scene: Scene) -> None:
     """connection-ends: requests without an answer, though there was time."""
-    if scene.session.lossy or not scene.both_sides or scene.ts_ns is None:
-        return
-    calls = scene.memory.get("calls", {}).values()
-    late = [call for call in calls if scene.ts_ns - call[1] > UNANSWERED_NS]
-    if not late:
-        return
-    number, ts_ns, channel, route = late[0]
-    waited = duration(scene.ts_ns - ts_ns)
-    detail = f"{len(late)} of them; the first on channel {channel} of {_what(route)}, in {waited}"
-    last = late[-1][0]
-    scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=len(late), last=last)
+    scene.withdraw("rpc-unanswered")
+    late = _unanswered(scene)
+    if late:
+        number, ts_ns, *_ = late[0]
+        count, last = len(late), late[-1][0]
+        detail = _unanswered_text(scene, late)
+        scene.report("rpc-unanswered", detail, number=number, ts_ns=ts_ns, count=count, last=last)
+
+
+@after("calls")
+def foresee_unanswered(scene: Scene) -> None:
+    """connection-waits: the same by now. What is answered late after all is slow."""
+    late = _unanswered(scene)
+    if late:
+        number, ts_ns, *_ = late[0]
+        detail = _unanswered_text(scene, late)
+        scene.foresee("rpc-unanswered", detail, number, ts_ns, len(late), late[-1][0])
+    else:
+        scene.withdraw("rpc-unanswered")
+
+
+def _unanswered(scene: Scene) -> list[Any]:
+    """Requests that had time to be answered, and were not."""
+    now_ns = scene.ts_ns
+    if scene.session.lossy or not scene.both_sides or now_ns is None:
+        return []
+    calls = scene.memory["calls"].values()
+    return [call for call in calls if now_ns - call[1] > UNANSWERED_NS]
+
+
+def _unanswered_text(scene: Scene, late: list[Any]) -> str:
+    """Requests without an answer, in words."""
+    _, ts_ns, channel, route = late[0]
+    waited = duration(int(scene.ts_ns or 0) - ts_ns)
+    return f"{len(late)} of them; the first on channel {channel} of {_what(route)}, in {waited}"
 
 
 def _what(route: tuple[str | None, str | None]) -> str:
@@ -115,7 +136,7 @@ def _what(route: tuple[str | None, str | None]) -> str:
 @after("reply queues")
 def judge_queues(scene: Scene) -> None:
     """connection-ends: a reply queue for each call."""
-    queues = scene.memory.get("reply queues", {})
+    queues = scene.memory["reply queues"]
     read = scene.memory.get("read", {})
     own = [one for queue, one in queues.items() if queue in read]
     calls = sum(one[0] for one in own)
@@ -130,5 +151,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_consumer,),
     "called": (note_call,),
     "answered": (note_reply,),
+    "connection-waits": (foresee_unanswered,),
     "connection-ends": (judge_slow, judge_unanswered, judge_queues),
 }

@@ -68,7 +68,7 @@ def _neglected(scene: Scene) -> list[Any]:
 
 def foresee_confirms(scene: Scene) -> None:
     """channel-waits: the oldest publish has no confirm for long, though the broker sends others."""
-    if scene.is_foreseen("confirms-slow") or not scene.certain:
+    if not scene.certain:
         return
     entry = next(iter(scene.channel.publishes.entries.values()), None)
     if entry is None or entry.rows is None or entry.ts_ns == NULL:

@@ -7,7 +7,6 @@ from typing import Any
 from amqpsniff.decode.plan import NO_ACK
 from amqpsniff.session.rules.remembering import Place, across, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.state import CLIENT
 
 RESUME_NS = 5_000_000_000
 """Time within which a client that handles a cancellation has consumed again or gone away."""
@@ -25,14 +24,14 @@ _OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
 def declared(scene: Scene) -> None:
     """Remember queues that are private to the connection."""
     event = scene.event
-    if event.side == CLIENT and event.queue and b'"exclusive":true' in (event.octets or b""):
+    if event.queue and b'"exclusive":true' in (event.octets or b""):
         _note(scene, scene.memory.setdefault("exclusive", {}), event.queue, True)
 
 
 def automatic(scene: Scene) -> None:
     """A consumer or get with no-ack, of a queue that is not private."""
     event = scene.event
-    if event.side != CLIENT or not event.flags & NO_ACK or scene.channel.deaf:
+    if not event.flags & NO_ACK or scene.channel.deaf:
         return
     queue = event.queue or scene.channel.last_queue
     if not queue or queue.startswith(_OF_BROKER) or queue in scene.memory.get("exclusive", {}):
@@ -43,8 +42,6 @@ def automatic(scene: Scene) -> None:
 
 def consumed(scene: Scene) -> None:
     """Remember when a host consumed from which queue, and forget what was cancelled before."""
-    if scene.event.side != CLIENT:
-        return
     queue = scene.event.queue or scene.channel.last_queue
     cancelled = scene.memory.get("cancelled", [])
     cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
@@ -58,8 +55,7 @@ def judge_consumed(scene: Scene, host: str | None, queue: str | None, ts_ns: int
 
 def deleted(scene: Scene) -> None:
     """Remember which queues the connection deleted itself: those cancellations are meant."""
-    if scene.event.side == CLIENT:
-        _note(scene, scene.memory.setdefault("deleted", {}), scene.event.queue, True)
+    _note(scene, scene.memory.setdefault("deleted", {}), scene.event.queue, True)
 
 
 def cancelled(scene: Scene) -> None:

@@ -157,7 +157,7 @@ def judge_slow(scene: Scene) -> None:
 def foresee_slow(scene: Scene) -> None:
     """channel-waits: the oldest delivery is not acknowledged for very long."""
     channel = scene.channel
-    if scene.is_foreseen("consumer-slow") or not scene.certain or scene.ts_ns is None:
+    if not scene.certain or scene.ts_ns is None:
         return
     entry = next(iter(channel.deliveries.entries.values()), None)
     if entry is None or not entry.wants or entry.ts_ns == NULL:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.session.rules.scene import FORESEEN
+
 LOOK_BITS = 32
 """Bits of a time that are left out: a connection is looked at when a frame of it comes in other
 4.3 s than the one before. That is seldom enough to cost nothing, and the same however they come in.
@@ -19,18 +21,19 @@ MOST_LOOKED = 64
 
 
 def look(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
-    """Ask the rules of `channel-waits` and `connection-waits` where something waits, and nobody
-    closed it.
+    """Ask the rules of `channel-waits` and `connection-waits` where something waits, or did when it
+    was foreseen, and nobody closed it.
     """
     if session.close_ns is not None or session.closed_by is not None:
         return
-    waits = False
+    foreseen = bool(session.memory.get(FORESEEN))
+    waits = foreseen or session.calls > 0
     for _, lane in zip(range(MOST_LOOKED), session.lanes.values(), strict=False):
         channel = lane.channel
         waits = waits or bool(lane.requests)
         if channel is None or any(channel.closing):
             continue
-        if channel.unconfirmed > 0 or channel.unsettled > 0:
+        if foreseen or channel.unconfirmed > 0 or channel.unsettled > 0:
             tracker.tell("channel-waits", channel, number, ts_ns, {})
     if waits:
         tracker.tell_of("connection-waits", session, number, ts_ns, {})

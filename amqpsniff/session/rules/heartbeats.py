@@ -45,9 +45,12 @@ def _tuned(scene: Scene) -> None:
 
 
 def _opened(scene: Scene) -> None:
-    """What was silent before does not count: heartbeats begin here."""
+    """What was silent before does not count, nor the broker until this: heartbeats begin here."""
     session = scene.session
-    scene.memory["silence"] = (session.silence_client_ns, session.silence_server_ns)
+    broker_ns = session.silence_server_ns
+    if scene.ts_ns is not None and session.last_server_ns > 0:
+        broker_ns = max(broker_ns, scene.ts_ns - session.last_server_ns)
+    scene.memory["silence"] = (session.silence_client_ns, broker_ns)
 
 
 def _ended(scene: Scene) -> None:

@@ -35,7 +35,9 @@ STEPS = (
     "connection.open",
     "connection.open-ok",
 )
-"""The methods that open a connection, in their order; the server's are the even ones."""
+"""The methods that open a connection, in their order."""
+
+_OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
 SLOW_STEP_NS = 1_000_000_000
 """What a step takes beyond the quickest of the same side, from which on it is slow. A broker takes
@@ -81,13 +83,21 @@ def _opened(scene: Scene) -> None:
     times = _durations(scene)
     if times is None or not scene.certain:
         return
-    least = [min(times[side::2]) for side in (0, 1)]
-    extra = [time - least[place % 2] for place, time in enumerate(times)]
-    worst = max(range(len(times)), key=extra.__getitem__)
+    spent = dict(zip(STEPS, times, strict=True))
+    least = {
+        of_client: min(
+            time
+            for name, time in spent.items()
+            if (name in _OF_CLIENT) is of_client and name != "connection.open"  # no answer
+        )
+        for of_client in (True, False)
+    }
+    extra = {name: time - least[name in _OF_CLIENT] for name, time in spent.items()}
+    worst = max(extra, key=extra.__getitem__)
     if extra[worst] < SLOW_STEP_NS:
         return
-    whose = "the client's" if worst % 2 else "the broker's"
-    waited = f"{duration(times[worst])} of it for {whose} {STEPS[worst]}"
+    whose = "the client's" if worst in _OF_CLIENT else "the broker's"
+    waited = f"{duration(spent[worst])} of it for {whose} {worst}"
     scene.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {waited}")
 
 
@@ -157,7 +167,7 @@ def _hung_up(scene: Scene) -> None:
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
         waiting = STEPS[STEPS.index(name) + 1]
-        whose = "the client's" if STEPS.index(waiting) % 2 else "its own"
+        whose = "the client's" if waiting in _OF_CLIENT else "its own"
         detail = f"the broker gave up after {duration(now - began)}, waiting for {whose} {waiting}"
         scene.memory["failure"] = "the handshake was given up"
         scene.report("handshake-slow", detail)

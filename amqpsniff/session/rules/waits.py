@@ -55,7 +55,7 @@ def note_answer(scene: Scene) -> None:
     waited[2] = now
     if took >= SLOW_NS:
         memory["answered late"] = True
-    if took > MISSING_NS and scene.both_sides:
+    if took > MISSING_NS:
         _report_missing(scene, name, request, f"was answered after {duration(took)}")
 
 
@@ -120,9 +120,9 @@ def _report_missing(
 @after("answered late")
 def judge_slow(scene: Scene) -> None:
     """connection-ends: answers that took long."""
-    answers = scene.memory.get("answers", {})
+    answers = scene.memory["answers"]
     slow = {name: one for name, one in answers.items() if SLOW_NS <= one[2] <= MISSING_NS}
-    if not slow or not scene.both_sides:
+    if not slow:
         return
     named = [
         f"{name}: {count} answered after {duration(total / count)} on average and "
@@ -138,7 +138,7 @@ def judge_slow(scene: Scene) -> None:
 @after("waited")
 def judge_blocking(scene: Scene) -> None:
     """connection-ends: much of its time went into waiting."""
-    count, waited, _, number, asked_ns = scene.memory.get("waited", (0, 0, 0, None, None))
+    count, waited, _, number, asked_ns = scene.memory["waited"]
     begin_ns = scene.session.peer.conversation.start_ns
     if count < BLOCKING_REQUESTS or scene.ts_ns is None or begin_ns <= 0:
         return

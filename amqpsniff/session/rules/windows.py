@@ -26,11 +26,27 @@ allowed cannot."""
 
 def stuck(scene: Scene) -> None:
     """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
+    scene.withdraw("consumer-stuck", scene.channel)
+    end_ns = scene.channel.end_ns or scene.session.peer.conversation.end_ns
+    for detail, entry in _stuck(scene, end_ns):
+        scene.report("consumer-stuck", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
+
+
+def foresee_stuck(scene: Scene) -> None:
+    """channel-waits: whether one does by now. It may go on yet, and then it was not stuck."""
+    detail, entry = next(_stuck(scene, scene.ts_ns), ("", None))
+    if entry is None:
+        scene.withdraw("consumer-stuck", scene.channel)
+    else:
+        scene.foresee("consumer-stuck", detail, entry.packet_number, entry.ts_ns)
+
+
+def _stuck(scene: Scene, now_ns: int | None) -> Iterator[tuple[str, Any]]:
+    """Consumers that are stuck: in words, and the oldest delivery of each."""
     channel = scene.channel
-    if not scene.certain or not channel.known or not channel.unsettled:
+    if not scene.certain or not channel.known or not channel.unsettled or now_ns is None:
         return
-    end_ns = channel.end_ns or scene.session.peer.conversation.end_ns
-    quiet_ns = end_ns - max(channel.last_ack_ns, channel.last_delivery_ns)
+    quiet_ns = now_ns - max(channel.last_ack_ns, channel.last_delivery_ns)
     usual_ns = channel.ack_ns // channel.acknowledged if channel.acknowledged else 0
     if channel.last_delivery_ns <= 0 or quiet_ns < max(STUCK_NS, STUCK_TIMES * usual_ns):
         return
@@ -41,20 +57,18 @@ def stuck(scene: Scene) -> None:
         if entry is None:
             continue
         allowed = f"of {limit} allowed" if limit else "without a limit"
-        scene.report(
-            "consumer-stuck",
+        detail = (
             f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
             f"{number_of(consumer.unsettled, 'delivery', 'deliveries')} {allowed}, the oldest from "
-            f"packet {entry.packet_number}, and acknowledged nothing for {duration(quiet_ns)}",
-            number=entry.packet_number,
-            ts_ns=entry.ts_ns,
+            f"packet {entry.packet_number}, and acknowledged nothing for {duration(quiet_ns)}"
         )
+        yield detail, entry
 
 
-def _full(channel: Any) -> Iterator[tuple[Any, int]]:
-    """Consumers whose window is full, with their limits, 0 for none."""
+def _full(channel: Any) -> Iterator[tuple[Any, int | None]]:
+    """Consumers whose window is full, with their limits, 0 or None for none."""
     for consumer in channel.by_tag.values():
-        limit = consumer.prefetch or 0
+        limit = consumer.prefetch
         if channel.prefetch_shared and channel.unsettled >= channel.prefetch_shared:
             yield consumer, channel.prefetch_shared
         elif consumer.unsettled >= (limit or HELD_WITHOUT_LIMIT):
@@ -85,6 +99,7 @@ def overfull(scene: Scene) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "basic.cancel": (overfull,),
+    "channel-waits": (foresee_stuck,),
     "channel-ends": (stuck, overfull),
 }
 """Rules by occasion."""

@@ -12,6 +12,7 @@ import pytest
 
 import amqpsniff
 from tests.session.rules.telling import one, several, told
+from tests.session.script import Script
 
 OPEN = "handshake user=joe\nC1: channel.open\nS1: channel.open-ok\n"
 
@@ -177,3 +178,32 @@ def test_channels_to_exhaust_a_broker() -> None:
 def test_old_software(server: str, client: str, said: str | None) -> None:
     rows = told(f"handshake server='{server}' client='{client}'", "software-outdated")
     assert [row["detail"] for row in rows] == [said] * (said is not None)
+
+
+@pytest.mark.parametrize(("hosts", "client", "shares"), [
+    (9, "", False), (10, "", True), (11, '{"product": "p"}', True), (1, "", False),
+])  # fmt: skip
+def test_an_account_of_many_addresses(hosts: int, client: str, shares: bool) -> None:
+    engine = amqpsniff.Engine()
+    script = Script(f"handshake user=joe client='{client or '{}'}'")
+    for host in range(12):
+        key = (f"10.0.1.{min(host, hosts - 1)}:{1000 + host}", "10.0.0.2:5672")
+        for packet in script.packets:
+            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+    engine.finish()
+    found = [one.detail for one in engine.findings() if one.code == "account-shared"]
+    assert found == ["user `joe` is used by 10 addresses"] * shares
+
+
+def test_refused_logins_without_a_name() -> None:
+    """They count by time alone."""
+    named = several(REFUSED % ("joe{n}", 90_000), 4)
+    nobody = (REFUSED % ("", 90_000)).replace(
+        "mechanism=PLAIN response='\\0\\0x'", "mechanism=EXTERNAL"
+    )
+    text = named + several(nobody.replace("c{n}", "x{n}"), 3)
+    assert told(text, "authentication-failed")
+    assert not told(text, "password-guessing")
+    for ms, quick in ((14_997, True), (14_998, False)):  # and three packets before
+        text = several(nobody.replace("90000ms", f"{ms}ms"), 5)
+        assert bool(told(text, "password-guessing")) is quick

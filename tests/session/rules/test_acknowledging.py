@@ -261,3 +261,51 @@ def test_suspicions_are_limited() -> None:
         """)
     codes = [finding.code for finding in feed(script).engine.findings()]
     assert codes.count("acknowledgement-invalid") == MOST_SUSPICIONS
+
+
+UNKNOWN = 'S1: channel.close reply_code=406 reply_text="unknown delivery tag 9" class_id=60 method_id=80\n'
+
+
+def test_what_the_broker_says_is_said_once() -> None:
+    """Where the capture showed it, on the channel that showed it."""
+    asked = CONSUMER + "[bad] C1: basic.ack delivery_tag=9\n"
+    assert found(asked + UNKNOWN, *INVALID) == ["acknowledgement-invalid bad"]
+    opened = "C1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
+    again = asked + UNKNOWN + opened + "[close] " + UNKNOWN
+    assert said(again, *INVALID)[0].startswith("acknowledgement-invalid bad 1 x2: delivery 9")
+
+
+@pytest.mark.parametrize("close", [
+    "C1: channel.close reply_code=406 reply_text='unknown delivery tag 9'",
+    "S1: channel.close reply_code=404 reply_text='unknown delivery tag 9'",
+    "S1: channel.close reply_code=406 reply_text='unknown delivery'",
+    "S1: channel.close reply_code=406",
+])  # fmt: skip
+def test_closes_that_do_not_speak_of_tags(close: str) -> None:
+    assert said("midstream\nC1: basic.ack delivery_tag=9\n" + close, *INVALID) == []
+
+
+def test_acknowledged_after_closing() -> None:
+    assert said(CONSUMER + "C1: channel.close\nC1: basic.ack delivery_tag=9", *INVALID) == []
+
+
+def test_settled_where_some_consumers_do_not_acknowledge() -> None:
+    twice = "C1: basic.ack delivery_tag=1\n[again] C1: basic.ack delivery_tag=1"
+    other = (
+        "C1: basic.consume queue=r consumer_tag=u no_ack=1\nS1: basic.consume-ok consumer_tag=u\n"
+    )
+    assert said(CONSUMER + other + twice, *INVALID) == [
+        "acknowledgement-invalid again 1: delivery 1 was settled before, or needed no acknowledgement (no-ack)"
+    ]
+
+
+def test_a_tag_that_is_outstanding_nowhere() -> None:
+    for other, tag in (("C2: channel.open\nS2: channel.open-ok\n", 9), ("", 9)):
+        (line,) = said(CONSUMER + other + f"[bad] C1: basic.ack delivery_tag={tag}", *INVALID)
+        assert line.endswith("was not sent on this channel, the last was 2")
+    first = CONSUMER.replace("[d1] S1: basic.deliver consumer_tag=t delivery_tag=1", "").replace(
+        "[d2] S1: basic.deliver consumer_tag=t delivery_tag=2",
+        "S1: basic.deliver consumer_tag=t delivery_tag=0",
+    )
+    (line,) = said(first + "[bad] C1: basic.ack delivery_tag=1", *INVALID)
+    assert line.endswith("the last was 0")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.session.rules.found import found
+import pytest
+
+from amqpsniff.session.rules import calls
+from tests.session.rules.found import details, found
 from tests.session.script import Script
 
 OPEN = """
@@ -97,3 +100,54 @@ def test_a_reply_queue_for_each_call() -> None:
 def test_reply_queues_that_are_used_again() -> None:
     assert not found(queues(2, 1), "reply-queue-per-call")
     assert not found(queues(3, 2), "reply-queue-per-call")
+    assert found(queues(4, 1) + second(0, 2), "reply-queue-per-call")
+    assert not found(queues(4, 1) + second(0, 3), "reply-queue-per-call")
+
+
+def second(start: int, stop: int) -> str:
+    """More calls of some queues, so many of all of them."""
+    names = [(f"{number}-x", f"r{number}") for number in range(start, stop)]
+    return "".join(call(*name) + answer(*name, tag=2) for name in names)
+
+
+def test_reply_queues_that_are_of_others_or_of_no_one_call() -> None:
+    others = "".join(call(f"a{n}", f"r{n}") for n in range(3))
+    assert not found(OPEN + others, "reply-queue-per-call")
+    direct = "amq.rabbitmq.reply-to"
+    text = queues(2, 1) + reads(direct) + call("d", direct) + answer("d", direct)
+    assert not found(text, "reply-queue-per-call")
+
+
+def test_the_latest_answer() -> None:
+    script = Script(OPEN + reads("r") + "[late] " + call("a", "r") + answer("a", "r", 2500))
+    script.add(call("b", "r") + answer("b", "r", 500))
+    row = found(script, "rpc-slow")
+    assert row is not None
+    assert row["packet_number"] == script.labels["late"]
+    assert row["detail"].startswith("2 answers, after 1.50 s on average; the latest after 2.50 s")
+
+
+def test_a_reply_queue_that_the_broker_names() -> None:
+    declared = "C1: queue.declare\nS1: queue.declare-ok queue=amq.gen-1\n"
+    text = OPEN + declared + "C1: basic.consume consumer_tag=t\n" + call("a", "amq.gen-1")
+    assert found(text + "@+10001ms S: connection.unblocked", "rpc-unanswered")
+    closed = OPEN + "S1: channel.close reply_code=404\n" + reads("r") + "C1: channel.close-ok\n"
+    text = closed + "C2: channel.open\nS2: channel.open-ok\n" + call("a", "r").replace("C1", "C2")
+    assert not found(text + "@+10001ms S: connection.unblocked", "rpc-unanswered")
+
+
+def test_calls_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MOST_NAMES", 2)
+    text = OPEN + reads("r") + "".join(call(name, "r") for name in "abc")
+    text += "@+10004ms S: connection.unblocked"
+    row = found(text, "rpc-unanswered")
+    assert row is not None
+    assert row["count"] == 2
+    assert details(text, "rules-limit") == ["1 requests"]
+
+
+def test_answers_to_what_nobody_here_asked() -> None:
+    text = OPEN + reads("r") + call("a", "r") + answer("b", "r", 9000) + answer("a", "r", 2, tag=2)
+    row = found(text, "rpc-slow")
+    assert row is not None
+    assert row["detail"].startswith("1 answer, after 9.00 s on average")

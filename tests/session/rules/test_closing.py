@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session.rules.telling import one, several, told
+from amqpsniff.session.rules import ending
+from tests.findings.cases import packets_of
+from tests.session.rules.telling import one, several, told, told_of
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
 
@@ -143,3 +145,130 @@ def test_connections_that_are_cut_after_the_same_idle_time() -> None:
 ])  # fmt: skip
 def test_ends_that_have_other_reasons(before: str, after: str) -> None:
     assert not told(several(CUT.replace(before, after), 4), "idle-connection-cut")
+
+
+# ends without a close
+
+
+@pytest.mark.parametrize(("text", "detail"), [
+    ("midstream\nC1: basic.qos\nS1: basic.qos-ok\n@+10ms RST C",
+     "the client ended TCP (RST), last frames: the client's 11.0 ms before, the broker's 10.0 ms before; left open: 1 channel"),
+    ("handshake\nC: connection.close-ok\nFIN S",
+     "the broker ended TCP after 8.00 ms (FIN), last frames: the client's 1.00 ms before, the broker's 2.00 ms before"),
+])  # fmt: skip
+def test_what_is_said_of_an_end(text: str, detail: str) -> None:
+    assert one(text, "disconnect-unclean")["detail"] == detail
+
+
+def test_ends_that_say_nothing() -> None:
+    for text in (
+        "hello\nFIN C",
+        "midstream\nC: connection.close-ok\nS: connection.unblocked\nFIN C",
+    ):
+        assert not told(text, "disconnect-unclean")
+
+
+def test_an_end_of_which_something_is_missing() -> None:
+    ends = packets_of(OPEN + "C1: basic.qos\nS1: basic.qos-ok\n" * 3 + "FIN C")
+    assert told_of(ends, "disconnect-unclean")
+    lost = [packet for n, packet in enumerate(ends) if n != len(ends) - 4]
+    assert not told_of(lost, "disconnect-unclean")
+    assert not told_of(
+        [one for one in ends if one.octets[12:16] == b"\n\0\0\1"], "disconnect-unclean"
+    )
+
+
+def test_who_does_not_answer_a_close() -> None:
+    row = one(OPEN + "[close] C: connection.close reply_code=200\nFIN S", "traffic-after-close")
+    assert row["detail"] == "the broker ended TCP and did not answer connection.close in packet 13"
+    refused = "hello\nS: connection.start version_minor=9\nC: connection.start-ok mechanism=PLAIN\n"
+    refused += "S: connection.close reply_code=403\nFIN C"
+    assert not told(refused, "traffic-after-close")
+    joined = "midstream\nC1: basic.qos\nS1: basic.qos-ok\n"
+    assert told(joined + "C: connection.close reply_code=200\nFIN S", "traffic-after-close")
+    assert not told(joined + "C: connection.close reply_code=200\nFIN C", "traffic-after-close")
+
+
+CLOSE = "S: connection.close reply_code={} reply_text='{}' class_id=10 method_id={}\n"
+EVERY = (
+    "limit-reached",
+    "vhost-refused",
+    "authentication-failed",
+    "connection-forced-closed",
+    "connection-closed-by-broker",
+)
+
+
+@pytest.mark.parametrize(("before", "close", "code"), [
+    (6, (530, "access refused: connection limit (2) is reached", 40), "limit-reached"),
+    (6, (530, "channel_max reached", 0), "limit-reached"),
+    (6, (530, "the end is reached", 40), "vhost-refused"),
+    (6, (541, "connection limit is reached", 0), "connection-closed-by-broker"),
+    (6, (403, "access refused", 40), "vhost-refused"),
+    (6, (530, "no such virtual host", 40), "vhost-refused"),
+    (6, (541, "no", 40), "connection-closed-by-broker"),
+    (6, (403, "no", 0), "connection-closed-by-broker"),
+    (3, (403, "no", 0), "authentication-failed"),
+    (3, (530, "no", 0), "connection-closed-by-broker"),
+    (0, (403, "no", 0), "connection-closed-by-broker"),
+    (7, (320, "connection limit is reached", 40), "connection-forced-closed"),
+])  # fmt: skip
+def test_what_a_close_means(before: int, close: tuple[int, str, int], code: str) -> None:
+    """`before`: steps of the handshake; 0 where the connection began before the capture."""
+    steps = CUT.replace("c{n}.", "").strip().splitlines()[:-1]
+    text = "\n".join(steps[:before]) if before else "midstream\nC1: basic.qos\nS1: basic.qos-ok"
+    rows = told(f"{text}\n{CLOSE.format(*close)}C: connection.close-ok", *EVERY)
+    assert [row["code"] for row in rows] == [code]
+
+
+def test_closes_that_only_look_like_those_of_a_channel() -> None:
+    """By their code, and as the first that is said."""
+    text = OPEN + "C1: basic.publish | body=1 user_id=x\n"
+    words = "user_id property set to 'x'"
+    refused = f'S1: channel.close reply_code=403 reply_text="{words}" class_id=60 method_id=40\n'
+    assert not told(text + refused, "user-id-refused")
+    locked = "S1: channel.close reply_code=405 class_id=50 method_id=10\n"
+    asked = OPEN + "C1: queue.declare queue=q\n"
+    assert one(asked + locked * 2, "exclusive-queue-locked")["count"] == 1
+    gone = "b.handshake\nb.FIN C\nb.FIN S\n" + asked + "@+90000ms " + locked
+    assert "other" not in one(gone, "exclusive-queue-locked")["detail"]
+
+
+def test_a_method_whose_number_another_dialect_has_for_another() -> None:
+    """10/50 is connection.redirect in 0-8."""
+    close = "S: connection.close reply_code=503 reply_text=NO class_id=10 method_id=50"
+    row = one(OPEN + close, "connection-closed-by-broker")
+    assert row["detail"].startswith("503 NO; it answers connection.close")
+
+
+@pytest.mark.parametrize(("end", "loop"), [
+    ("FIN S", "3 connections in 16.0 ms ended with: the broker ended TCP (FIN)"),
+    ("FIN C", ""),
+])  # fmt: skip
+def test_whose_ends_are_failures(end: str, loop: str) -> None:
+    """A client that leaves without a word was not sent away."""
+    rows = told(several("c{n}.handshake user=joe\nc{n}." + end, 3), "reconnect-loop")
+    assert [row["detail"].partition(": ")[2] for row in rows] == ([loop] if loop else [])
+
+
+def test_what_is_said_of_connections_that_are_cut() -> None:
+    named = CUT.replace("mechanism=PLAIN", 'client_properties=\'{"product": "p"}\' mechanism=PLAIN')
+    off = named.replace("heartbeat=600", "heartbeat=0")
+    row = one(several(off, 3), "idle-connection-cut")
+    assert row["detail"] == "3 connections of p ended after 60.0 s idle; heartbeats are off"
+    joined = "c{n}.midstream\nc{n}.C1: basic.qos\nc{n}.S1: basic.qos-ok\n@+60000ms c{n}.RST S\n"
+    assert not told(several(joined, 4), "idle-connection-cut")
+
+
+@pytest.mark.parametrize(("others", "cut"), [(1, True), (2, False)])
+def test_idle_times_that_are_remembered(
+    others: int, cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest is forgotten: of three that are alike, the first."""
+    monkeypatch.setattr(ending, "_IDLE_KEPT", 4)
+    different = "".join(
+        CUT.replace("{n}", f"x{n}").replace("60000ms", f"{70_000 + 5_000 * n}ms")
+        for n in range(others)
+    )
+    first, *more = (CUT.replace("{n}", str(n)) for n in range(3))
+    assert bool(told(first + different + "".join(more), "idle-connection-cut")) is cut

@@ -142,3 +142,36 @@ def test_transactions_of_several_operations() -> None:
     assert not found(TRANSACTED + commits(10, 1, 1), "transaction-per-message")
     assert not found(TRANSACTED + commits(9, 1), "transaction-per-message")
     assert not found(TRANSACTED + commits(10, 0), "transaction-per-message")
+
+
+def test_a_little_of_what_is_published_does_not_wait() -> None:
+    """Of 100 publishes 95 have to wait for the confirm before, as the first of several does."""
+    for together, waits in ((6, True), (7, False)):
+        alone = published(100 - together, 9, first=1)
+        tags = range(101 - together, 101)
+        text = alone + "\n" + "C1: basic.publish exchange=e | body=5\n" * together
+        text += "".join(f"S1: basic.ack delivery_tag={tag}\n" for tag in tags)
+        assert bool(found(CONFIRMING + text, "confirm-per-message")) is waits
+
+
+def test_publishes_at_one_time() -> None:
+    text = "C1: basic.publish exchange=e\n& C1: basic.publish exchange=e\n"
+    assert not found(CONFIRMING + text, "confirm-per-message")
+
+
+def test_the_packet_of_the_slowest_confirm() -> None:
+    script = Script(CONFIRMING + "[slow] " + published(1, 6000).strip().partition(" ")[2])
+    script.add("C1: basic.publish exchange=e\n" + ALIVE.format(7000))
+    row = found(script, "confirms-slow")
+    assert row is not None
+    assert row["packet_number"] == script.labels["slow"]
+
+
+def test_where_the_first_commit_is() -> None:
+    script = Script(TRANSACTED + "C1: basic.publish exchange=e\n[first] C1: tx.commit\n")
+    script.add("S1: tx.commit-ok\n" + commits(8, 1) + "C1: basic.publish exchange=e\n")
+    script.add("[last] C1: tx.commit\nS1: tx.commit-ok")
+    row = found(script, "transaction-per-message")
+    assert row is not None
+    assert row["packet_number"] == script.labels["first"]
+    assert row["last_packet_number"] == script.labels["last"]

@@ -96,3 +96,49 @@ def test_what_is_remembered_is_limited() -> None:
     script.add(ALIVE)
     (finding,) = [one for one in feed(script).engine.findings() if one.code == "consumer-cancelled"]
     assert finding.count == MOST_CANCELLED
+
+
+def test_what_a_client_may_have_consumed_again() -> None:
+    """A queue by its name, or the last that was declared; any, where it is not known which."""
+    named = CANCELLED + "C1: queue.declare queue=q\nS1: queue.declare-ok queue=q\n"
+    assert said(named + "C1: basic.consume consumer_tag=u" + ALIVE, "consumer-cancelled") == []
+    unknown = (
+        "midstream\nC1: basic.qos\nS1: basic.qos-ok\n[cancel] S1: basic.cancel consumer_tag=x\n"
+    )
+    assert said(unknown + ALIVE, "consumer-cancelled") == [
+        MISSED.replace("'t'", "'?'").replace("'q'", "'?'")
+    ]
+    again = "C1: basic.consume queue=other consumer_tag=u\n"
+    assert said(unknown + again + ALIVE, "consumer-cancelled") == []
+
+
+def test_who_goes_away_in_time() -> None:
+    for ms, missed in ((4999, []), (5000, [MISSED])):
+        alive = f"@+{ms}ms S: connection.unblocked"
+        assert said(CANCELLED + alive, "consumer-cancelled") == missed
+
+
+def test_who_did_it() -> None:
+    """What a broker sends of these methods says nothing of the client."""
+    by_broker = CANCELLED.replace("[cancel]", "S1: queue.delete queue=q\n[cancel]")
+    assert said(by_broker + ALIVE, "consumer-cancelled") == [MISSED]
+    assert said(CANCELLED + "S1: basic.consume queue=q" + ALIVE, "consumer-cancelled") == [MISSED]
+    shared = OPEN + "C1: queue.declare queue=mine\n[consume] C1: basic.consume queue=mine no_ack=1"
+    automatic = ["automatic-acknowledgement consume 1: basic.consume of queue 'mine'"]
+    assert said(shared, "automatic-acknowledgement") == automatic
+    broker = shared.replace(
+        "C1: queue.declare queue=mine", "S1: queue.declare queue=mine exclusive=1"
+    )
+    assert said(broker, "automatic-acknowledgement") == automatic
+    assert said(OPEN + "S1: basic.consume queue=q no_ack=1", "automatic-acknowledgement") == []
+
+
+def test_a_queue_declared_before_it_is_consumed_from() -> None:
+    declared = OPEN + "C1: queue.declare queue=w\nS1: queue.declare-ok queue=w\n"
+    script = declared + "[consume] C1: basic.consume no_ack=1"
+    assert said(script, "automatic-acknowledgement") == [
+        "automatic-acknowledgement consume 1: basic.consume of queue 'w'"
+    ]
+    assert said(OPEN + "C1: basic.consume no_ack=1", "automatic-acknowledgement") == []
+    closed = OPEN + "S1: channel.close reply_code=404\nC1: basic.consume queue=w no_ack=1"
+    assert said(closed, "automatic-acknowledgement") == []

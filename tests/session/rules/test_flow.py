@@ -194,3 +194,69 @@ def test_deliveries_that_are_acknowledged_soon_enough() -> None:
 def test_batches_wait_on_purpose() -> None:
     text = CONSUMING + qos(20) + CONSUME + jobs(10, 1, 1000, multiple=1)
     assert not found(text, "consumer-slow")
+
+
+# bounds
+
+
+def test_consumers_without_a_limit_on_one_channel() -> None:
+    script = Script(CONSUMING + "C1: queue.declare queue=jobs\nS1: queue.declare-ok queue=jobs\n")
+    script.add("[one] C1: basic.consume consumer_tag=t\n[two] C1: basic.consume queue=r\n")
+    script.add("S1: basic.deliver consumer_tag=t delivery_tag=1 | body=0")
+    row = found(script, "prefetch-unlimited")
+    assert row is not None
+    assert (row["packet_number"], row["count"]) == (script.labels["one"], 2)
+    assert row["last_packet_number"] == script.labels["two"]
+    assert row["detail"] == "queue jobs; at most 1 delivery was unacknowledged"
+    nothing = details(CONSUMING + CONSUME, "prefetch-unlimited")
+    assert nothing == ["queue jobs; it was sent nothing yet"]
+
+
+def test_consumers_that_are_limited_or_refused() -> None:
+    shared = "C1: basic.qos prefetch_count=5 global=1\nS1: basic.qos-ok\n"
+    refused = "S1: channel.close reply_code=404\n" + CONSUME
+    for text in (shared + CONSUME, refused):
+        assert not found(CONSUMING + text, "prefetch-unlimited")
+
+
+def test_as_many_octets_as_a_client_may_hold() -> None:
+    text = CONSUMING + qos(20) + CONSUME + "\n"
+    many = "\n".join(deliver(tag, 1, 10_000_000) for tag in range(1, 11))
+    assert not found(text + many, "backlog-in-client")
+    lost = many.partition("\n")
+    assert not found(f"{text}{lost[0]}\nGAP C 30\n{lost[2]}\n{deliver(11)}", "backlog-in-client")
+
+
+@pytest.mark.parametrize(("travels", "waits"), [
+    ((1,), True),
+    ((0,), False),  # on one host there is nothing to gain
+    ((2, 6), True),
+    ((2, 7), False),  # 2 ms more than the least are the network's, on average
+])  # fmt: skip
+def test_what_is_the_networks(travels: tuple[int, ...], waits: bool) -> None:
+    lines = [deliver(1)]
+    for tag in range(1, 61):
+        lines += [
+            f"@+1ms C1: basic.ack delivery_tag={tag}",
+            deliver(tag + 1, travels[tag % len(travels)]),
+        ]
+    for limit in (qos(1), qos(1).replace("count=1", "count=1 global=1")):
+        text = CONSUMING + limit + CONSUME + "\n".join(lines)
+        assert bool(found(text, "prefetch-too-small")) is waits
+
+
+def test_half_of_the_rounds_have_a_wait() -> None:
+    """With a count of 2: a pair after a wait, or every third pair without one."""
+    for every, waits in ((1, True), (3, False)):
+        lines, tag = [deliver(1), deliver(2, 0)], 0
+        for turn in range(40):
+            waited = turn % every == 0
+            one, two = tag + 1, tag + 2
+            lines += [f"C1: basic.ack delivery_tag={one}"]
+            lines += [] if waited else [deliver(tag + 3)]
+            lines += [f"C1: basic.ack delivery_tag={two}"]
+            lines += [deliver(tag + 3, 9)] if waited else []
+            lines += [deliver(tag + 4, 0 if waited else 9)]
+            tag += 2
+        text = CONSUMING + qos(2) + CONSUME + "\n".join(lines)
+        assert bool(found(text, "prefetch-too-small")) is waits

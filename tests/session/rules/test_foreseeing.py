@@ -25,6 +25,16 @@ CONSUMING = (
 ALIVE = "@+{}ms S: connection.unblocked\n"
 PUBLISH = "C1: basic.publish exchange=e | body=5\n"
 DELIVER = "S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5\n"
+CALL = "C1: basic.publish routing_key=work | body=1 reply_to=q correlation_id={}\n"
+ANSWER = "S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1 correlation_id={}\n"
+STUCK = (
+    "consumer 't' of queue 'q' held 1 delivery of 1 allowed, the oldest from packet 17, and "
+    "acknowledged nothing for {}"
+)
+UNANSWERED = (
+    "1 of them; the first on channel 1 of the default exchange with routing key work, in {}"
+)
+TAKEN_BACK = "taken back"
 
 
 def said(text: str, code: str, at_once: bool = False) -> tuple[list[str], list[str]]:
@@ -41,9 +51,11 @@ def said(text: str, code: str, at_once: bool = False) -> tuple[list[str], list[s
     times = stamps + [base + packet.ts_ns - packets[0].ts_ns for packet in packets]
     fed = [one._replace(ts_ns=ns) for one, ns in zip(talk.packets, times, strict=True)]
     news: list[str] = []
-    for some in [fed] if at_once else [[one] for one in fed]:
-        pipeline.feed(wire.batch(some))
-        news += [one.detail for one in pipeline.log.news() if one.code == code]
+    step = len(fed) if at_once else 1
+    for place in range(0, len(fed), step):
+        pipeline.feed(wire.batch(fed[place : place + step], place + 1))
+        told = [one for one in pipeline.log.news() if one.code == code]
+        news += [one.detail if one.count else TAKEN_BACK for one in told]
     pipeline.finish()
     return news, [one.detail for one in pipeline.findings() if one.code == code]
 
@@ -63,6 +75,16 @@ CASES = {
         OPEN + "C1: queue.declare queue=q\n" + ALIVE.format(5001) + ALIVE.format(9000),
         "queue.declare on channel 1 had no answer in 5.00 s",
         "queue.declare on channel 1 had no answer in 14.0 s",
+    ),
+    "consumer-stuck": (
+        CONSUMING + DELIVER + ALIVE.format(30_000) + ALIVE.format(9000),
+        STUCK.format("30.0 s"),
+        STUCK.format("39.0 s"),
+    ),
+    "rpc-unanswered": (
+        CONSUMING + CALL.format("a") + ALIVE.format(10_001) + ALIVE.format(9000),
+        UNANSWERED.format("10.0 s"),
+        UNANSWERED.format("19.0 s"),
     ),
     "connection-blocked": (
         OPEN + "S: connection.blocked reason=disk\n@+3000ms S: connection.unblocked\n",
@@ -92,6 +114,8 @@ def test_it_does_not_depend_on_batches(code: str) -> None:
         ("confirms-slow", CONFIRMING + PUBLISH + ALIVE.format(4999)),
         ("consumer-slow", CONSUMING + DELIVER + ALIVE.format(29_999)),
         ("reply-missing", OPEN + "C1: queue.declare queue=q\n" + ALIVE.format(5000)),
+        ("consumer-stuck", CONSUMING + DELIVER + ALIVE.format(29_999)),
+        ("rpc-unanswered", CONSUMING + CALL.format("a") + ALIVE.format(10_000)),
     ],
 )
 def test_one_step_less_is_no_hang(code: str, text: str) -> None:
@@ -110,6 +134,47 @@ def test_an_answer_that_came_late_takes_the_place_of_one_that_was_missing() -> N
     news, end = said(text + "@+3000ms S1: queue.declare-ok queue=q\n", "reply-missing")
     assert news == ["queue.declare on channel 1 had no answer in 6.00 s", *end]
     assert end == ["queue.declare was answered after 9.00 s"]
+
+
+GOES_ON = {
+    "consumer-stuck": (
+        CONSUMING + DELIVER + ALIVE.format(30_000),
+        "@+1ms C1: basic.ack delivery_tag=1\n" + DELIVER.replace("tag=1", "tag=2"),
+    ),
+    "rpc-unanswered": (
+        CONSUMING + CALL.format("a") + ALIVE.format(10_001),
+        "@+1ms " + ANSWER.format("a"),
+    ),
+}
+
+
+@pytest.mark.parametrize("code", GOES_ON)
+@pytest.mark.parametrize("after", ["", ALIVE.format(5000), "C1: channel.close\n", "FIN C\n"])
+def test_what_goes_on_after_all_is_taken_back(code: str, after: str) -> None:
+    """When the next frame comes after a while, or the channel ends: a file says nothing of it."""
+    hangs, goes_on = GOES_ON[code]
+    news, end = said(hangs + goes_on + after, code)
+    assert (len(news), end) == (2 if after.startswith("@") else 1, [])
+    assert news[1:] in ([], [TAKEN_BACK])
+    assert said(hangs + goes_on + after, code, at_once=True)[1] == []
+
+
+def test_what_hangs_again_is_said_again() -> None:
+    hangs, goes_on = GOES_ON["consumer-stuck"]
+    slept = "@+1000ms C1: basic.ack delivery_tag=2\n" + DELIVER.replace("tag=1", "tag=3")
+    text = hangs + goes_on + ALIVE.format(5000) + slept + ALIVE.format(400_000)
+    news, end = said(text, "consumer-stuck")
+    assert [one == TAKEN_BACK for one in news] == [False, True, False]
+    assert end == news[2:]
+
+
+def test_more_requests_without_an_answer_are_counted() -> None:
+    one = CALL.format("a") + ALIVE.format(11_000)
+    two = CALL.format("b") + ALIVE.format(5000) + ALIVE.format(6000) + ALIVE.format(5000)
+    news, end = said(CONSUMING + one + two, "rpc-unanswered")
+    assert [line.split(";")[0] for line in (*news, *end)] == [
+        "1 of them", "2 of them", "2 of them"
+    ]  # fmt: skip
 
 
 def test_a_channel_opened_again_is_another() -> None:
@@ -134,6 +199,13 @@ def test_no_more_channels_than_the_limit_are_looked_at(monkeypatch: pytest.Monke
     assert len(said(text, "confirms-slow")[1]) == 5
 
 
+def test_many_of_one_code_leave_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene, "MOST_FORESEEN", 1)
+    text = CASES["consumer-stuck"][0]
+    assert said(text, "consumer-stuck")[0]
+    assert said(text, "consumer-slow")[0]
+
+
 def test_what_is_found_already_is_not_foreseen() -> None:
     log = FindingLog()
     log.watch()
@@ -142,4 +214,5 @@ def test_what_is_found_already_is_not_foreseen() -> None:
     (key,) = [one.key for one in log.news()]
     log.withdraw(key)
     log.withdraw(key)
+    assert [(one.detail, one.count) for one in log.news()] == [("first", 0)]
     assert (log.news(), log.take()) == ([], [])

@@ -103,3 +103,58 @@ def test_publishing_all_the_same() -> None:
     assert row["detail"] == "published 2.00 s after connection.blocked in packet 14"
     assert row["count"] == 2
     assert not told(BLOCKED + "@+300ms C1: basic.publish | body=1", "publish-while-blocked")
+
+
+CLIENT_SAYS = "@+9000ms C1: basic.qos prefetch_count=1\n"
+BROKER_SAYS = "@+9000ms S1: basic.qos-ok\n"
+
+
+@pytest.mark.parametrize(("text", "silent"), [
+    (CLIENT_SAYS * 2 + "@+2001ms S1: basic.qos-ok", "broker for 20.0 s"),
+    (CLIENT_SAYS * 2 + "@+2000ms S1: basic.qos-ok", ""),
+    (CLIENT_SAYS + "@+1001ms FIN C", "broker for 10.0 s"),
+    (CLIENT_SAYS + "@+1000ms FIN C", ""),
+    (CLIENT_SAYS + "@+1001ms FIN S", ""),  # who is silent and ends it, is there
+    (BROKER_SAYS + "@+1001ms FIN S", "client for 10.0 s"),
+    (BROKER_SAYS + "@+1001ms FIN C", ""),
+    (BROKER_SAYS + CLIENT_SAYS + "S: connection.close reply_code=320\n@+90000ms FIN S", ""),
+])  # fmt: skip
+def test_who_is_silent_for_how_long(text: str, silent: str) -> None:
+    quiet = OPEN.replace("S1: channel.open-ok\n", "S1: channel.open-ok\n    @+0ms C1: basic.qos\n")
+    text = quiet + "& S1: basic.qos-ok\n".replace("& ", "@+0ms ") + text
+    said = [row["detail"] for row in told(text, "heartbeat-missed")]
+    assert [one.split(",")[0] for one in said] == [f"nothing from the {silent}"] * bool(silent)
+
+
+def test_a_silence_before_the_end_that_is_not_the_longest() -> None:
+    text = OPEN + "@+25000ms C1: basic.qos\nS1: basic.qos-ok\n@+12000ms S1: basic.qos-ok\nFIN S"
+    assert not one(text, "heartbeat-missed")["detail"].endswith("the other side")
+
+
+def test_a_handshake_without_heartbeats() -> None:
+    slow = OPEN.replace("[ok]", "[ok] @+25000ms")
+    assert not told(slow + "@+5000ms FIN C", "heartbeat-missed")
+    assert told(slow + "@+25000ms C1: basic.qos", "heartbeat-missed")
+
+
+def test_who_may_be_silent_while_blocked() -> None:
+    """The client, for as long as it is blocked; not the broker."""
+    blocked = OPEN + "C1: basic.publish | body=1\nS: connection.blocked reason=r\n"
+    assert not told(blocked + BROKER_SAYS * 4 + "RST S", "heartbeat-missed")
+    assert told(blocked + CLIENT_SAYS * 4 + "RST C", "heartbeat-missed")
+    unblocked = blocked + BROKER_SAYS + "S: connection.unblocked\n"
+    assert not told(unblocked + BROKER_SAYS + "@+1900ms C1: basic.qos", "heartbeat-missed")
+    assert told(unblocked + BROKER_SAYS * 2 + "@+3000ms C1: basic.qos", "heartbeat-missed")
+
+
+def test_a_connection_that_is_blocked_for_two_reasons() -> None:
+    text = (
+        OPEN + "S: connection.blocked reason=memory\n@+1000ms S: connection.blocked reason=disk\n"
+    )
+    row = one(text + "@+1000ms S: connection.unblocked", "connection-blocked")
+    assert (row["detail"], row["count"]) == ("memory, for 2.00 s", 1)
+
+
+def test_a_connection_that_is_blocked_for_no_reason() -> None:
+    text = OPEN + "S: connection.blocked\n@+1000ms S: connection.unblocked"
+    assert one(text, "connection-blocked")["detail"] == "no reason given, for 1.00 s"

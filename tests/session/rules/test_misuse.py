@@ -1,6 +1,8 @@
 # ruff: noqa: E501 (one packet, one line)
 """Methods from the wrong side, on the wrong channel, or in the wrong state."""
 
+import pytest
+
 from tests.session.rules.saying import said
 
 OPEN = """
@@ -151,3 +153,63 @@ def test_immediate_is_not_implemented() -> None:
 def test_other_closes_are_about_something_else() -> None:
     script = OPEN + "C1: basic.qos prefetch_size=100\nS: connection.close reply_code=541"
     assert said(script, "feature-not-implemented") == []
+
+
+def test_methods_of_a_wrong_side_where_the_sides_are_not_proved() -> None:
+    """A broker on a port of clients would be taken for one."""
+    text = "midstream\nS1: basic.publish routing_key=q | body=1\nS1: basic.publish | body=1"
+    assert said(text, "method-wrong-direction") == []
+
+
+def test_a_commit_where_the_mode_is_not_known() -> None:
+    assert said("midstream\nC1: tx.commit\nS1: tx.commit-ok", "channel-mode-mixed") == []
+    lost = OPEN + "GAP C 30\nC1: tx.commit"
+    assert said(lost, "channel-mode-mixed") == []
+
+
+def test_who_may_use_a_channel_that_is_not_open() -> None:
+    """What the broker sends there is the answer to something that was not captured."""
+    assert said("handshake\nS1: basic.qos-ok", "channel-not-open") == []
+    assert said("handshake\nC1: basic.qos", "channel-not-open") != []
+
+
+def test_opened_again_where_a_close_may_be_lost() -> None:
+    for text in ("midstream\nC1: channel.open\nS1: channel.open-ok\n", OPEN + "GAP C 30\n"):
+        assert said(text + "C1: channel.open", "channel-opened-twice") == []
+
+
+def test_a_commit_in_a_mode_that_is_known() -> None:
+    """Also where the connection began before the capture."""
+    text = "midstream\nC1: confirm.select\nS1: confirm.select-ok\n[bad] C1: tx.commit"
+    assert said(text, "channel-mode-mixed") == [
+        "channel-mode-mixed bad 1: tx.commit on a channel without tx.select"
+    ]
+
+
+@pytest.mark.parametrize(("method", "number"), [
+    ("basic.qos", 10), ("basic.consume", 20), ("basic.recover", 110),
+    ("basic.recover-async", 100), ("channel.flow", 20),
+])  # fmt: skip
+def test_whatever_is_not_implemented(method: str, number: int) -> None:
+    class_id = 20 if method.startswith("channel") else 60
+    close = f"connection.close reply_code=540 class_id={class_id} method_id={number}"
+    text = f"{OPEN}C1: {method}\n[asked] C1: {method}\n"
+    assert said(f"{text}[close] S: {close}", "feature-not-implemented") == [
+        f"feature-not-implemented close -: 540; answer to {method}, the last in packet asked"
+    ]
+    assert said(f"{text}C: {close}", "feature-not-implemented") == []
+    by_broker = f"{OPEN}S1: {method}\n[close] S: {close}"
+    assert said(by_broker, "feature-not-implemented") == [
+        f"feature-not-implemented close -: 540; answer to {method}"
+    ]
+
+
+def test_the_last_publish_of_a_connection() -> None:
+    text = (
+        OPEN + "C2: channel.open\nS2: channel.open-ok\nC2: basic.publish\n[p] C1: basic.publish\n"
+    )
+    close = "[close] S: connection.close reply_code=540 class_id=60 method_id=40"
+    (line,) = said(text + close, "feature-not-implemented")
+    assert line.endswith("540; answer to basic.publish, the last in packet p")
+    (line,) = said(OPEN + close.replace("class_id=60 method_id=40", ""), "feature-not-implemented")
+    assert line == "feature-not-implemented close -: 540"

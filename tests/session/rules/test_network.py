@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.encoder import HEARTBEAT_FRAME, PROTOCOL_HEADERS
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
 from tests.tcp.wire import ACK, FIN, RST, SYN, Talk
@@ -106,3 +107,51 @@ def test_bodies_in_small_frames() -> None:
     assert row["detail"] == "frame-max 4096; bodies of 4089 octets on average in 1 message"
     assert not told(SMALL.replace("SIZE", "4000"), "frame-max-small")
     assert not told(SMALL.replace("SIZE", "60000").replace("=4096", "=131072"), "frame-max-small")
+
+
+@pytest.mark.parametrize(("side", "others", "told"), [
+    ("client", 990, "10 of 1000 packets of the client (1.0 %) were sent again"),
+    ("client", 991, ""),
+    ("broker", 990, "10 of 1000 packets of the broker (1.0 %) were sent again"),
+])  # fmt: skip
+def test_one_packet_in_a_hundred(side: str, others: int, told: str) -> None:
+    talk = Talk(step_ns=MS).hands()
+    sender = 0 if side == "client" else 1
+    talk.client(PROTOCOL_HEADERS["0-9-1"])
+    for packet in Script("handshake\nC1: channel.open").packets[1:]:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    address = bytes((10, 0, 0, 1 + sender))
+    begun = sum(packet.octets[12:16] == address for packet in talk.packets)
+    for _ in range(others - begun):
+        talk.put(sender, HEARTBEAT_FRAME)
+    for _ in range(10):
+        talk.wait(300 * MS)
+        talk.put(sender, HEARTBEAT_FRAME, at=talk.sent[sender] - len(HEARTBEAT_FRAME))
+    rows = told_of(talk.packets, "tcp-retransmissions")
+    assert [row["detail"] for row in rows] == ([told] if told else [])
+
+
+def test_the_other_side_only() -> None:
+    packets = spoken(PUBLISHES).packets
+    server = [packet for packet in packets if packet.octets[12:16] == b"\x0a\0\0\2"]
+    (row,) = told_of(server, "capture-inconclusive")
+    assert row["detail"].startswith("no packet of the client was captured")
+
+
+def test_a_broker_that_does_not_read_until_the_end() -> None:
+    blocked = "C1: channel.open\nS: connection.blocked reason=r\n"
+    talk = spoken(PUBLISHES.replace("C1: channel.open\n", blocked), again=12)
+    assert not told_of(talk.packets, "tcp-retransmissions")
+
+
+def test_small_frames_are_said_once_of_a_connection() -> None:
+    """Of what is published and delivered, on average, and of the first channel."""
+    second = (
+        "C2: channel.open\nC2: basic.publish | body=9000\nC2: channel.close\nS2: channel.close-ok"
+    )
+    row = one(SMALL.replace("SIZE", "9000") + second, "frame-max-small")
+    assert (row["count"], row["channel"]) == (1, 1)
+    both = "C1: basic.publish | body={}\n    S1: basic.deliver delivery_tag=1 | body={}"
+    for sizes, small in (((8000, 177), True), ((8000, 176), False), ((177, 8000), True)):
+        text = SMALL.replace("C1: basic.publish | body=SIZE", both.format(*sizes))
+        assert bool(told(text, "frame-max-small")) is small

@@ -150,3 +150,92 @@ def test_directions_that_seem_out_of_step() -> None:
     """The packets of one direction were captured late, and the connection was opened."""
     opened = ASKED_FIRST + "C: connection.tune-ok\nS: connection.open-ok\nFIN C"
     assert told(opened, "handshake-out-of-order") == []
+
+
+# bounds
+
+
+@pytest.mark.parametrize(("waits", "slow"), [
+    ((0, 1001, 0, 0, 0), "1.00 s of it for the client's connection.start-ok"),
+    ((0, 1000, 0, 0, 0), ""),  # 999 ms more than its quickest
+    ((400, 400, 1400, 400, 400), "1.40 s of it for the broker's connection.tune"),
+    ((400, 400, 1399, 400, 400), ""),
+    ((1001, 1001, 1001, 1001, 1001), ""),  # a long way
+    ((1500, 1, 2600, 1, 1), "2.60 s of it for the broker's connection.tune"),
+    ((1, 1, 1, 1, 1, 1500), "1.50 s of it for the broker's connection.open-ok"),
+    ((1, 1, 1, 1, 1500, 1), "1.50 s of it for the client's connection.open"),
+    ((1, 1200, 1, 1200, 1, 1), ""),  # a long way to the client, who does not wait to say open
+])  # fmt: skip
+def test_which_step_is_slow(waits: tuple[int, ...], slow: str) -> None:
+    """A step's time beyond the quickest of its side; where the last is left out, as the first."""
+    lines = (OPEN + "S: connection.open-ok").splitlines()
+    text = "\n".join([lines[0], *(f"@+{ms or 1}ms {line}" for ms, line in
+                                 zip((*waits, waits[0])[:6], lines[1:], strict=True))])  # fmt: skip
+    details = [row["detail"] for row in told(text, "handshake-slow")]
+    assert [one.partition("open-ok, ")[2] for one in details] == ([slow] if slow else [])
+
+
+def test_a_slow_handshake_that_was_captured_in_part() -> None:
+    slow = (OPEN + "S: connection.open-ok").replace(
+        "S: connection.tune", "@+2500ms S: connection.tune"
+    )
+    for text in (
+        slow.replace("hello\n", "midstream\n"),
+        slow.replace("C: connection.open ", "GAP S 20\nC: connection.open "),
+        "\n".join(line for line in slow.splitlines() if "tune-ok" not in line),
+    ):
+        assert not told(text, "handshake-slow")
+
+
+@pytest.mark.parametrize(("text", "whose"), [
+    (LOGIN + "@+9990ms FIN S", "its own connection.tune"),
+    (TUNED + "@+9990ms FIN S", "the client's connection.tune-ok"),
+    (OPEN + "@+9990ms FIN S", "its own connection.open-ok"),
+])  # fmt: skip
+def test_whom_a_broker_waited_for(text: str, whose: str) -> None:
+    assert one(text, "handshake-slow")["detail"].endswith(f"waiting for {whose}")
+
+
+@pytest.mark.parametrize("text", [
+    "hello\n@+9990ms FIN S",  # it said nothing at all
+    OPEN + "S: connection.close reply_code=320\n@+9990ms FIN S",
+    OPEN + "S: connection.open-ok\n@+9990ms FIN S",
+])  # fmt: skip
+def test_ends_that_are_no_lost_patience(text: str) -> None:
+    assert not told(text, "handshake-slow", "authentication-failed")
+
+
+def test_how_long_a_broker_takes_to_refuse_a_login() -> None:
+    assert told(LOGIN + "@+5000ms FIN S", "authentication-failed")
+    assert not told(LOGIN + "@+5001ms FIN S", "authentication-failed")
+
+
+@pytest.mark.parametrize(("asked", "version", "fails"), [
+    (4095, "4.0.9", True), (4096, "4.0.9", False), (8191, "4.1.0", True), (8192, "4.1.0", False),
+    (8191, "", False),
+])  # fmt: skip
+def test_the_smallest_frames(asked: int, version: str, fails: bool) -> None:
+    server = f'{{"product": "RabbitMQ", "version": "{version}"}}'
+    text = TUNED.replace("version_minor=9", f"version_minor=9 server_properties='{server}'")
+    text += f"C: connection.tune-ok channel_max=9 frame_max={asked}\nFIN S"
+    assert bool(told(text, "tuning-rejected")) is fails
+    other = text.replace("RabbitMQ", "Another")
+    assert bool(told(other, "tuning-rejected")) is (asked < 4096)
+
+
+def test_what_the_broker_does_not_limit() -> None:
+    """0 stands for no limit."""
+    text = TUNED.replace("2047", "0").replace("131072", "0")
+    text += "C: connection.tune-ok channel_max=9 frame_max=9999999\nFIN S"
+    assert not told(text, "tuning-rejected")
+
+
+@pytest.mark.parametrize("text", [
+    ASKED_FIRST.replace("hello", "midstream") + "S: connection.close reply_code=503",
+    ASKED_FIRST + "GAP S 20\nS: connection.close reply_code=503",
+    ASKED_FIRST + "FIN C",
+    ASKED_FIRST.replace("S: connection.start\n", "") + "S: connection.close reply_code=503",
+    OPEN + "S: connection.close reply_code=320\nC: connection.open\nFIN S",
+])  # fmt: skip
+def test_orders_that_nobody_objected_to_or_that_are_not_known(text: str) -> None:
+    assert not told(text, "handshake-out-of-order")

@@ -1,7 +1,11 @@
 # ruff: noqa: E501 (one packet, one line)
 """Whether the broker has what was published."""
 
+from amqpsniff import Engine
+from tests.findings.cases import packets_of
+from tests.session.rules.found import found
 from tests.session.rules.saying import said
+from tests.session.script import Script
 
 OPEN = """
     handshake
@@ -184,3 +188,50 @@ def test_a_message_that_came_back_may_be_sent_again() -> None:
 def test_a_confirm_captured_before_its_publish() -> None:
     script = CONFIRMING + "S1: basic.ack delivery_tag=1\nC1: basic.publish\nC: connection.close"
     assert said(script, "publishes-in-doubt") == []
+
+
+def test_published_again_and_again() -> None:
+    publish = "C1: basic.publish exchange=e routing_key=k | body=3 message_id=m1\n"
+    script = OPEN + f"[p1] {publish}[p2] {publish}{publish}[p4] {publish}"
+    (line,) = said(script, "publish-repeated")
+    assert line.startswith("publish-repeated p2 1 x3: ")
+    row = found(Script(script), "publish-repeated")
+    assert row is not None
+    assert row["last_packet_number"] == Script(script).labels["p4"]
+
+
+def test_rejected_on_its_way_to_nowhere() -> None:
+    script = CONFIRMING + "[p] C1: basic.publish exchange=e\n[nack] S1: basic.nack delivery_tag=1"
+    assert said(script, "publish-rejected") == [
+        "publish-rejected nack 1: publish 1 of the channel, packet p"
+    ]
+
+
+def test_what_is_in_doubt_when_the_connection_is_closed() -> None:
+    """By the broker: what was sent before. By the client: all."""
+    script = CONFIRMING + "[p1] C1: basic.publish\n"
+    close = "[close] {}: connection.close reply_code=320\n"
+    later = "C1: basic.publish\nC: connection.close-ok\n"
+    (line,) = said(script + close.format("S") + later, "publishes-in-doubt")
+    assert ": 1 publish, number 1, packet p1, when the broker closed it" in line
+    later = "C1: basic.publish\n" + close.format("C") + "S: connection.close-ok"
+    (line,) = said(script + later, "publishes-in-doubt")
+    assert " x2: 2 publishes, numbers 1 to 2, packets " in line
+
+
+def test_confirms_that_were_not_captured() -> None:
+    engine = Engine()
+    for packet in packets_of(CONFIRMING + "C1: basic.publish\nRST C"):
+        if packet.octets[12:16] == b"\n\0\0\1":  # what the client sent
+            engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    codes = {finding.code for finding in engine.findings()}
+    assert "publishes-in-doubt" not in codes
+
+
+def test_rejected_on_its_way_somewhere() -> None:
+    """Where it was to come back if it had no route, that is remembered."""
+    script = CONFIRMING + "[p] C1: basic.publish exchange=e routing_key=k mandatory=1\n"
+    assert said(script + "[nack] S1: basic.nack delivery_tag=1", "publish-rejected") == [
+        "publish-rejected nack 1: publish 1 of the channel, packet p to exchange 'e', routing key 'k'"
+    ]

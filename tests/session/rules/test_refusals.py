@@ -153,3 +153,47 @@ def test_closes_of_one_number_are_told_by_their_codes() -> None:
         script += _closed(code, text, (50, 10)).replace("close]", f"close{at}]") + again
     rows = [row for row in findings(script) if row["code"] == "channel-closed-by-broker"]
     assert [(row["detail"][:3], row["count"]) for row in rows] == [("404", 2), ("403", 1)]
+
+
+OTHERS = "channel-closed-by-broker"
+
+
+@pytest.mark.parametrize(("code", "text", "finding"), [
+    (404, "message size 5 is larger than 4", OTHERS),
+    (406, "the header is larger than 4", OTHERS),
+    (406, "message size 5 is odd", OTHERS),
+    (406, "no acknowledgement", OTHERS),
+    (406, "the consumer timed out", OTHERS),
+    (404, "acknowledgement timed out", OTHERS),
+    (404, "inequivalent arg 'durable'", OTHERS),
+    (403, "user_id property set to 'x'", OTHERS),
+    (406, "", OTHERS),
+    (300, "", OTHERS),
+    (299, "inequivalent arg", ""),
+])  # fmt: skip
+def test_texts_and_codes_belong_together(code: int, text: str, finding: str) -> None:
+    lines = said(OPEN + _closed(code, text, (0, 0)), *CODES)
+    assert lines == ([f"{finding} close 1: {code} {text}".rstrip()] if finding else [])
+
+
+def test_what_was_published_before_is_not_blamed() -> None:
+    """Where the request that it blames was not captured, or is none of these."""
+    published = OPEN + "C1: basic.publish exchange=e\n"
+    (line,) = said(published + _closed(404, "NOT_FOUND", (50, 20)), *CODES)
+    assert line.endswith("404 NOT_FOUND; answer to queue.bind")
+    (line,) = said(OPEN + _closed(404, "NOT_FOUND", (60, 40)), *CODES)
+    assert line.endswith("404 NOT_FOUND; answer to basic.publish")
+
+
+def test_which_delivery_waited() -> None:
+    """One that was to be acknowledged, from a get too; not where the channel was open before."""
+    late = "@+1000ms " + _closed(406, "delivery acknowledgement timed out", (0, 0))
+    got = "C1: basic.get queue=q no_ack=1\nS1: basic.get-ok delivery_tag=1\n"
+    got += "C1: basic.get queue=q\n[slow] S1: basic.get-ok delivery_tag=2\n"
+    late = late.replace("@+1000ms [close]", "[close] @+1000ms")
+    assert said(OPEN + got + late, *CODES)[0].startswith(
+        "acknowledgement-timeout close 1: delivery 2 from queue 'q', packet slow, waited 1.00 s; "
+    )
+    for text in ("midstream\n" + got, OPEN):
+        (line,) = said(text + late, *CODES)
+        assert line == "acknowledgement-timeout close 1: 406 delivery acknowledgement timed out"

@@ -3,6 +3,8 @@
 
 import json
 
+import pytest
+
 from amqpsniff.session.rules.requeueing import MOST_MESSAGES
 from tests.session.rules.saying import said
 from tests.session.script import Script, feed
@@ -145,3 +147,52 @@ def test_dead_lettered_once_or_not_at_all() -> None:
 def _deaths(queue: str, count: int) -> str:
     headers = {"x-death": [{"queue": queue, "count": count, "reason": "rejected"}]}
     return f"body=3 'headers={json.dumps(headers)}'"
+
+
+def _storms(back: int, kept: int, again: int, ms: int) -> str:
+    """After one that is put back so many of them, some again, and some that are kept."""
+    script = OPEN + "".join(
+        _deliver(tag, int(tag > back - again)) + f"C1: basic.nack delivery_tag={tag} requeue=1\n"
+        for tag in range(1, back + 1)
+    )
+    last = back + kept + 1
+    script += "".join(_deliver(tag) for tag in range(back + 1, last + 1))
+    spent = 2 * (back - 1) + kept + 1
+    return script + f"@+{ms - spent}ms C1: basic.nack delivery_tag={last} requeue=1"
+
+
+@pytest.mark.parametrize(("back", "kept", "again", "ms", "is_storm"), [
+    (20, 0, 10, 10_000, True),
+    (20, 0, 9, 10_000, False),  # what is put back comes again
+    (19, 0, 18, 10_000, False),
+    (20, 0, 10, 9_999, False),
+    (20, 79, 10, 10_000, True),
+    (20, 80, 10, 10_000, False),  # a fifth of them
+])  # fmt: skip
+def test_what_is_a_storm(back: int, kept: int, again: int, ms: int, is_storm: bool) -> None:
+    assert bool(said(_storms(back, kept, again, ms), "requeue-storm")) is is_storm
+
+
+def test_a_storm_is_of_one_channel() -> None:
+    """A channel that was opened again counts from its own beginning."""
+    half = _rounds(25, "body=3", "@+200ms")
+    again = "C1: channel.close\nS1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
+    again += "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+    assert said(OPEN + half + again + half.replace("[", "[x"), "requeue-storm") == []
+
+
+def test_where_a_message_in_a_circle_is_now() -> None:
+    """The queue that it went through most; where it is, as far as that is known."""
+    deaths = [{"queue": "a", "count": 2}, "?", {"queue": "b", "count": 4}, {"queue": "c", "count": 3},
+              {"queue": "d"}, {"queue": "e", "count": "9"}]  # fmt: skip
+    content = f"body=3 'headers={json.dumps({'x-death': deaths})}'"
+    midstream = "midstream\nC1: basic.qos\nS1: basic.qos-ok\n"
+    got = "C1: basic.get queue=\n[got] S1: basic.get-ok delivery_tag=1 | " + content
+    for script, place in (
+        (OPEN + _deliver(1, 0, content), "d1 1: 4 times through queue 'b', now delivered from queue 'q'"),
+        (midstream + _deliver(1, 0, content), "d1 1: 4 times through queue 'b', now with routing key 'q'"),
+        (midstream + got, "got 1: 4 times through queue 'b', now with routing key ''"),
+        (midstream + "[p] C1: basic.publish routing_key=k | " + content,
+         "p 1: 4 times through queue 'b', now with routing key 'k'"),
+    ):  # fmt: skip
+        assert said(script, "dead-letter-cycle") == [f"dead-letter-cycle {place}"]

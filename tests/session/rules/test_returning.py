@@ -95,3 +95,30 @@ def test_connections_that_are_never_closed() -> None:
 ])  # fmt: skip
 def test_connections_that_are_wanted(count: int, text: str) -> None:
     assert not told(several(text, count) + LATER, "connections-leaking")
+
+
+@pytest.mark.parametrize(("count", "idle_ms", "leaks"), [
+    (20, 10_000, True), (20, 9_999, False), (19, 10_000, False),
+])  # fmt: skip
+def test_how_many_are_idle_for_how_long(count: int, idle_ms: int, leaks: bool) -> None:
+    """The last one is idle from its publish on."""
+    text = several(LEFT, count) + "@+7ms c0.C1: basic.publish | body=1\nz.hello\n"
+    assert bool(told(text + f"@+{idle_ms - 1}ms z.RST C", "connections-leaking")) is leaks
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("c{n}.handshake user=app", "c{n}.midstream\n    c{n}.C1: basic.qos"),
+    ("c{n}.S1: channel.open-ok", "c{n}.C: connection.close"),
+])  # fmt: skip
+def test_connections_of_which_it_is_not_known_or_that_were_closed(before: str, after: str) -> None:
+    assert not told(several(LEFT.replace(before, after), 25) + LATER, "connections-leaking")
+
+
+def test_clients_without_a_name_are_not_told_from_each_other() -> None:
+    text = REFUSED.replace(
+        "c{n}.C: connection.start-ok mechanism=PLAIN response='\\0joe\\0x'",
+        "c{n}.C: connection.start-ok mechanism=EXTERNAL",
+    )
+    assert not told(several(text, 5), "reconnect-loop")
+    named = text.replace("EXTERNAL", 'EXTERNAL client_properties=\'{"product": "p"}\'')
+    assert told(several(named, 5), "reconnect-loop")

@@ -80,3 +80,26 @@ def test_channels_that_are_closed() -> None:
             "C1: channel.open\nS1: channel.open-ok\nC1: channel.close\nS1: channel.close-ok"
         )
     assert not found("\n".join(lines), "channels-leaking")
+
+
+def test_how_long_channels_have_to_become_more() -> None:
+    """19 times so long apart; as many that were used, or were closed, are no leak."""
+    for ms, grown in ((1578, True), (1577, False)):  # and the answer, 1 ms after each
+        assert bool(found(opened(20, ms), "channels-leaking")) is grown
+    assert not found(opened(19, 2000), "channels-leaking")
+    closed = "\nC1: channel.close\nS1: channel.close-ok\n"
+    assert not found(opened(21, 2000) + closed, "channels-leaking")
+    lost = opened(20, 2000).replace("S1: channel.open-ok", "S1: channel.open-ok\nGAP S 20", 1)
+    assert not found(lost, "channels-leaking")
+
+
+def test_a_tenth_of_the_channels_may_be_used() -> None:
+    """Of 20 that became more, and of 101 when the last one is opened."""
+    consume = "\nC{n}: basic.consume queue=q consumer_tag=t{n}"
+    for used, leaks in ((2, True), (3, False)):
+        text = opened(20, 2000) + "".join(consume.format(n=n) for n in range(1, used + 1))
+        assert bool(found(text, "channels-leaking")) is leaks
+    for used, leaks in ((10, True), (11, False)):
+        text = opened(100, 1) + "".join(consume.format(n=n) for n in range(1, used + 1))
+        text += "\n@+9000ms C101: channel.open\nS101: channel.open-ok"
+        assert bool(found(text, "channels-leaking")) is leaks

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff import Engine
+from tests.findings.cases import packets_of
+from tests.findings.test_pairs import PAIRS
 from tests.session.rules import test_calls as calls
 from tests.session.rules import test_churn as churn
 from tests.session.rules import test_flow as flow
@@ -45,6 +47,28 @@ def test_one_direction_only(code: str) -> None:
     assert found(script, code)
     assert code not in codes(script, ("client",))
     assert code not in codes(script, ("server",))
+
+
+TIMED = (
+    "acknowledgements-single backlog-in-client channels-leaking confirm-per-message confirms-slow "
+    "connections-leaking consumer-slow consumer-stuck get-polling handshake-slow heartbeat-missed "
+    "idle-connection-cut message-stalled php-short-connections prefetch-too-small "
+    "publish-while-blocked queue-length-polling queue-residence-long reconnect-loop reply-missing "
+    "requeue-storm rpc-slow rpc-unanswered synchronous-waiting topology-churn broker-slow"
+).split()
+
+
+@pytest.mark.parametrize("name", [*TIMED, "connection-blocked", "disconnect-unclean"])
+def test_packets_without_times(name: str) -> None:
+    """What is measured in time is not known then; the rest is."""
+    shown = PAIRS[name].shown
+    assert isinstance(shown, str)
+    engine = Engine()
+    for packet in packets_of(shown):
+        engine.feed_packet(packet.octets, None, packet.link_type)
+    engine.finish()
+    found = {row["code"] for row in engine.take("findings").to_pylist()}
+    assert (name in found) is (name not in TIMED)
 
 
 @pytest.mark.parametrize(

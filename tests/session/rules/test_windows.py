@@ -108,3 +108,66 @@ def test_a_count_that_was_changed_later() -> None:
     """
     )
     assert said(script + CLOSED, "prefetch-exceeded") == []
+
+
+def test_more_than_the_prefetch_count_where_that_says_nothing() -> None:
+    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 8))
+    qos = "C1: basic.qos prefetch_count=3\nS1: basic.qos-ok\n"
+    transacted = OPEN.replace(
+        "C1: basic.qos ", "C1: tx.select\n    S1: tx.select-ok\n    C1: basic.qos "
+    )
+    for script in (
+        OPEN + qos + more + CLOSED,  # of the next consumers
+        transacted + more + CLOSED,
+        OPEN + "GAP C 60\n" + more + "C: connection.unblocked",  # acknowledgements may be lost
+        OPEN.replace("prefetch_count=2", "prefetch_count=0") + more + CLOSED,
+    ):
+        assert said(script, "prefetch-exceeded") == []
+
+
+def test_which_consumer_holds_too_much() -> None:
+    """One that is cancelled says nothing of another."""
+    other = "C1: basic.consume queue=r consumer_tag=u\nS1: basic.consume-ok consumer_tag=u\n"
+    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in (3, 4, 5))
+    cancelled = "C1: basic.cancel consumer_tag=u\n[end] S1: basic.cancel-ok consumer_tag=u\n"
+    closed = "[end] C1: channel.close\nS1: channel.close-ok\n"
+    assert said(OPEN + other + more + cancelled + closed, "prefetch-exceeded") == [
+        "prefetch-exceeded end 1: consumer 't' of queue 'q' held 5 deliveries of 2 allowed"
+    ]
+
+
+def test_which_consumer_of_a_channel_is_stuck() -> None:
+    """With a limit for the channel: who holds what is allowed, not who is kept from it."""
+    shared = OPEN.replace("prefetch_count=2", "prefetch_count=2 global=1")
+    other = "C1: basic.consume queue=r consumer_tag=u\nS1: basic.consume-ok consumer_tag=u\n"
+    assert said(shared + other + ALIVE, "consumer-stuck") == [
+        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40.0 s"
+    ]
+    assert said(shared + "C1: basic.ack delivery_tag=1" + ALIVE, "consumer-stuck") == []
+
+
+def test_a_channel_that_was_closed_in_time() -> None:
+    closed = "@+29000ms C1: channel.close\nS1: channel.close-ok\n"
+    assert said(OPEN + closed + ALIVE, "consumer-stuck") == []
+
+
+def test_what_was_asked_for_is_no_consumers() -> None:
+    """Messages of basic.get count for the limit of a channel; nobody was sent them."""
+    got = """
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        C1: basic.qos prefetch_count=1 global=1
+        S1: basic.qos-ok
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        C1: basic.get queue=r
+        S1: basic.get-ok delivery_tag=1
+    """
+    assert said(got + ALIVE, "consumer-stuck") == []
+
+
+def test_almost_as_many_as_nobody_should_hold() -> None:
+    script = OPEN.replace("prefetch_count=2", "prefetch_count=0")
+    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 1000))
+    assert said(script + more + ALIVE, "consumer-stuck") == []
