@@ -192,7 +192,7 @@ def test_an_account_of_many_addresses(hosts: int, client: str, shares: bool) -> 
             engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
     engine.finish()
     found = [one.detail for one in engine.findings() if one.code == "account-shared"]
-    assert found == ["user `joe` is used by 10 addresses"] * shares
+    assert found == ["user 'joe' is used by 10 addresses"] * shares
 
 
 def test_refused_logins_without_a_name() -> None:

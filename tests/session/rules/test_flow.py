@@ -207,9 +207,9 @@ def test_consumers_without_a_limit_on_one_channel() -> None:
     assert row is not None
     assert (row["packet_number"], row["count"]) == (script.labels["one"], 2)
     assert row["last_packet_number"] == script.labels["two"]
-    assert row["detail"] == "queue jobs; at most 1 delivery was unacknowledged"
+    assert row["detail"] == "queue 'jobs'; at most 1 delivery was unacknowledged"
     nothing = details(CONSUMING + CONSUME, "prefetch-unlimited")
-    assert nothing == ["queue jobs; it was sent nothing yet"]
+    assert nothing == ["queue 'jobs'; it was sent nothing yet"]
 
 
 def test_consumers_that_are_limited_or_refused() -> None:

@@ -90,7 +90,7 @@ def test_a_message_whose_size_is_not_known() -> None:
     script.wait("2000")
     row = found(script.add("S: connection.unblocked"), "message-stalled")
     assert row is not None
-    assert "on channel 1 of exchange e was not whole after" in row["detail"]
+    assert "on channel 1 of exchange 'e' was not whole after" in row["detail"]
 
 
 @pytest.mark.parametrize("octets", [None, b""])
