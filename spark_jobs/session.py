@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -96,19 +98,26 @@ def context(
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             conf.set("spark.ui.enabled", "false")
             conf.set("spark.driver.defaultJavaOptions", BRIEF_JAVA if brief else EMBEDDED_JAVA)
-            if "PYSPARK_GATEWAY_PORT" not in os.environ:
-                standby.start(os.environ["PYSPARK_PYTHON"])
     conf.set("spark.driver.memory", DRIVER_MEMORY)
     conf.set("spark.ui.showConsoleProgress", "false")
     conf.set("spark.python.daemon.module", "amqpsniff.spark_jobs.workers")
+    embedded = master is not None and _LOCAL.match(master) is not None
     try:
-        return SparkContext.getOrCreate(conf)
+        with _prepared_workers() if embedded else contextlib.nullcontext():
+            return SparkContext.getOrCreate(conf)
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         home = os.environ.get("JAVA_HOME")
         java = Path(home) / "bin" / "java" if home else shutil.which("java")
         raise NoJava(f"{java} {JAVA_USELESS}") from error
+
+
+def _prepared_workers() -> AbstractContextManager[None]:
+    """Have the process that workers are forked from got ready, where Java is to be started."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._active_spark_context is not None:
+        return contextlib.nullcontext()
+    return standby.offered(os.environ["PYSPARK_PYTHON"])
 
 
 def session(

@@ -9,6 +9,7 @@ the driver.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -17,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,20 @@ _kept: list[Any] = []
 """What lives as long as this process."""
 
 
-def start(python: str) -> None:
-    """Start a process that waits for Spark's, once in the life of this one."""
-    if PLACE in os.environ or not hasattr(os, "fork"):
+@contextlib.contextmanager
+def offered(python: str) -> Iterator[None]:
+    """Start a process that waits for that of the Java started meanwhile, the first of this one."""
+    if _kept or not hasattr(os, "fork"):
+        yield
         return
+    _start(python)
+    try:
+        yield
+    finally:
+        os.environ.pop(PLACE, None)
+
+
+def _start(python: str) -> None:
     folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
     os.environ[PLACE] = str(Path(folder.name) / "socket")
     with socket.socket(socket.AF_UNIX) as listener:

@@ -14,28 +14,31 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are for
 SPARKS_OWN = [sys.executable, "-m", "amqpsniff.spark_jobs.workers", "pyspark.worker"]
 
 DRIVER = """
-import json, subprocess, sys
+import json, os, subprocess, sys
 from amqpsniff.spark_jobs import standby
 
-standby.start(sys.executable)
+with standby.offered(sys.executable):
+    environment = dict(os.environ)
+assert standby.PLACE in environment and standby.PLACE not in os.environ
 waiting = standby._kept[1]
 if sys.argv[1] == "lost":
     waiting.kill()
     waiting.wait()
-own = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+own = subprocess.Popen(
+    sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+)
 port = int.from_bytes(own.stdout.read(4), "big")
 alive = own.poll() is None
 own.stdin.close()  # so Spark ends it
-ends = own.wait(20), waiting.wait(20)
-print(json.dumps([port > 0, alive, *ends]))
+print(json.dumps([port > 0, alive, own.wait(20), waiting.wait(20)]))
 """
 
 STARTS = """
 import os, sys
 from amqpsniff.spark_jobs import standby
 
-standby.start(sys.executable)
-print(os.environ[standby.PLACE])
+with standby.offered(sys.executable):
+    print(os.environ[standby.PLACE])
 """
 
 
