@@ -152,6 +152,12 @@ class Octets:
         self.size = size
         return 0
 
+    def trim(self):
+        """Give up the room that is not used."""
+        self.size = max(self.used, 1)
+        self.storage = self.storage[: self.size]
+        self.octets = self.storage
+
     def put_octet(self, octet):
         """Append one octet."""
         self.room(1)

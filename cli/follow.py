@@ -144,7 +144,7 @@ class _Following:
         gaps = Gaps()
         for table, batch in reading.rows("frames", "messages"):
             if table == "messages":
-                timeline.messages(batch)
+                yield from timeline.messages(batch)
             else:
                 for gap, piece in gaps.split(whole.of(batch)):
                     if gap is not None and in_time.of(piece.slice(0, 1)).num_rows:

@@ -118,9 +118,9 @@ class _Listing:
         for table, batch in self._reading.rows("frames", "messages"):
             if table == "frames":
                 timeline.frames(self._wanted(batch), early=self._reading.capture.early)
+                self._output.lines(self._text(timeline.ready()))
             else:
-                timeline.messages(batch)
-            self._output.lines(self._text(timeline.ready()))
+                self._output.lines(self._text(timeline.messages(batch)))
             if self._selection.done and timeline.settled:
                 break
         self._output.lines(self._text(timeline.ready(last=True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from .render.theme import STYLES, Paint
@@ -17,6 +18,10 @@ WIDE = 110
 
 UNCUT = 100_000
 """Columns of a pipe, for what has to be laid out: wider than any line."""
+
+
+LINES_AT_ONCE = 1_024
+"""Lines that are put together before they are written."""
 
 
 def write_json(value: Any) -> None:
@@ -53,10 +58,15 @@ class Output:
         return self.width or UNCUT
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Write lines at once: the next ones may be long in coming."""
-        text = "\n".join(lines)
-        if text:
-            self._file.write(f"{text}\n")
+        """Write lines at once, for the next ones may be long in coming, and many one after the
+        other: a conversation may have more of them than there is memory.
+        """
+        left = iter(lines)
+        begun = False
+        while some := list(islice(left, LINES_AT_ONCE)):
+            if begun or some != [""]:
+                self._file.write("\n".join(some) + "\n")
+                begun = True
         self._file.flush()
 
     def show(self, *renderables: Any) -> None:

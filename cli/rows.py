@@ -60,8 +60,11 @@ class Export:
         from amqpsniff.tables.schema import schema_of
 
         needed: dict[str, Collection[str]] | None = None
-        if self._columns is not None and not self._selection.needs_all_columns:
-            choosing = set(CHOOSING).intersection(schema_of(self._table).names)
+        if self._columns is not None:
+            names = schema_of(self._table).names
+            choosing = set(names)
+            if not self._selection.needs_all_columns:
+                choosing.intersection_update(CHOOSING)
             needed = {self._table: {*self._columns, *choosing}}
         for _, batch in self._reading.rows(self._table, columns=needed, progress=self._progress):
             kept = self._selection.of(batch)

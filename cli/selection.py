@@ -11,6 +11,8 @@ from amqpsniff.errors import FilterError, UsageError
 from . import times
 
 if TYPE_CHECKING:
+    from amqpsniff.tables.query import Filter
+
     from .options import Scope
 
 LASTING = ("connections", "channels")
@@ -32,6 +34,7 @@ class Selection:
         self.where = rows.where if isinstance(rows, Rows) else None
         self.left = rows.limit if isinstance(rows, Rows) else None
         self.kept = 0
+        self._filter: Filter | None = None
         self._started = started
         self._from = times.parse(rows.from_, "from") if rows.from_ else None
         if rows.channel is not None and table == "connections":
@@ -90,23 +93,22 @@ class Selection:
     def check(self) -> None:
         """Raise FilterError for an expression that cannot be evaluated, before anything is read."""
         if self.where is not None:
-            from amqpsniff.tables.query import filtered
+            from amqpsniff.tables.query import Filter
             from amqpsniff.tables.schema import schema_of
 
             try:
-                list(filtered((), schema_of(self.table), self.where))
+                self._filter = Filter(schema_of(self.table), self.where)
             except FilterError as error:
                 raise FilterError(f"--where: {error}") from None
 
     def _where(self, batch: Any) -> Any:
-        from amqpsniff.tables.query import filtered
-
-        assert self.where is not None
+        if self._filter is None:
+            self.check()
+        assert self._filter is not None
         try:
-            kept = list(filtered([batch], batch.schema, self.where))
+            return self._filter.of(batch)
         except FilterError as error:
             raise FilterError(f"--where: {error}") from None
-        return kept[0] if kept else batch.slice(0, 0)
 
     def _masks(self) -> Iterator[Callable[[Any], Any]]:
         """What rows must fulfil, cheap conditions first."""

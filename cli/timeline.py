@@ -17,6 +17,9 @@ MOST_WAITING = 65_536
 """Entries that wait for a message to end. A content that a hostile or broken client never ends
 would otherwise hold all that follow; when there are more, it is shown without its message."""
 
+MESSAGES_AT_ONCE = 1_024
+"""Messages that are made objects together, 3 kB each, before entries are given out."""
+
 FRAME_COLUMNS = (
     "capture packet_number ts_ns connection_id client server sender stream_offset channel "
     "frame_type size method arguments response_packet_number response_ns"
@@ -77,8 +80,18 @@ class Timeline:
                 self._waiting.setdefault(key, deque()).append(entry)
             self._entries.append(entry)
 
-    def messages(self, batch: Any) -> None:
-        """Take messages that ended: the frames that open them came before."""
+    def messages(self, batch: Any) -> Iterator[Entry]:
+        """Take messages that ended: the frames that open them came before.
+
+        Gives the entries whose turn it is, of a few messages after the other: what entries carry
+        takes more memory than a batch.
+        """
+        for start in range(0, batch.num_rows, MESSAGES_AT_ONCE):
+            self._join(batch.slice(start, MESSAGES_AT_ONCE))
+            yield from self.ready()
+
+    def _join(self, batch: Any) -> None:
+        """Give messages to the entries that wait for them."""
         keys = zip(*(values(batch, name) for name in MESSAGE_KEY), strict=True)
         rows = zip(*(values(batch, name) for name in self._columns), strict=True)
         for key, row in zip(keys, rows, strict=True):

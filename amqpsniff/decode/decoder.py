@@ -130,11 +130,8 @@ class Decoder:
     @property
     def octets(self):
         """Octets of text and bodies in the rows made since the last `take`."""
-        return (
-            self.handler.frames.arguments.used
-            + self.handler.messages.headers.used
-            + self.handler.messages.body.used
-        )
+        frames, messages = self.handler.frames, self.handler.messages
+        return frames.octets() + messages.octets() + frames.vocabularies.octets()
 
     @property
     def names(self):

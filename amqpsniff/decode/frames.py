@@ -181,7 +181,9 @@ class FrameHandler:
         self.frames = FrameRows(
             words, as_many(frames.rows), frames.wanted, as_many(frames.arguments.used)
         )
-        self.messages = MessageRows(words, as_many(messages.rows), messages.wanted)
+        self.messages = MessageRows(
+            words, as_many(messages.rows), messages.wanted, as_many(messages.headers.used)
+        )
         self.block.out = self.scratch.out = self.frames.arguments
         self.contents.frames = self.frames
         self.contents.writer.use(self.messages)

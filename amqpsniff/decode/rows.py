@@ -88,6 +88,10 @@ class Vocabularies:
         """Distinct texts in all."""
         return sum(getattr(self, name).count for name in self.NAMES)
 
+    def octets(self):
+        """Octets of all of them."""
+        return sum([getattr(self, name).used for name in self.NAMES])
+
     def by_name(self):
         """Every vocabulary by the name of its columns."""
         return {name: getattr(self, name) for name in self.NAMES}
@@ -123,6 +127,10 @@ class Rows:
     def columns(self):
         """Every column by name."""
         return {name: getattr(self, name) for name in self.CODES + self.INTEGERS + self.TEXTS}
+
+    def octets(self):
+        """Octets of texts."""
+        return sum([getattr(self, name).used for name in self.TEXTS])
 
     def reserve(self):
         """Make room for one more row."""
@@ -242,7 +250,8 @@ class FrameRows(Rows):
 
 
 class MessageRows(Rows):
-    """Rows of the `messages` table, one per content; `rows_expected` are made room for.
+    """Rows of the `messages` table, one per content; `rows_expected` of them, and
+    `octets_expected` of headers, are made room for.
 
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
@@ -263,8 +272,9 @@ class MessageRows(Rows):
         "body_captured publish_number outcome_packet_number outcome_ns ordinal mark ended_at"
     )
 
-    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True):
+    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
         Rows.__init__(self, vocabularies, rows_expected, wanted)
+        self.headers = Texts(octets_expected)
         self.links = None
 
     def sent(self, row):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
-from amqpsniff.columns import Integers, Texts
+from amqpsniff.columns import Integers, Octets, Texts
 
 Batch = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
@@ -18,14 +18,19 @@ HELD_ROWS = 196_608
 """Rows that wait for replies and acknowledgements, some 130 octets each. Beyond, the oldest are
 given out as they are: what is not settled by then has no outcome, and no reply."""
 
-HELD_OCTETS = 48 * 1024 * 1024
-"""Octets of texts and bodies in rows that wait, for rows may be large; the same beyond."""
+HELD_OCTETS = 32 * 1024 * 1024
+"""Octets of texts and bodies in rows that wait, for rows may be large; the same beyond. That is 500
+for each of `OPEN_ROWS`."""
 
 WORD_OCTETS = 32
 """Octets that a distinct text of a batch takes, beside its own."""
 
 OPEN_ROWS = 65_536
 """Rows that wait as they were made. More are packed: an ordinary capture never has them."""
+
+OPEN_OCTETS = 8 * 1024 * 1024
+"""Octets of texts and bodies in them; the same beyond, for columns of texts have room for twice as
+many as they hold."""
 
 CHANGING: Final = frozenset(
     "outcome outcome_packet_number outcome_ns response_packet_number response_ns waiting".split()
@@ -60,10 +65,11 @@ class Waiting:
         self.rows += _rows(batch)
         self.octets += octets
         packed = []
-        if self.rows > OPEN_ROWS:
+        if self.rows > OPEN_ROWS or self.octets > OPEN_OCTETS:
             packed = [_Packed(rows) for rows in batch[:2]]
             for words in batch[1].vocabularies.by_name().values():
                 words.strings = []  # they are made again when somebody asks
+                words.trim()
         self._batches.append((batch, octets, packed))
 
     def take(self) -> Batch:
@@ -84,15 +90,9 @@ def _rows(batch: Batch) -> int:
 
 def _octets(batch: Batch) -> int:
     """Octets of texts and bodies of a batch."""
-    tables = [rows for rows in batch[:2] if rows.wanted]
-    texts = (getattr(rows, name) for rows in tables for name in rows.TEXTS)
-    words = batch[1].vocabularies.by_name().values()
-    return sum(map(_used, (*texts, *words))) + sum(WORD_OCTETS * int(one.count) for one in words)
-
-
-def _used(column: Any) -> int:
-    octets: int = column.used
-    return octets
+    words = batch[1].vocabularies
+    texts = sum(rows.octets() for rows in batch[:2] if rows.wanted)
+    return int(texts + words.octets() + WORD_OCTETS * words.count())
 
 
 class _Packed:
@@ -151,6 +151,7 @@ def _unpack_texts(column: Texts, packed: Any, rows: int) -> None:
     column.offsets_storage = bytearray(offsets)
     column.valid_storage = bytearray(_repeated(valid, rows))
     column.reserve(rows)
+    Octets.__init__(column, len(octets) or 1)  # no more room than that
     column.put_bytes(octets)
     column.rows, column.values = rows, values
 

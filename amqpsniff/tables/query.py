@@ -34,7 +34,9 @@ thread 1.75 M whole frames are sorted in 128 MB; with two they are not."""
 
 SQL_THREADS = 1
 
-BATCH_ROWS = 32_768
+BATCH_ROWS = 4_096
+"""Rows of a result that are taken at once. `SELECT *` of messages with headers of 1.5 kB takes
+140 MB more with 32,768, and no less time."""
 
 ROWS_SHOWN = 20
 """Rows of a result that a notebook shows."""

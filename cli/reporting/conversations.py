@@ -141,7 +141,7 @@ class _Teller:
     def take(self, table: str, batch: Any) -> None:
         """Take rows of the conversation."""
         if table == "messages":
-            self._timeline.messages(batch)
+            self._tell(self._timeline.messages(batch))
         else:
             for gap, piece in self._gaps.split(batch):
                 if gap is not None:

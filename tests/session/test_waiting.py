@@ -147,3 +147,32 @@ def test_nulls_are_nulls() -> None:
     waiting._Packed(rows).unpack()
     assert memoryview(rows.size.storage).cast("q").tolist() == [NULL] * 5
     assert memoryview(rows.channel.storage).cast("i").tolist() == [-1] * 5
+
+
+def test_texts_that_wait_have_no_room_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches with many octets are packed however few their rows, and stay exact."""
+    monkeypatch.setattr(waiting, "OPEN_OCTETS", 100)
+    rows = message_rows(1025)
+    expected = told(rows)
+    held = waiting.Waiting()
+    held.put((FrameRows(Vocabularies()), rows, [], [], []))
+    assert rows.message_id.size < 1000
+    assert all(one.size == max(one.used, 1) for one in rows.vocabularies.by_name().values())
+    held.take()
+    assert rows.message_id.size == rows.message_id.used > 1000
+    assert told(rows) == expected
+
+
+@pytest.mark.parametrize(
+    "line", ["message_id=" + "m" * 200, 'headers=\'{"h":"' + "x" * 200 + "\"}'"]
+)
+def test_batches_end_at_their_octets(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "OCTETS_PER_BATCH", 1_000)
+    joined = pipeline.Pipeline(tables=("messages",))
+    talk = wire.Talk()
+    talk.hands()
+    for packet in Script(OPEN + f"C1: basic.publish | body=5 {line}\n" * 50).packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    for packet in talk.packets:
+        joined.feed(wire.batch([packet]))
+    assert len(joined._held) >= 50 * 200 // 1_000 - 1

@@ -295,3 +295,10 @@ def test_depth_of_an_expression(capture: amqpsniff.Capture, depth: int) -> None:
     except FilterError as error:
         said = str(error)
     assert "\n" not in said if found is None else found == []
+
+
+def test_a_statement_gives_rows_in_small_batches() -> None:
+    """Whole rows may be large; a result is not made of many of them at once."""
+    (batch, *more) = query.sql("SELECT unnest(range(10000)) AS n", {})
+    assert batch.num_rows <= query.BATCH_ROWS < 10_000
+    assert sum(one.num_rows for one in (batch, *more)) == 10_000

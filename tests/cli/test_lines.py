@@ -1,0 +1,64 @@
+"""Lines and entries are given out as they come: a conversation may have no end."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+import amqpsniff
+from amqpsniff.cli import output, timeline
+from amqpsniff.cli.inspect import CONTENT_METHODS
+from amqpsniff.cli.timeline import Timeline
+from tests.cli.running import run
+from tests.conftest import SAMPLES
+
+
+def test_lines_are_written_before_the_last_is_there() -> None:
+    file = io.StringIO()
+    written = []
+
+    def lines() -> Iterator[str]:
+        for number in range(3 * output.LINES_AT_ONCE):
+            written.append(file.tell())
+            yield str(number)
+        yield ""
+
+    output.Output(file).lines(lines())
+    assert written[output.LINES_AT_ONCE] > 0
+    numbers = [str(number) for number in range(3 * output.LINES_AT_ONCE)]
+    assert file.getvalue() == "\n".join([*numbers, "", ""])
+
+
+def test_no_line_writes_nothing() -> None:
+    file = io.StringIO()
+    output.Output(file).lines([])
+    output.Output(file).lines([""])
+    assert file.getvalue() == ""
+
+
+def test_entries_are_given_before_all_messages_are_joined() -> None:
+    capture = amqpsniff.open(SAMPLES / "pika_mix.pcap")
+    tables: dict[str, list[pa.RecordBatch]] = {"frames": [], "messages": []}
+    for table, batch in capture.tables("frames", "messages", encoded=True):
+        tables[table].append(batch)
+    (frames,), (messages,) = tables["frames"], tables["messages"]
+    many = pa.concat_batches([messages] * (timeline.MESSAGES_AT_ONCE // len(messages) + 1))
+    joined = Timeline(CONTENT_METHODS, ("method",))
+    joined.frames(pa.concat_batches([frames] * (len(many) // len(messages))))
+    entries = joined.messages(many)
+    assert next(entries).method is None
+    assert joined._waiting  # those of the second part
+
+
+def test_links_are_exported_of_rows_that_are_chosen() -> None:
+    """A column that is made only where it is named is there beside --where."""
+    given = ("export", "late_consumer.pcap", "--table", "messages", "--format", "ndjson")
+    columns = ("--columns", "method,match")
+    every = run(*given, *columns)
+    chosen = run(*given, *columns, "--where", "method = 'basic.deliver'")
+    lines = [line for line in every.out.splitlines() if "basic.deliver" in line]
+    assert chosen.code == 0
+    assert chosen.out.splitlines() == lines != []
+    assert any('"match":null' not in line for line in lines)
