@@ -1,9 +1,5 @@
-cimport cython
-
 from amqpsniff.session.calls cimport Call
 
-# Publishes hang on one another in long lines: freed one by one, not one inside the other.
-@cython.trashcan(True)
 cdef class Publish:
     cdef public object key
     cdef public long long packet_number, ts_ns, place, deliveries, connection_id

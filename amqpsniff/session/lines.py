@@ -79,6 +79,16 @@ class Lines:
         self.advanced = False
         self.hits = {}
 
+    def __del__(self):
+        """Free publishes one by one: each would free the next inside itself, to any depth."""
+        publish: Publish = self.oldest
+        self.oldest = None
+        while publish is not None:
+            following: Publish = publish.younger
+            publish.later = None
+            publish.younger = None
+            publish = following
+
     def get(self, hash_):
         """The line of a hash; None when there is none."""
         return self.lines.get(hash_)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.session import Journeys, Memory
-from amqpsniff.session.lines import Publish
+from amqpsniff.session.lines import Lines, Publish
 from amqpsniff.tables.schema import EVERYTHING
 from tests.encoder import Field
 from tests.session.script import MS, Script, feed
@@ -334,10 +334,11 @@ def test_positions_and_calls_beyond_the_limit() -> None:
 
 
 def test_long_lines_are_freed_without_recursion() -> None:
-    """A hundred thousand alike publishes hang on one another."""
-    head = last = Publish()
-    for _ in range(100_000):
-        last.later = Publish()
+    """A million alike publishes hang on one another."""
+    lines = Lines(Memory())
+    lines.oldest = last = Publish()
+    for _ in range(1_000_000):
+        last.later = last.younger = Publish()
         last = last.later
     del last
-    del head
+    del lines

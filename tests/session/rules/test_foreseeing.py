@@ -32,7 +32,7 @@ STUCK = (
     "acknowledged nothing for {}"
 )
 UNANSWERED = (
-    "1 of them; the first on channel 1 of the default exchange with routing key work, in {}"
+    "1 of them; the first on channel 1 of the default exchange with routing key 'work', in {}"
 )
 TAKEN_BACK = "taken back"
 
