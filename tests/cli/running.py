@@ -30,6 +30,13 @@ PROGRAM = (
     "-c",
     "import sys; from amqpsniff.cli.entry import main; sys.exit(main())",
 )
+PATIENT = (
+    sys.executable,
+    "-c",
+    "from amqpsniff.cli import progress; progress.PATIENCE_SECONDS = 1e9; " + PROGRAM[2],
+)
+"""The program with no line that says how far it is, however slow the machine."""
+
 SECOND_NS = 1_000_000_000
 
 
@@ -84,7 +91,7 @@ def on_terminal(*arguments: str | Path, columns: int, no_color: str | None = "1"
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     written = bytearray()
     with subprocess.Popen(
-        (*PROGRAM, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
+        (*PATIENT, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
         stderr=follower, cwd=SAMPLES, env=environment(NO_COLOR=no_color),
     ) as running:  # fmt: skip
         os.close(follower)
