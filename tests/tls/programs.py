@@ -12,7 +12,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import IO
 
 import pytest
 
@@ -84,38 +83,55 @@ class Relay:
         self._socket.close()
 
 
-@contextlib.contextmanager
-def running(*command: str) -> Iterator[tuple[subprocess.Popen[bytes], bytearray]]:
+class Program:
     """A program with its standard input open, and what it says."""
-    heard = bytearray()
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        bufsize=0,
-    ) as process:
-        listener = threading.Thread(target=_listen, args=(process.stdout, heard), daemon=True)
-        listener.start()
-        try:
-            yield process, heard
-        finally:
-            process.kill()
-            process.wait()
-            listener.join(PATIENCE)
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self.heard = bytearray()
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        while octets := self.process.stdout.read(65536):
+            self.heard += octets
+
+    def say(self, octets: bytes) -> None:
+        """Give it octets on its standard input."""
+        assert self.process.stdin is not None
+        view = memoryview(octets)
+        while view:
+            view = view[self.process.stdin.write(view) or 0 :]
+
+    def hears(self, octets: bytes) -> Callable[[], bool]:
+        """Whether it has printed octets since this was called."""
+        mark = len(self.heard)
+        return lambda: self.heard.find(octets, mark) >= 0
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._listener.join(PATIENCE)
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
 
 
-def _listen(stream: IO[bytes], heard: bytearray) -> None:
-    while octets := stream.read(65536):
-        heard += octets
-
-
-def say(process: subprocess.Popen[bytes], octets: bytes) -> None:
-    """Give a program octets on its standard input."""
-    assert process.stdin is not None
-    view = memoryview(octets)
-    while view:
-        view = view[process.stdin.write(view) or 0 :]
+@contextlib.contextmanager
+def running(*command: str) -> Iterator[Program]:
+    """A program, for as long as it is needed."""
+    one = Program(command)
+    try:
+        yield one
+    finally:
+        one.end()
 
 
 def listening(port: int) -> None:
