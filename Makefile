@@ -14,6 +14,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Modules that Cython compiles, and what they are compiled against.
 COMPILED := $(shell grep -rl --include='*.py' '^. cython:' amqpsniff)
 DECLARED := $(shell find amqpsniff -name '*.pxd')
+# What Cython would else put into each of them; pyproject.toml names it too.
+SHARED := amqpsniff._cython
 
 SET_UP := $(VENV)/.compiled $(VENV)/.installed
 
@@ -88,19 +90,23 @@ ln -s $(CURDIR)/amqpsniff/* build/tree/amqpsniff && \
 ln -s $(CURDIR)/cli $(CURDIR)/spark_jobs build/tree/amqpsniff
 endef
 
+# The command of that name does not take the module that is shared.
+cythonize = import sys; from Cython.Build import cythonize; \
+cythonize(sys.argv[3:], nthreads=int(sys.argv[1]), shared_utility_qualified_name=sys.argv[2], quiet=True)
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || bash .ci/system-packages python3-venv
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.tools: | $(VENV)/bin/python
-	$(BIN)/python -m pip install -qq --upgrade pip 'setuptools>=77' 'Cython>=3.1' wheel
+	$(BIN)/python -m pip install -qq --upgrade pip 'setuptools>=77' 'Cython>=3.3' wheel
 	@touch $@
 
 # Both steps take several modules at a time, and only those that changed; without a C compiler
 # the second leaves them as they are.
 $(VENV)/.compiled: $(COMPILED) $(DECLARED) | $(VENV)/.tools
-	@$(BIN)/cythonize -q -3 -j $(JOBS) $(COMPILED)
+	@$(BIN)/python -c '$(cythonize)' $(JOBS) $(SHARED) $(COMPILED)
 	$(BIN)/python -W ignore -c 'from setuptools import setup; setup()' -q build_ext --inplace -j $(JOBS)
 	@touch $@
 

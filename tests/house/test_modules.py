@@ -21,7 +21,14 @@ def test_every_module_with_a_cython_line_is_listed_and_no_other() -> None:
     marked = {
         name: [str(path.relative_to(REPO))] for name, path in packaging.compiled_modules().items()
     }
+    shared = packaging.tool_table("distutils")["build_ext"]["shared-utility-qualified-name"]
+    assert listed.pop(shared) == [shared.replace(".", "/") + ".c"]
     assert listed == marked
+
+
+def test_the_module_that_the_others_share_is_named_in_one_way() -> None:
+    shared = packaging.tool_table("distutils")["build_ext"]["shared-utility-qualified-name"]
+    assert f"SHARED := {shared}\n" in (REPO / "Makefile").read_text(encoding="utf-8")
 
 
 def test_mypy_is_told_which_modules_cython_checks() -> None:
