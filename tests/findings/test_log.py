@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from amqpsniff.findings import KINDS, Finding, FindingLog, log
+from amqpsniff.findings import KINDS, Finding, FindingLog, Records, log
 
 
 def seen(code: str, at: int, connection: str | None = "a", channel: int | None = None) -> Finding:
@@ -144,3 +144,77 @@ def test_news_of_what_is_counted_again_without_words() -> None:
     assert found.again("content-weight", "a", None, None, 2, 3)
     assert [(row.count, row.last_packet_number) for row in found.news()] == [(3, 3)]
     assert found.news() == []
+
+
+def test_news_has_what_was_found_by_then() -> None:
+    """Folded, with causes; what has no place is none."""
+    found = FindingLog()
+    assert found.news() == []
+    found.watch()
+    found.add(seen("frame-end-wrong", 3))
+    found.add(seen("connection-closed-by-broker", 4))
+    found.add(seen("connection-closed-by-broker", 5))
+    _, close = found.news()
+    assert (close.count, close.last_packet_number, close.cause_code) == (2, 5, "frame-end-wrong")
+
+
+def test_what_has_no_place_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "MAX_PLACES", 1)
+    found = FindingLog()
+    found.watch()
+    for at in (1, 2):
+        found.add(seen("not-amqp", at, connection=f"{at}"))
+    assert [row.connection_id for row in found.news()] == ["1"]
+    assert not found.foresee(seen("not-amqp", 3, connection="3"))
+    found.withdraw(seen("not-amqp", 1, connection="1").key)
+    for at, has_place in ((3, True), (4, False)):
+        assert found.foresee(seen("not-amqp", at, connection=f"{at}")) is has_place
+
+
+@pytest.mark.parametrize("last", [None, 9])
+def test_the_last_packet_of_one(last: int | None) -> None:
+    found = seen("content-weight", 7)
+    found.last_packet_number = last
+    assert taken(found)["content-weight"].last_packet_number == (last or 7)
+
+
+def test_the_last_packet_of_what_is_counted_in_any_order() -> None:
+    log = FindingLog()
+    for at in (5, 3, None):
+        assert log.again("packets-cut", None, "x.pcap", None, 2, at) is (at != 5)
+        if at == 5:
+            log.add(Finding("packets-cut", "", "x.pcap", at))
+    (row,) = log.take()
+    assert (row.count, row.packet_number, row.last_packet_number) == (5, 5, 5)
+
+
+def test_a_log_of_few() -> None:
+    found = FindingLog(most=2)
+    for at in range(1, 5):
+        found.add(seen("content-weight", at, channel=at))
+    *rows, rest, limit = found.take()
+    assert ([row.channel for row in rows], rest.count) == ([1, 2], 2)
+    assert limit.detail == "2 cases of content-weight"
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [({"connection_id": "a", "capture": "c"}, "a"), ({"capture": "c"}, "c"), ({}, "?")],
+)
+def test_where_those_without_a_place_begin(place: dict[str, str], named: str) -> None:
+    found = FindingLog(most=0)
+    found.add(Finding("packets-cut", "", **place))  # type: ignore[arg-type]
+    assert found.take()[0].detail == f"in further places, first: {named}"
+
+
+def test_limits_of_the_session() -> None:
+    found = FindingLog()
+    found.add_limits({"rows": 1, "names": 2}, "x.pcap")
+    found.add_limits({}, "x.pcap")
+    assert [(row.detail, row.count) for row in found.take()] == [
+        ("rows: 1 time, names: 2 times", 2)
+    ]
+    found.recorded = Records()
+    found.add_limits({"rows": 1}, "x.pcap")
+    found.add_limits({"rows": 2}, "y.pcap")
+    assert (found.take(), found.recorded.limits) == ([], {"rows": 3})
