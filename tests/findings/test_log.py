@@ -99,6 +99,35 @@ def test_no_cause(cause: Finding) -> None:
     assert found["connection-closed-by-broker"].cause_code is None
 
 
+@pytest.mark.parametrize(
+    ("causes", "cause"),
+    [
+        ([seen("content-interrupted", 2, channel=7), seen("content-interrupted", 4, channel=8)], 4),
+        ([Finding("packets-cut", "")], None),
+    ],
+    ids=["the last of one code", "of all captures"],
+)
+def test_causes_near_and_far(causes: list[Finding], cause: int | None) -> None:
+    code = "connection-closed-by-broker" if cause else "arguments-cut"
+    found = FindingLog()
+    for each in (*causes, seen(code, 5)):
+        found.add(each)
+    effect = found.take()[-1]
+    assert (effect.cause_code, effect.cause_packet_number) == (causes[-1].code, cause)
+
+
+def test_a_cause_of_the_connection_for_a_channel() -> None:
+    found = taken(seen("tcp-gap", 3), seen("arguments-cut", 5, channel=7))
+    assert found["arguments-cut"].cause_code == "tcp-gap"
+
+
+def test_what_has_no_time_may_be_of_any() -> None:
+    effect = seen("connection-closed-by-broker", 5)
+    effect.ts_ns = None
+    found = taken(effect, seen("frame-end-wrong", 9))
+    assert found["connection-closed-by-broker"].cause_packet_number == 9
+
+
 def test_channels_keep_causes_apart() -> None:
     effect = "publishes-discarded"
     close = "channel-closed-by-broker"
@@ -171,11 +200,27 @@ def test_what_has_no_place_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.foresee(seen("not-amqp", at, connection=f"{at}")) is has_place
 
 
-@pytest.mark.parametrize("last", [None, 9])
-def test_the_last_packet_of_one(last: int | None) -> None:
-    found = seen("content-weight", 7)
-    found.last_packet_number = last
-    assert taken(found)["content-weight"].last_packet_number == (last or 7)
+@pytest.mark.parametrize("most", [None, 0])
+@pytest.mark.parametrize(
+    ("packets", "last"), [([(7, None)], 7), ([(7, 9)], 9), ([(7, None), (2, 9)], 9),
+                          ([(None, None), (4, None)], 4)]
+)  # fmt: skip
+def test_the_last_packet(
+    most: int | None, packets: list[tuple[int | None, int | None]], last: int
+) -> None:
+    """With a place of their own and without."""
+    found = FindingLog(most)
+    for number, until in packets:
+        found.add(Finding("packets-cut", "", "c", number, last_packet_number=until))
+    assert found.take()[0].last_packet_number == last
+
+
+def test_what_nobody_watches_is_withdrawn() -> None:
+    found = FindingLog()
+    going_on = seen("confirms-slow", 1)
+    assert found.foresee(going_on)
+    found.withdraw(going_on.key)
+    assert found.take() == []
 
 
 def test_the_last_packet_of_what_is_counted_in_any_order() -> None:
@@ -209,8 +254,9 @@ def test_where_those_without_a_place_begin(place: dict[str, str], named: str) ->
 
 def test_limits_of_the_session() -> None:
     found = FindingLog()
-    found.add_limits({"rows": 1, "names": 2}, "x.pcap")
     found.add_limits({}, "x.pcap")
+    assert found.take() == []
+    found.add_limits({"rows": 1, "names": 2}, "x.pcap")
     assert [(row.detail, row.count) for row in found.take()] == [
         ("rows: 1 time, names: 2 times", 2)
     ]
