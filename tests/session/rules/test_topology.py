@@ -170,3 +170,12 @@ def test_queues_that_stay_or_change_seldom() -> None:
         made(40, 99).replace("declare queue=q", "declare passive=1 queue=q"), "topology-churn"
     )
     assert not found(made(40, 10, "queue.declare", "queue.bind"), "topology-churn")
+
+
+def test_what_is_done_at_once_has_no_rate() -> None:
+    for text in (polled(20, 1), gets(40, 1, 50), made(20, 1)):
+        lines = text.replace("@+1ms ", "").splitlines()
+        asked = [line for line in lines[4:] if line.startswith("C1: ")]
+        script = "\n".join([*lines[:4], asked[0], *(f"& {line}" for line in asked[1:])])
+        for code in ("queue-length-polling", "get-polling", "topology-churn"):
+            assert not found(script, code)
