@@ -36,9 +36,9 @@ class Series:
     """Alike events of a connection: how many, where the first and the last are."""
 
     def __init__(self, scene: Scene) -> None:
+        """None of them yet; the scene is that of the first."""
         self.count = self.others = 0
         self.number, self.ts_ns = scene.number, scene.ts_ns
-        self.last, self.last_ns = scene.number, scene.ts_ns
 
     def add(self, scene: Scene) -> None:
         """One more."""
