@@ -61,6 +61,8 @@ def test_tasks_with_an_eta_that_raise_the_prefetch_count() -> None:
     assert row is not None
     assert row["detail"] == "3 tasks with an ETA; the prefetch count rose 3 times, to 7"
     assert (row["count"], row["packet_number"], row["last_packet_number"]) == (3, 15, 21)
+    other = "\nC2: channel.open\nS2: channel.open-ok\nC2: channel.close\nS2: channel.close-ok"
+    assert found(tasks(3, ETA) + other, "celery-eta-prefetch")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff.findings.records import order_of
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.session.rules import leftovers
 from amqpsniff.session.rules.leftovers import Left, Lefts
+from tests.findings.cases import packets_of
+from tests.session.rules.found import details
+from tests.tcp import wire
 
 
 def left(at: int, *tags: tuple[int, int]) -> Left:
@@ -52,3 +56,22 @@ def test_the_oldest_is_forgotten_whatever_its_key(monkeypatch: pytest.MonkeyPatc
     assert [one.packet_number for one in lefts._by_key["d"]] == [5, 6, 7]
     assert lefts.add("d", left(8))
     assert [one.packet_number for one in lefts._by_key["d"]] == [6, 7, 8]
+
+
+OPENED = "handshake\n" + "".join(f"C{n}: channel.open\nS{n}: channel.open-ok\n" for n in (1, 2, 3))
+
+
+@pytest.mark.parametrize(("most", "forgotten"), [(2, ["1 channels"]), (3, [])])
+def test_numbers_of_channels_that_are_open(
+    most: int, forgotten: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "LEFT_CHANNELS", most)
+    assert details(OPENED, "rules-limit") == forgotten
+
+
+def test_nothing_is_kept_of_channels_that_left_nothing() -> None:
+    pipeline = Pipeline(tables=("findings",))
+    closed = "".join(f"C{n}: channel.close\nS{n}: channel.close-ok\n" for n in (1, 3))
+    pipeline.feed(wire.batch(packets_of(OPENED + closed)))
+    assert list(pipeline.tracker.memory["open-channels"]) == [("10.0.0.1", 2)]
+    assert "left-outstanding" not in pipeline.tracker.memory

@@ -68,6 +68,7 @@ def test_three_of_four_that_take_as_long() -> None:
     "more",
     [
         {"times": 4},
+        {"times": 4, "others": 1},
         {"acknowledged_ns": 34 * MS},
         {"acknowledged_ns": 51 * MS},
         {"then_ns": 2 * MS},
