@@ -43,6 +43,8 @@ def judge_connection(scene: Scene) -> None:
     conversation = session.peer.conversation
     if not scene.certain or "connection.open" not in session.facts:
         return
+    if conversation.start_ns <= 0:
+        return  # packets have no times
     if conversation.ended is None and session.closed_by is None:
         return  # it may go on for long after the capture
     lasted = conversation.end_ns - conversation.start_ns
@@ -93,7 +95,7 @@ def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[An
             detail,
             capture=capture,
             packet_number=number,
-            ts_ns=ts_ns if ts_ns > 0 else None,
+            ts_ns=ts_ns,
             connection_id=connection_id,
             client=client,
             server=server,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.session.rules.found import found, of_capture
+from tests.session.rules.found import details, found, of_capture
 from tests.session.rules.telling import several
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -80,6 +80,16 @@ def test_connections_that_were_not_opened_or_go_on(left_out: tuple[str, ...], ch
     assert bool(found(text, "connection-churn")) is churns
 
 
+@pytest.mark.parametrize("line", ["C{n}: basic.publish exchange=e\n", "S{n}: " + DELIVER[4:]])
+def test_messages_of_all_channels_count(line: str) -> None:
+    """Two on a channel that was closed, and two on one that is open."""
+    closed = "C1: channel.close\nS1: channel.close-ok\n"
+    more = line.format(n=1) * 2 + closed + "C2: channel.open\nS2: channel.open-ok\n"
+    for times, churns in ((1, True), (2, False)):
+        text = connections(5, publishes=0, more=more + line.format(n=2) * times)
+        assert bool(found(text, "connection-churn")) is churns
+
+
 def test_connections_that_are_refused_are_no_churn() -> None:
     refused = """
         c{n}.hello
@@ -89,6 +99,12 @@ def test_connections_that_are_refused_are_no_churn() -> None:
         c{n}.FIN C
     """
     assert not found(several(refused, 7), "connection-churn")
+
+
+def test_five_connections() -> None:
+    row = found(connections(5), "connection-churn")
+    assert row is not None
+    assert (row["count"], row["last_packet_number"]) == (5, 57)
 
 
 def test_where_connections_begin_to_come_often() -> None:
@@ -160,6 +176,25 @@ def test_channels_that_were_not_for_nothing(before: str, after: str) -> None:
 
 
 JAVA = '{"product": "RabbitMQ", "platform": "Java"}'
+
+
+def test_channels_that_end_with_their_connection() -> None:
+    """A pool of them, little used."""
+    pool = "".join(
+        f"C{n}: channel.open\nS{n}: channel.open-ok\nC{n}: basic.publish exchange=e\n"
+        for n in range(1, 21)
+    )
+    close = "C: connection.close reply_code=200\nS: connection.close-ok"
+    assert not found(f"handshake\n{pool}{close}", "channel-churn")
+
+
+def test_channels_that_are_all_of_one_moment() -> None:
+    """There is no rate then."""
+    asked = "& ".join(f"C{n}: channel.open\n& C{n}: channel.close\n" for n in range(1, 11))
+    answers = "".join(f"S{n}: channel.open-ok\nS{n}: channel.close-ok\n" for n in range(1, 11))
+    assert details(f"handshake\n{asked}{answers}", "channel-churn") == [
+        "10 of 10 channels carried at most 2 messages"
+    ]
 
 
 def test_a_channel_whose_begin_was_not_captured() -> None:

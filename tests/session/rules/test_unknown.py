@@ -54,14 +54,16 @@ def test_one_direction_only(code: str) -> None:
 
 TIMED = (
     "acknowledgements-single backlog-in-client channels-leaking confirm-per-message confirms-slow "
-    "connections-leaking consumer-slow consumer-stuck get-polling handshake-slow heartbeat-missed "
-    "idle-connection-cut message-stalled php-short-connections prefetch-too-small "
+    "connection-churn connections-leaking consumer-slow consumer-stuck get-polling handshake-slow "
+    "heartbeat-missed idle-connection-cut message-stalled php-short-connections prefetch-too-small "
     "publish-while-blocked queue-length-polling queue-residence-long reconnect-loop reply-missing "
     "requeue-storm rpc-slow rpc-unanswered synchronous-waiting topology-churn broker-slow"
 ).split()
 
 
-@pytest.mark.parametrize("name", [*TIMED, "connection-blocked", "disconnect-unclean"])
+@pytest.mark.parametrize(
+    "name", [*TIMED, "channel-churn", "connection-blocked", "disconnect-unclean"]
+)
 def test_packets_without_times(name: str) -> None:
     """What is measured in time is not known then; the rest is."""
     shown = PAIRS[name].shown
