@@ -81,12 +81,9 @@ class FindingLog:
         if self.recorded is not None:
             self.recorded.hit(hits)
             return
-        for name, count in hits.items():
-            self.add(
-                Finding(
-                    "session-limit", f"{name}: {count} time{'' if count == 1 else 's'}", capture
-                )
-            )
+        if hits:
+            each = (f"{name}: {n} time{'' if n == 1 else 's'}" for name, n in hits.items())
+            self.add(Finding("session-limit", ", ".join(each), capture, count=len(hits)))
 
     def _has_room(self, code: str) -> bool:
         if self._most is not None:

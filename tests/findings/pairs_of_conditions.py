@@ -304,7 +304,8 @@ PAIRS: dict[str, Pair] = {
     "fanout-amplified octets": pair(
         OPEN
         + "C1: basic.publish exchange=news | body=1\n"
-        + "S1: basic.deliver exchange=news delivery_tag=1 | body=~\n",
+        + each(10, "S1: basic.deliver exchange=news delivery_tag={n}\n")
+        + "S1: basic.deliver exchange=news delivery_tag=11 | body=~\n",
         1 << 20,
         (1 << 20) - 1,
     ),

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from amqpsniff.findings import KINDS, Finding, FindingLog, log
+from amqpsniff.findings import KINDS, Finding, FindingLog, Records, log
 
 
 def seen(code: str, at: int, connection: str | None = "a", channel: int | None = None) -> Finding:
@@ -99,6 +99,35 @@ def test_no_cause(cause: Finding) -> None:
     assert found["connection-closed-by-broker"].cause_code is None
 
 
+@pytest.mark.parametrize(
+    ("causes", "cause"),
+    [
+        ([seen("content-interrupted", 2, channel=7), seen("content-interrupted", 4, channel=8)], 4),
+        ([Finding("packets-cut", "")], None),
+    ],
+    ids=["the last of one code", "of all captures"],
+)
+def test_causes_near_and_far(causes: list[Finding], cause: int | None) -> None:
+    code = "connection-closed-by-broker" if cause else "arguments-cut"
+    found = FindingLog()
+    for each in (*causes, seen(code, 5)):
+        found.add(each)
+    effect = found.take()[-1]
+    assert (effect.cause_code, effect.cause_packet_number) == (causes[-1].code, cause)
+
+
+def test_a_cause_of_the_connection_for_a_channel() -> None:
+    found = taken(seen("tcp-gap", 3), seen("arguments-cut", 5, channel=7))
+    assert found["arguments-cut"].cause_code == "tcp-gap"
+
+
+def test_what_has_no_time_may_be_of_any() -> None:
+    effect = seen("connection-closed-by-broker", 5)
+    effect.ts_ns = None
+    found = taken(effect, seen("frame-end-wrong", 9))
+    assert found["connection-closed-by-broker"].cause_packet_number == 9
+
+
 def test_channels_keep_causes_apart() -> None:
     effect = "publishes-discarded"
     close = "channel-closed-by-broker"
@@ -144,3 +173,94 @@ def test_news_of_what_is_counted_again_without_words() -> None:
     assert found.again("content-weight", "a", None, None, 2, 3)
     assert [(row.count, row.last_packet_number) for row in found.news()] == [(3, 3)]
     assert found.news() == []
+
+
+def test_news_has_what_was_found_by_then() -> None:
+    """Folded, with causes; what has no place is none."""
+    found = FindingLog()
+    assert found.news() == []
+    found.watch()
+    found.add(seen("frame-end-wrong", 3))
+    found.add(seen("connection-closed-by-broker", 4))
+    found.add(seen("connection-closed-by-broker", 5))
+    _, close = found.news()
+    assert (close.count, close.last_packet_number, close.cause_code) == (2, 5, "frame-end-wrong")
+
+
+def test_what_has_no_place_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "MAX_PLACES", 1)
+    found = FindingLog()
+    found.watch()
+    for at in (1, 2):
+        found.add(seen("not-amqp", at, connection=f"{at}"))
+    assert [row.connection_id for row in found.news()] == ["1"]
+    assert not found.foresee(seen("not-amqp", 3, connection="3"))
+    found.withdraw(seen("not-amqp", 1, connection="1").key)
+    for at, has_place in ((3, True), (4, False)):
+        assert found.foresee(seen("not-amqp", at, connection=f"{at}")) is has_place
+
+
+@pytest.mark.parametrize("most", [None, 0])
+@pytest.mark.parametrize(
+    ("packets", "last"), [([(7, None)], 7), ([(7, 9)], 9), ([(7, None), (2, 9)], 9),
+                          ([(None, None), (4, None)], 4)]
+)  # fmt: skip
+def test_the_last_packet(
+    most: int | None, packets: list[tuple[int | None, int | None]], last: int
+) -> None:
+    """With a place of their own and without."""
+    found = FindingLog(most)
+    for number, until in packets:
+        found.add(Finding("packets-cut", "", "c", number, last_packet_number=until))
+    assert found.take()[0].last_packet_number == last
+
+
+def test_what_nobody_watches_is_withdrawn() -> None:
+    found = FindingLog()
+    going_on = seen("confirms-slow", 1)
+    assert found.foresee(going_on)
+    found.withdraw(going_on.key)
+    assert found.take() == []
+
+
+def test_the_last_packet_of_what_is_counted_in_any_order() -> None:
+    log = FindingLog()
+    for at in (5, 3, None):
+        assert log.again("packets-cut", None, "x.pcap", None, 2, at) is (at != 5)
+        if at == 5:
+            log.add(Finding("packets-cut", "", "x.pcap", at))
+    (row,) = log.take()
+    assert (row.count, row.packet_number, row.last_packet_number) == (5, 5, 5)
+
+
+def test_a_log_of_few() -> None:
+    found = FindingLog(most=2)
+    for at in range(1, 5):
+        found.add(seen("content-weight", at, channel=at))
+    *rows, rest, limit = found.take()
+    assert ([row.channel for row in rows], rest.count) == ([1, 2], 2)
+    assert limit.detail == "2 cases of content-weight"
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [({"connection_id": "a", "capture": "c"}, "a"), ({"capture": "c"}, "c"), ({}, "?")],
+)
+def test_where_those_without_a_place_begin(place: dict[str, str], named: str) -> None:
+    found = FindingLog(most=0)
+    found.add(Finding("packets-cut", "", **place))  # type: ignore[arg-type]
+    assert found.take()[0].detail == f"in further places, first: {named}"
+
+
+def test_limits_of_the_session() -> None:
+    found = FindingLog()
+    found.add_limits({}, "x.pcap")
+    assert found.take() == []
+    found.add_limits({"rows": 1, "names": 2}, "x.pcap")
+    assert [(row.detail, row.count) for row in found.take()] == [
+        ("rows: 1 time, names: 2 times", 2)
+    ]
+    found.recorded = Records()
+    found.add_limits({"rows": 1}, "x.pcap")
+    found.add_limits({"rows": 2}, "y.pcap")
+    assert (found.take(), found.recorded.limits) == ([], {"rows": 3})

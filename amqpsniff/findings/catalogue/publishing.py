@@ -50,8 +50,10 @@ PUBLISHING = (
          "File transfer may be meant."),
     Kind("fanout-amplified", "info", "C",
          "An exchange multiplies what is published to it",
-         "More than ten octets, and 1 MiB in all, are delivered for each octet published to it.",
+         "More than ten messages and ten octets are delivered for each that is published to it, "
+         "and 1 MiB in all.",
          "Check that all its bindings are meant; a stream or smaller payloads make broadcasting "
          "cheaper.",
-         "Broadcast may be meant."),
+         "Broadcast may be meant. A long queue from before the capture that is worked off looks "
+         "the same."),
 )  # fmt: skip

@@ -10,8 +10,6 @@ LOOK_BACK = 512
 """Rows that are searched, some 40 us: a broker answers a fault at once, and a capture may be made
 of nothing but connections that are closed."""
 
-_NAMES = [method.name for method in METHODS]
-
 
 def request_packet(scene: Scene, method: str | None) -> int | None:
     """The packet of the client's last frame before a scene's event; None when it is not near.
@@ -25,12 +23,13 @@ def request_packet(scene: Scene, method: str | None) -> int | None:
         for column in (rows.connection, rows.sender, rows.channel, rows.method)
     )
     connection, channel = connections[event.row], channels[event.row]
+    wanted = {code for code, row in enumerate(METHODS) if row.name == method}
     for row in range(event.row - 1, max(event.row - LOOK_BACK, 0) - 1, -1):
         if connections[row] != connection or senders[row] != 0:
             continue
         if channel and channels[row] != channel:
             continue
-        if method is None or (0 <= methods[row] < len(_NAMES) and _NAMES[methods[row]] == method):
+        if method is None or methods[row] in wanted:
             number: int = memoryview(rows.packet_number.storage).cast("q")[row]
             return number
     return None
@@ -59,8 +58,7 @@ def is_first_close(scene: Scene) -> bool:
         else scene.channel.closed_packet_number
     )
     return bool(
-        scene.event.side == 1
-        and closed.closed_by == "server"
+        closed.closed_by == "server"
         and number == scene.number
         and (closed.close_code or 0) >= FIRST_ERROR_CODE
     )

@@ -73,7 +73,7 @@ def _counts(scene: Scene) -> list[Any]:
 @after("eta")
 def judge_eta(scene: Scene) -> None:
     """channel-ends: tasks with an ETA that raise the prefetch count."""
-    noted = scene.memory.get("eta", {}).pop(scene.channel.number, None)
+    noted = scene.memory["eta"].pop(scene.channel.number, None)
     if noted is None or min(noted[0], noted[2]) < RISES:
         return
     tasks, prefetch, rises, (number, ts_ns), last = noted
@@ -100,7 +100,7 @@ def note_queue(scene: Scene) -> None:
 @after("result queues")
 def judge_queues(scene: Scene) -> None:
     """connection-ends: many such queues."""
-    queues = scene.memory.get("result queues", {})
+    queues = scene.memory["result queues"]
     if len(queues) >= RESULT_QUEUES:
         places = list(queues.values())
         number, ts_ns = places[0]

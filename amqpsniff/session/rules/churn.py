@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from typing import Any
 
 from amqpsniff.findings import Finding
 from amqpsniff.quantities import duration, rate
 from amqpsniff.session.rules.amounts import SECOND, open_channels
+from amqpsniff.session.rules.peers import client_says
 from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
@@ -43,6 +43,8 @@ def judge_connection(scene: Scene) -> None:
     conversation = session.peer.conversation
     if not scene.certain or "connection.open" not in session.facts:
         return
+    if conversation.start_ns <= 0:
+        return  # packets have no times
     if conversation.ended is None and session.closed_by is None:
         return  # it may go on for long after the capture
     lasted = conversation.end_ns - conversation.start_ns
@@ -93,7 +95,7 @@ def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[An
             detail,
             capture=capture,
             packet_number=number,
-            ts_ns=ts_ns if ts_ns > 0 else None,
+            ts_ns=ts_ns,
             connection_id=connection_id,
             client=client,
             server=server,
@@ -125,34 +127,27 @@ def note_channel(scene: Scene) -> None:
 @after("brief channels")
 def judge_channels(scene: Scene) -> None:
     """connection-ends: many such channels, most of all."""
-    noted = scene.memory.get("brief channels")
+    count, number, begin_ns, end_ns, last = scene.memory["brief channels"]
     opened = scene.session.channels_opened
-    if noted is None or noted[0] < BRIEF_CHANNELS or 2 * noted[0] < opened:
+    if count < BRIEF_CHANNELS or 2 * count < opened:
         return
     if scene.session.lossy or not scene.both_sides:
         return
-    count, number, begin_ns, end_ns, last = noted
     detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"
     pace = 0.0
     if begin_ns is not None and end_ns is not None and end_ns > begin_ns:
         pace = count * SECOND / (end_ns - begin_ns)
         detail += f", {rate(pace)} of them a second"
     scene.report("channel-churn", detail, number=number, ts_ns=begin_ns, count=count, last=last)
-    if pace >= SPRING_RATE and _is_java(scene.session):
+    if pace >= SPRING_RATE and _is_java(scene):
         detail = f"a Java client opens and closes {rate(pace)} channels a second"
         scene.report("spring-channel-cache", detail, number=number, ts_ns=begin_ns)
 
 
-def _is_java(session: Any) -> bool:
+def _is_java(scene: Scene) -> bool:
     """Whether the client says that it is RabbitMQ's Java client."""
-    try:
-        given = json.loads(session.facts.get("connection.start-ok") or b"{}")
-    except ValueError:
-        return False
-    client = given.get("client_properties")
-    if not isinstance(client, dict):
-        return False
-    return client.get("product") == "RabbitMQ" and client.get("platform") == "Java"
+    named = client_says(scene, "product"), client_says(scene, "platform")
+    return named == ("RabbitMQ", "Java")
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -24,7 +24,7 @@ def look(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
     """Ask the rules of `channel-waits` and `connection-waits` where something waits, or did when it
     was foreseen, and nobody closed it.
     """
-    if session.close_ns is not None or session.closed_by is not None:
+    if session.closed_by is not None:
         return
     foreseen = bool(session.memory.get(FORESEEN))
     waits = foreseen or session.calls > 0

@@ -55,14 +55,16 @@ _OWN = "amq.gen"
 
 def _deletes(scene: Scene) -> None:
     channel = scene.channel
-    if channel is None or channel.deaf:
+    if channel.deaf:
         return
     arguments = scene.event.arguments
     names = (arguments.get(name) for name in ("queue", "destination", "exchange"))
-    name = next((name for name in names if name), None) or channel.last_queue or ""
+    name = next((name for name in names if name), None) or channel.last_queue
     if not str(name).startswith(_OWN):
-        detail = f"{shown(scene)} {_DELETED[scene.event.name]} '{name}'"
-        scene.report("operation-destructive", detail)
+        named = f"'{name}'" if name else "(its name is not known)"
+        scene.report(
+            "operation-destructive", f"{shown(scene)} {_DELETED[scene.event.name]} {named}"
+        )
 
 
 def _declares(scene: Scene) -> None:

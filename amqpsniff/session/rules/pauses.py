@@ -29,11 +29,8 @@ def note(scene: Scene) -> None:
 @after("paused")
 def judge(scene: Scene) -> None:
     """connection-ends: as many messages waited as segments that were sent upon a late ACK."""
-    noted = scene.memory.get("paused")
+    count, total, number, ts_ns, last = scene.memory["paused"]
     direction = scene.session.peer.client_direction
-    if noted is None or direction < 0:
-        return
-    count, total, number, ts_ns, last = noted
     waited = scene.session.peer.conversation.awaited_acks[direction]
     if min(count, waited) < OFTEN or waited < MOST_OF * count:
         return

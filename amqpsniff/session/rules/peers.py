@@ -70,9 +70,13 @@ def application(scene: Scene) -> str:
 
 def shown(scene: Scene) -> str:
     """A client for a person: who logged in, as what, from where."""
-    user, name = user_of(scene), application(scene)
-    words = [f"user '{user}'" if user else "a client", f"({name})" if name else ""]
-    return " ".join(word for word in [*words, f"from {client_host(scene)}"] if word)
+    user, name, host = user_of(scene), application(scene), client_host(scene)
+    words = (
+        f"user '{user}'" if user else "a client",
+        f"({name})" if name else "",
+        f"from {host}" if host else "",
+    )
+    return " ".join(word for word in words if word)
 
 
 def on_network(scene: Scene) -> bool:

@@ -32,8 +32,6 @@ def judge(scene: Scene) -> None:
 
 def is_long(times: Any) -> bool:
     """Whether times in a queue are; `queued`, `queued_ns` and `queued_ns_max` as of a channel."""
-    if not times.queued:
-        return False
     often = times.queued >= FEW and times.queued_ns / times.queued >= LONG_NS
     return bool(often or times.queued_ns_max >= VERY_LONG_NS)
 

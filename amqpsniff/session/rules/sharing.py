@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import SECOND, open_channels
 from amqpsniff.session.rules.scene import Rule, Scene
@@ -61,8 +60,8 @@ def count_opened(scene: Scene) -> None:
 
 def count_closed(scene: Scene) -> None:
     """channel-ends: there is one less, and the number does not only grow."""
-    counts = scene.memory.get("channels")
-    if counts is not None and scene.channel.known:
+    if scene.channel.known:  # so its beginning was counted
+        counts = scene.memory["channels"]
         counts[0] -= 1
         counts[1] += 1
 
@@ -98,7 +97,7 @@ def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:
     if channel.start_ns is not None and now - channel.start_ns < age_ns:
         return False
     last = max(channel.last_publish_ns, channel.last_delivery_ns, channel.last_ack_ns)
-    return bool(last == NULL or now - last > IDLE_NS)
+    return bool(now - last > IDLE_NS)  # `NULL` is very long ago
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -23,7 +23,8 @@ OVERHEAD_MESSAGES = 1_000
 """Fewer are too few for a rate."""
 
 AMPLIFIED = 10
-"""Octets delivered for one that is published."""
+"""Messages, and octets, delivered for one that is published: large messages that were there before
+the capture are not made of small ones in it."""
 
 AMPLIFIED_OCTETS = 1 << 20
 """Octets delivered below which it does not matter by how many an exchange multiplies."""
@@ -79,7 +80,7 @@ def judge_overhead(scene: Scene) -> None:
     session = scene.session
     conversation = session.peer.conversation
     lasted = conversation.end_ns - conversation.start_ns
-    if session.lossy or session.peer.client_direction < 0 or conversation.start_ns <= 0:
+    if session.lossy or conversation.start_ns <= 0:
         return
     carried = list(scene.memory.get("carried", (0, 0, 0, 0)))
     for channel in open_channels(session):
@@ -87,7 +88,7 @@ def judge_overhead(scene: Scene) -> None:
     sides = (("publishes", 0, carried[0], carried[1]), ("deliveries", 1, carried[2], carried[3]))
     for name, side, messages, bodies in sides:
         sent = conversation.octets[session.peer.client_direction ^ side]
-        often = messages >= OVERHEAD_MESSAGES and messages * SECOND > OVERHEAD_RATE * lasted
+        often = messages >= OVERHEAD_MESSAGES and messages * SECOND >= OVERHEAD_RATE * lasted
         if often and sent - bodies > OVERHEAD * bodies:
             detail = (
                 f"{messages} {name} with bodies of {bodies / messages:.0f} octets on average took "
@@ -110,7 +111,8 @@ def judge_amplified(scene: Scene, exchanges: dict[str, tuple[int, ...]]) -> None
     """Counts of all exchanges: publishes and their octets, deliveries and theirs."""
     found = []
     for name, (published, size, delivered, more) in exchanges.items():
-        if published and more >= AMPLIFIED_OCTETS and more > AMPLIFIED * max(size, 1):
+        often = 0 < AMPLIFIED * published < delivered
+        if often and more >= AMPLIFIED_OCTETS and more > AMPLIFIED * size:
             found.append((more / max(size, 1), name, published, delivered))
     if found:
         found.sort(key=lambda one: -one[0])

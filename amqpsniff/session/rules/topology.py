@@ -36,9 +36,9 @@ class Series:
     """Alike events of a connection: how many, where the first and the last are."""
 
     def __init__(self, scene: Scene) -> None:
+        """None of them yet; the scene is that of the first."""
         self.count = self.others = 0
         self.number, self.ts_ns = scene.number, scene.ts_ns
-        self.last, self.last_ns = scene.number, scene.ts_ns
 
     def add(self, scene: Scene) -> None:
         """One more."""
@@ -104,15 +104,10 @@ def forget_declaration(scene: Scene) -> None:
 @after("repeated")
 def judge_declarations(scene: Scene) -> None:
     """connection-ends: more repeated declarations than one for two publishes."""
-    series, method, (kind, name) = scene.memory.get("repeated", (None, "", ("", "")))
+    series, method, (kind, name) = scene.memory["repeated"]
     published = scene.session.published
     published += sum(channel.published for channel in open_channels(scene.session))
-    if (
-        scene.session.lossy
-        or series is None
-        or series.count < REPEATED
-        or 2 * series.count <= published
-    ):
+    if scene.session.lossy or series.count < REPEATED or 2 * series.count <= published:
         return
     named = queue_text(name) if kind == "queue" else exchange_text(name)
     detail = f"{series.count} repeated for {published} publishes; first {method} of {named}"
@@ -156,7 +151,7 @@ def _count(scene: Scene, name: str, queue: str | None) -> None:
 @after("polled")
 def judge_polls(scene: Scene) -> None:
     """connection-ends: queues whose length is polled."""
-    for queue, series in scene.memory.get("polled", {}).items():
+    for queue, series in scene.memory["polled"].items():
         if series.count >= POLLS and series.rate > POLLS_PER_SECOND:
             detail = f"{queue_text(queue)}: {series.count} times, {rate(series.rate)} a second"
             series.report(scene, "queue-length-polling", detail)
@@ -165,7 +160,7 @@ def judge_polls(scene: Scene) -> None:
 @after("got")
 def judge_gets(scene: Scene) -> None:
     """connection-ends: queues whose messages are polled."""
-    for queue, series in scene.memory.get("got", {}).items():
+    for queue, series in scene.memory["got"].items():
         if series.count < GETS or series.rate < GETS_PER_SECOND:
             continue
         if 2 * series.others > series.count:
@@ -198,9 +193,9 @@ def note_change(scene: Scene) -> None:
 @after("changes")
 def judge_changes(scene: Scene) -> None:
     """connection-ends: what is made is deleted again, at a high rate."""
-    series, made, unmade = scene.memory.get("changes", (None, (0, 0), (0, 0)))
+    series, made, unmade = scene.memory["changes"]
     pairs = [min(each) for each in zip(made, unmade, strict=True)]
-    if series is None or 2 * sum(pairs) < CHANGES or not series.lasted_ns:
+    if 2 * sum(pairs) < CHANGES or not series.lasted_ns:
         return
     pace = 2 * sum(pairs) * SECOND / series.lasted_ns
     if pace > CHANGES_PER_SECOND:

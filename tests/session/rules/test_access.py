@@ -11,7 +11,8 @@ from string import ascii_lowercase
 import pytest
 
 import amqpsniff
-from tests.session.rules.telling import one, several, told
+from tests.findings.cases import packets_of
+from tests.session.rules.telling import one, several, told, told_of
 from tests.session.script import Script
 
 OPEN = "handshake user=joe\nC1: channel.open\nS1: channel.open-ok\n"
@@ -91,6 +92,8 @@ def test_logins_that_fail_now_and_then() -> None:
     ("exchange.delete exchange=e", "deleted exchange 'e'"),
     ("queue.unbind queue=q exchange=e", "unbound queue 'q'"),
     ("exchange.unbind destination=d source=s", "unbound exchange 'd'"),
+    ("queue.declare queue=last\nS1: queue.declare-ok queue=last\nC1: queue.purge", "emptied queue 'last'"),
+    ("queue.purge", "emptied queue (its name is not known)"),
 ])  # fmt: skip
 def test_what_is_deleted(line: str, said: str) -> None:
     row = one(OPEN + "C1: " + line, "operation-destructive")
@@ -148,7 +151,10 @@ def test_a_delivery_to_exhaust_its_consumer() -> None:
     assert not told(headers(deep(16), way), "resource-bomb")
 
 
-@pytest.mark.parametrize("name", ["queue.declare queue=q", "queue.bind queue=q", "queue.unbind"])
+@pytest.mark.parametrize("name", [
+    "queue.declare queue=q", "queue.bind queue=q", "queue.unbind", "basic.consume queue=q",
+    "exchange.declare exchange=e", "exchange.bind source=e", "exchange.unbind source=e",
+])  # fmt: skip
 def test_arguments_inside_each_other(name: str) -> None:
     def sent(levels: int) -> str:
         return f"{OPEN}C1: {name} arguments='{json.dumps(deep(levels))}'"
@@ -158,15 +164,38 @@ def test_arguments_inside_each_other(name: str) -> None:
     assert not told(sent(16), "resource-bomb")
 
 
-def test_channels_to_exhaust_a_broker() -> None:
-    def opened(wait: str) -> str:
-        return "handshake\n" + "\n".join(f"{wait}C{n}: channel.open" for n in range(1, 1101))
+@pytest.mark.parametrize(("side", "method"), [("server", "start"), ("client", "start-ok")])
+def test_properties_inside_each_other(side: str, method: str) -> None:
+    detail = one(f"handshake {side}='{json.dumps(deep(17))}'", "resource-bomb")["detail"]
+    assert detail == f"connection.{method} with 17 tables inside each other"
+    assert not told(f"handshake {side}='{json.dumps(deep(16))}'", "resource-bomb")
 
-    assert (
-        one(opened("& ").replace("& ", "", 1), "resource-bomb")["detail"]
-        == "1000 channels opened within a second"
+
+def test_tables_beside_each_other() -> None:
+    table = {"first": {}, "second": deep(16), "third": {}}
+    text = headers(table).replace(
+        "C1: basic", "C1: confirm.select\nS1: confirm.select-ok\nC1: basic"
     )
-    assert not told(opened("@+2ms "), "resource-bomb")
+    assert one(text, "resource-bomb")["detail"].startswith("a publish with 17 tables inside")
+
+
+def test_arguments_that_are_cut_short() -> None:
+    packets = packets_of(f"{OPEN}C1: queue.declare queue=q arguments='{json.dumps(deep(17))}'")
+    assert told_of(packets, "resource-bomb")
+    last = packets[-1]
+    packets[-1] = last._replace(octets=last.octets[:70], original=len(last.octets))
+    assert not told_of(packets, "resource-bomb")
+
+
+@pytest.mark.parametrize(("before", "times", "ms", "exhausts"), [
+    ("", 999, 999, True), ("", 999, 1000, False), ("", 998, 999, False),
+    ("C2000: channel.open\n@+1000ms ", 999, 1, True), ("C2000: channel.open\n@+1000ms ", 998, 1, False),
+])  # fmt: skip
+def test_channels_to_exhaust_a_broker(before: str, times: int, ms: int, exhausts: bool) -> None:
+    many = "\n& ".join(f"C{n}: channel.open" for n in range(1, times + 1))
+    text = f"handshake\n{before}{many}\n@+{ms}ms C1000: channel.open"
+    found = [row["detail"] for row in told(text, "resource-bomb")]
+    assert found == ["1000 channels opened within a second"] * exhausts
 
 
 @pytest.mark.parametrize(("server", "client", "said"), [

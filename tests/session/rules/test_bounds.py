@@ -37,8 +37,9 @@ def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatc
             elif packet.sender == "server":
                 engine.close(key)
     engine.finish()
-    codes = [row["code"] for row in engine.take("findings").to_pylist()]
-    assert "connection-churn" not in codes
+    found = {row["code"]: row["detail"] for row in engine.take("findings").to_pylist()}
+    assert "connection-churn" not in found
+    assert found["rules-limit"] == "8 clients"
 
 
 def test_exchanges_beyond_the_limit_are_not_counted() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
+
+from amqpsniff.session.rules import celery
 from tests.session.rules.found import details, found
 
 OPEN = """
@@ -23,8 +26,19 @@ def test_events_that_are_a_large_share() -> None:
     assert details(events(100, 200), "celery-event-noise") == [
         "100 events published and 0 delivered, 33 % of all messages"
     ]
-    assert not found(events(100, 240), "celery-event-noise")
+    assert found(events(121, 280), "celery-event-noise")
+    assert not found(events(120, 280), "celery-event-noise")
     assert not found(events(99, 10), "celery-event-noise")
+    assert not found(events(100, 10).replace("celeryev", "other"), "celery-event-noise")
+
+
+def test_events_that_are_delivered() -> None:
+    received = "\nS1: basic.deliver exchange=celeryev delivery_tag=1 | body=5" * 60
+    tasks_received = "\nS1: basic.deliver exchange=tasks delivery_tag=1 | body=5"
+    assert details(events(40, 100) + received, "celery-event-noise") == [
+        "40 events published and 60 delivered, 50 % of all messages"
+    ]
+    assert not found(events(40, 100) + received + tasks_received * 134, "celery-event-noise")
 
 
 def tasks(count: int, headers: str, rises: bool = True) -> str:
@@ -46,12 +60,37 @@ def test_tasks_with_an_eta_that_raise_the_prefetch_count() -> None:
     row = found(tasks(3, ETA), "celery-eta-prefetch")
     assert row is not None
     assert row["detail"] == "3 tasks with an ETA; the prefetch count rose 3 times, to 7"
+    assert (row["count"], row["packet_number"], row["last_packet_number"]) == (3, 15, 21)
+    other = "\nC2: channel.open\nS2: channel.open-ok\nC2: channel.close\nS2: channel.close-ok"
+    assert found(tasks(3, ETA) + other, "celery-eta-prefetch")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("prefetch_count=7", "prefetch_count=8"),  # by two at last
+        ("prefetch_count=7", "prefetch_count=6"),
+        ("S1: basic.deliver consumer_tag=t delivery_tag=3", "C1: basic.publish"),
+        ("S1: basic.deliver consumer_tag=t delivery_tag=3", "S1: basic.get-ok delivery_tag=3"),
+        ("C1: basic.qos prefetch_count=7", "C2: basic.qos prefetch_count=7"),
+    ],
+)
+def test_too_few_of_them(before: str, after: str) -> None:
+    text = tasks(3, ETA).replace(before, after)
+    assert text != tasks(3, ETA)
+    assert not found(text, "celery-eta-prefetch")
 
 
 def test_other_tasks_and_other_prefetch_counts() -> None:
     assert not found(tasks(2, ETA), "celery-eta-prefetch")
     assert not found(tasks(9, '{"task": "eta"}'), "celery-eta-prefetch")
     assert not found(tasks(9, ETA, rises=False), "celery-eta-prefetch")
+
+
+def test_a_channel_that_is_opened_again_begins_anew() -> None:
+    again = "\nC1: channel.close\nS1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
+    two = tasks(2, ETA)
+    assert not found(two + again + two.replace(OPEN, ""), "celery-eta-prefetch")
 
 
 def results(names: list[str], arguments: str = '{"x-expires": 86400000}') -> str:
@@ -66,8 +105,8 @@ def test_a_queue_for_each_result() -> None:
     names = [str(UUID(int=n)) for n in (7, 8)] + [UUID(int=9).hex]
     row = found(results(names), "celery-result-queues")
     assert row is not None
-    assert row["count"] == 3
-    assert names[0] in row["detail"]
+    assert row["detail"] == f"3 queues named by a UUID that expire, first {names[0]}"
+    assert (row["count"], row["packet_number"], row["last_packet_number"]) == (3, 10, 14)
 
 
 def test_one_queue_for_all_results_and_other_queues() -> None:
@@ -75,3 +114,19 @@ def test_one_queue_for_all_results_and_other_queues() -> None:
     assert not found(results(names[:2] * 4), "celery-result-queues")
     assert not found(results(names, "{}"), "celery-result-queues")
     assert not found(results(["q" + name for name in names]), "celery-result-queues")
+    assert not found(results([name + "q" for name in names]), "celery-result-queues")
+    assert not found(
+        results(names).replace("declare queue=", "declare passive=1 queue="), "celery-result-queues"
+    )
+    cut = [name.replace("-", "", 1) for name in names]
+    assert not found(results(cut), "celery-result-queues")
+
+
+def test_result_queues_that_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(celery, "MOST_NAMES", 3)
+    names = [str(UUID(int=n)) for n in range(5)]
+    text = results(names + names)
+    assert details(text, "rules-limit") == ["4 names"]
+    row = found(text, "celery-result-queues")
+    assert row is not None
+    assert row["count"] == 3

@@ -148,6 +148,29 @@ GOES_ON = {
 }
 
 
+def test_a_consumer_that_has_done_its_work_is_not_stuck_any_more() -> None:
+    """What goes on is taken back, though nothing waits for its acknowledgement now."""
+    hangs, _ = GOES_ON["consumer-stuck"]
+    text = hangs + "@+1ms C1: basic.ack delivery_tag=1\n" + ALIVE.format(5000)
+    news, end = said(text, "consumer-stuck")
+    assert (news[1:], end) == ([TAKEN_BACK], [])
+
+
+@pytest.mark.parametrize(
+    "close",
+    [
+        "C1: channel.close\n",
+        "S1: channel.close reply_code=404\n",
+        "C: connection.close\n",
+        "S: connection.close\n",
+    ],
+)
+def test_what_waits_when_somebody_closes_is_not_foreseen(close: str) -> None:
+    waits = CONFIRMING + PUBLISH
+    assert said(waits + ALIVE.format(6000), "confirms-slow")[0]
+    assert not said(waits + close + ALIVE.format(6000), "confirms-slow")[0]
+
+
 @pytest.mark.parametrize("code", GOES_ON)
 @pytest.mark.parametrize("after", ["", ALIVE.format(5000), "C1: channel.close\n", "FIN C\n"])
 def test_what_goes_on_after_all_is_taken_back(code: str, after: str) -> None:

@@ -144,6 +144,16 @@ def test_a_broker_that_does_not_read_until_the_end() -> None:
     assert not told_of(talk.packets, "tcp-retransmissions")
 
 
+def test_what_is_lost_of_a_broker_that_does_not_read() -> None:
+    talk = spoken("handshake\nC1: channel.open\nS: connection.blocked reason=r")
+    for _ in range(10):
+        talk.put(1, HEARTBEAT_FRAME)
+        talk.wait(300 * MS)
+        talk.put(1, HEARTBEAT_FRAME, at=talk.sent[1] - len(HEARTBEAT_FRAME))
+    (row,) = told_of(talk.packets, "tcp-retransmissions")
+    assert row["detail"] == "10 of 25 packets of the broker (40.0 %) were sent again"
+
+
 def test_small_frames_are_said_once_of_a_connection() -> None:
     """Of what is published and delivered, on average, and of the first channel."""
     second = (

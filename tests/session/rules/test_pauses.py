@@ -55,10 +55,20 @@ def test_each_message_waits() -> None:
     )
 
 
+def test_three_of_four_that_take_as_long() -> None:
+    (row,) = stalls(publishes(times=6, others=2))
+    assert row["count"] == 6
+    assert row["detail"].startswith(
+        "8 publishes took 40.0 ms on average from method to end: 6 times"
+    )
+    assert not stalls(publishes(times=8, others=3))
+
+
 @pytest.mark.parametrize(
     "more",
     [
         {"times": 4},
+        {"times": 4, "others": 1},
         {"acknowledged_ns": 34 * MS},
         {"acknowledged_ns": 51 * MS},
         {"then_ns": 2 * MS},

@@ -7,9 +7,7 @@ from typing import Any
 
 from amqpsniff.decode import bystanders
 from amqpsniff.findings import FindingLog
-from amqpsniff.session.rules import blame
 from amqpsniff.session.rules.remembering import MOST_KEPT, kept, report_once
-from tests.session.rules.telling import one
 
 
 def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
@@ -45,18 +43,6 @@ def test_one_finding_for_each_capture() -> None:
         ("a.pcap", 2, 2),
         ("b.pcap", 1, 3),
     ]
-
-
-def test_the_search_for_a_request_ends() -> None:
-    noise = "b.S1: basic.cancel consumer_tag=t\n" * (blame.LOOK_BACK + 1)
-    close = "S: connection.close reply_code=503 reply_text=no class_id=50 method_id=10"
-    text = f"handshake\nC1: queue.declare\nb.midstream\nNOISE{close}"
-    assert one(text.replace("NOISE", ""), "connection-closed-by-broker")["detail"].endswith(
-        "it answers queue.declare in packet 11"
-    )
-    assert one(text.replace("NOISE", noise), "connection-closed-by-broker")["detail"].endswith(
-        "it answers queue.declare"
-    )
 
 
 def test_silent_clients_are_so_many() -> None:

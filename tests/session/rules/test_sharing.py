@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.session.rules.found import details, found
 
 OPEN = """
@@ -69,8 +71,8 @@ def test_channels_that_are_used() -> None:
     text = opened(120, 10)
     used = "\n".join(f"C{number}: basic.publish exchange=e" for number in range(1, 121))
     assert not found(text + "\n" + used, "channels-leaking")
-    consuming = opened(120, 100, "basic.consume queue=q consumer_tag=t")
-    assert not found(consuming, "channels-leaking")
+    for method in ("consume queue=q consumer_tag=t", "get queue=q"):
+        assert not found(opened(120, 100, f"basic.{method}"), "channels-leaking")
 
 
 def test_channels_that_are_closed() -> None:
@@ -103,3 +105,52 @@ def test_a_tenth_of_the_channels_may_be_used() -> None:
         text = opened(100, 1) + "".join(consume.format(n=n) for n in range(1, used + 1))
         text += "\n@+9000ms C101: channel.open\nS101: channel.open-ok"
         assert bool(found(text, "channels-leaking")) is leaks
+
+
+def test_many_channels_are_said_once() -> None:
+    row = found(opened(210, 1000), "channels-leaking")
+    assert row is not None
+    assert (row["count"], row["detail"]) == (1, "101 channels are open; 96 of them are idle")
+
+
+@pytest.mark.parametrize("used", [11, 31])
+def test_channels_are_looked_at_when_they_have_doubled(used: int) -> None:
+    """Of 101 too many are used; of 201 few enough, or else all are looked at in the end."""
+    lines = opened(340, 1000).splitlines()
+    lines = [*lines[: 2 * used + 1], *consume(used), *lines[2 * used + 1 :]]
+    row = found("\n".join(lines), "channels-leaking")
+    assert row is not None
+    assert row["detail"].startswith("201 channels" if used == 11 else "340 channels")
+
+
+def consume(count: int) -> list[str]:
+    """Consumers on the first channels."""
+    return [f"C{n}: basic.consume queue=q consumer_tag=t{n}" for n in range(1, count + 1)]
+
+
+def test_the_end_of_a_channel_that_was_open_before_the_capture() -> None:
+    text = opened(101, 1).replace("handshake", "midstream\nC300: basic.publish exchange=e")
+    closed = "\nC300: channel.close\nS300: channel.close-ok\n@+9000ms S: connection.unblocked"
+    assert details(text + closed, "channels-leaking") == [
+        "101 channels are open; 101 of them are idle"
+    ]
+
+
+@pytest.mark.parametrize(("count", "leaks"), [(101, False), (102, True)])
+def test_channels_that_are_closed_are_not_counted(count: int, leaks: bool) -> None:
+    closed = "\nC1: channel.close\nS1: channel.close-ok\n@+9000ms S: connection.unblocked"
+    assert bool(found(opened(count, 1) + closed, "channels-leaking")) is leaks
+
+
+@pytest.mark.parametrize(("ms", "idle"), [(4981, 91), (4980, 101)])
+def test_channels_that_are_too_young_to_be_idle(ms: int, idle: int) -> None:
+    """Of 101, when the last one is opened; or else all are in the end."""
+    text = opened(100, 1) + f"\n@+{ms}ms C101: channel.open\nS101: channel.open-ok"
+    assert details(text, "channels-leaking") == [f"101 channels are open; {idle} of them are idle"]
+
+
+@pytest.mark.parametrize(("ms", "leaks"), [(5000, False), (5001, True)])
+def test_channels_that_were_used_lately(ms: int, leaks: bool) -> None:
+    used = "\n& ".join(f"C{n}: basic.publish exchange=e" for n in range(1, 12))
+    text = f"{opened(101, 1)}\n{used}\n@+{ms}ms S: connection.unblocked"
+    assert bool(found(text, "channels-leaking")) is leaks

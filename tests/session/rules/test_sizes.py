@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.session.rules.found import details, found
 from tests.session.script import Script
 
@@ -28,9 +30,10 @@ def test_a_large_body() -> None:
 
 
 def test_a_body_that_brokers_refuse() -> None:
-    row = found(OPEN + publish(16 * MIB + 1), "message-oversized")
-    assert row is not None
-    assert "RabbitMQ 4 refuses more than 16 MiB" in row["detail"]
+    words = "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"
+    for octets, refused in ((16 * MIB, False), (16 * MIB + 1, True)):
+        (detail,) = details(OPEN + publish(octets), "message-oversized")
+        assert detail.endswith(words) is refused
 
 
 def test_a_large_delivery_is_of_a_queue() -> None:
@@ -55,6 +58,10 @@ def test_large_headers() -> None:
         "headers of about 4.10 kB of exchange 'files' with routing key 'k'"
     ]
     assert not found(with_headers(4096), "overhead-high")
+    unkeyed = with_headers(4097).replace("routing_key=k", "")
+    assert details(unkeyed, "overhead-high") == ["headers of about 4.10 kB of exchange 'files'"]
+    nested = '{"h": [' + ",".join(["[]"] * 20) + "]}"  # many tables, and few octets
+    assert not found(OPEN + publish(5, f"headers='{nested}'"), "overhead-high")
 
 
 def small(count: int, body: int, more: str = "") -> str:
@@ -62,19 +69,43 @@ def small(count: int, body: int, more: str = "") -> str:
     return OPEN + (publish(body, more) + ("& " + publish(body, more)) * 9) * (count // 10)
 
 
-def test_more_around_bodies_than_in_them() -> None:
-    row = found(small(1000, 10), "overhead-high")
-    assert row is not None
-    assert row["detail"] == (
-        "1000 publishes with bodies of 10 octets on average took 63 octets each"
-    )
+def received(count: int, body: int) -> str:
+    """Many deliveries at once."""
+    lines = [OPEN, "C1: basic.consume queue=q consumer_tag=t no_ack=1"]
+    lines.append("S1: basic.consume-ok consumer_tag=t")
+    for tag in range(1, count + 1):
+        join = "& " if tag > 1 else ""
+        lines.append(f"{join}S1: basic.deliver consumer_tag=t delivery_tag={tag} | body={body}")
+    return "\n".join(lines)
 
 
-def test_larger_or_fewer_messages() -> None:
-    assert not found(small(1000, 14), "overhead-high")
-    assert not found(small(990, 10), "overhead-high")
-    slowly = OPEN + ("@+11ms " + publish(10)) * 1000
-    assert not found(slowly, "overhead-high")
+CLOSE = "C1: channel.close\nS1: channel.close-ok\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (small(1000, 10), "1000 publishes with bodies of 10 octets on average took 63 octets each"),
+        (small(1000, 13), "1000 publishes with bodies of 13 octets on average took 66 octets each"),
+        (small(1000, 14), None),
+        (small(1000, 10).replace("& ", "", 1).replace(publish(10), "", 1), None),
+        (small(1000, 10) + CLOSE, "1000 publishes with bodies of 10 octets"),
+        (small(500, 10) + CLOSE + small(500, 10).replace("handshake", ""), "1000 publishes"),
+        (small(1000, 10) + "@+9892ms S: connection.unblocked", "1000 publishes"),
+        (small(1000, 10) + "@+9893ms S: connection.unblocked", None),
+        (small(1000, 10) + "GAP S 8\nS: connection.unblocked", None),
+        (received(1000, 10), "1000 deliveries with bodies of 10 octets on average took 65 octets"),
+        (received(1000, 14), None),
+        (received(999, 10), None),
+        (received(1000, 10) + "\n" + CLOSE, "1000 deliveries with bodies of 10 octets"),
+    ],
+)
+def test_much_around_bodies(text: str, said: str | None) -> None:
+    row = found(text, "overhead-high")
+    assert (row is not None) is (said is not None)
+    if row is not None and said is not None:
+        assert row["packet_number"] == 1
+        assert row["detail"].startswith(said)
 
 
 def spread(consumers: int, body: int = 100_000) -> str:
@@ -93,7 +124,28 @@ def test_an_exchange_that_multiplies() -> None:
 
 def test_an_exchange_that_multiplies_less_or_little() -> None:
     assert not found(spread(10, 200_000), "fanout-amplified")
-    assert not found(spread(11, 90_000), "fanout-amplified")
+    for body, amplified in ((MIB // 16, True), (MIB // 16 - 1, False)):
+        assert bool(found(spread(16, body), "fanout-amplified")) is amplified
+
+
+def test_exchanges_whose_messages_were_there_before() -> None:
+    """Of one publish, even of an empty one, 10 deliveries are not more than ten times as many."""
+    for deliveries, amplified in ((10, False), (11, True)):
+        text = spread(deliveries, MIB).replace("news | body=1048576", "news | body=0", 1)
+        assert bool(found(text, "fanout-amplified")) is amplified
+
+
+def test_the_exchanges_that_multiply_most() -> None:
+    text = OPEN + "".join(
+        spread(10 + n, 110_000).replace(OPEN, "").replace("=news", f"=e{n}") for n in range(1, 8)
+    )
+    row = found(text, "fanout-amplified")
+    assert row is not None
+    assert row["count"] == 7
+    assert row["detail"].split("; ") == [
+        f"exchange 'e{n}': 1 message became {10 + n}, {10 + n} times the octets"
+        for n in (7, 6, 5, 4, 3)
+    ]
 
 
 def test_deliveries_of_what_was_not_captured() -> None:

@@ -10,6 +10,8 @@ from tests.findings.test_pairs import PAIRS
 from tests.session.rules import test_calls as calls
 from tests.session.rules import test_churn as churn
 from tests.session.rules import test_flow as flow
+from tests.session.rules import test_sharing as sharing
+from tests.session.rules import test_sizes as sizes
 from tests.session.rules import test_waits as waits
 from tests.session.rules.found import found
 from tests.session.script import Script
@@ -23,6 +25,7 @@ CASES = {
     "reply-missing": waits.OPEN + "C1: queue.declare queue=q\n@+9000ms S: connection.unblocked",
     "channel-churn": churn.channels(20, 1),
     "connection-churn": churn.connections(7),
+    "channels-leaking": sharing.opened(150, 100),
     "rpc-unanswered": calls.OPEN
     + calls.reads("r")
     + calls.call("a", "r")
@@ -51,14 +54,16 @@ def test_one_direction_only(code: str) -> None:
 
 TIMED = (
     "acknowledgements-single backlog-in-client channels-leaking confirm-per-message confirms-slow "
-    "connections-leaking consumer-slow consumer-stuck get-polling handshake-slow heartbeat-missed "
-    "idle-connection-cut message-stalled php-short-connections prefetch-too-small "
+    "connection-churn connections-leaking consumer-slow consumer-stuck get-polling handshake-slow "
+    "heartbeat-missed idle-connection-cut message-stalled php-short-connections prefetch-too-small "
     "publish-while-blocked queue-length-polling queue-residence-long reconnect-loop reply-missing "
     "requeue-storm rpc-slow rpc-unanswered synchronous-waiting topology-churn broker-slow"
 ).split()
 
 
-@pytest.mark.parametrize("name", [*TIMED, "connection-blocked", "disconnect-unclean"])
+@pytest.mark.parametrize(
+    "name", [*TIMED, "channel-churn", "connection-blocked", "disconnect-unclean"]
+)
 def test_packets_without_times(name: str) -> None:
     """What is measured in time is not known then; the rest is."""
     shown = PAIRS[name].shown
@@ -69,6 +74,19 @@ def test_packets_without_times(name: str) -> None:
     engine.finish()
     found = {row["code"] for row in engine.take("findings").to_pylist()}
     assert (name in found) is (name not in TIMED)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [("channels-leaking", sharing.opened(150, 100)), ("overhead-high", sizes.small(1000, 10))],
+)
+def test_how_often_is_not_known_without_times(code: str, text: str) -> None:
+    assert found(text, code)
+    engine = Engine()
+    for packet in packets_of(text):
+        engine.feed_packet(packet.octets, None, packet.link_type)
+    engine.finish()
+    assert code not in {one.code for one in engine.findings()}
 
 
 @pytest.mark.parametrize(

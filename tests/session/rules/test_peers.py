@@ -1,0 +1,134 @@
+"""What rules ask about the two sides of a connection."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from amqpsniff.session.rules import peers
+
+
+def scene(
+    client: str | None = "10.0.0.1:40000",
+    server: str | None = "10.0.0.2:5672",
+    start_ok: bytes | None = None,
+    **given: Any,
+) -> Any:
+    """A scene of a connection; `given` is of its conversation, and its peer's."""
+    conversation = SimpleNamespace(
+        tls=given.get("tls"),
+        ended=given.get("ended"),
+        ended_by=given.get("ended_by"),
+        start_ns=given.get("start_ns", 5),
+        end_ns=given.get("end_ns", 9),
+    )
+    peer = SimpleNamespace(
+        name=lambda: ("id", client, server),
+        user=given.get("user"),
+        began=given.get("began", True),
+        client_direction=given.get("client_direction", 0),
+        conversation=conversation,
+    )
+    facts = {} if start_ok is None else {"connection.start-ok": start_ok}
+    session = SimpleNamespace(peer=peer, facts=facts, memory={})
+    return SimpleNamespace(session=session, memory=session.memory)
+
+
+@pytest.mark.parametrize(
+    ("client", "host"),
+    [("10.0.0.1:5", "10.0.0.1"), ("[::1]:5", "::1"), ("", ""), (None, "")],
+)
+def test_the_address_of_a_client(client: str | None, host: str) -> None:
+    asked = scene(client)
+    assert [peers.client_host(asked) for _ in range(2)] == [host, host]
+
+
+def test_the_address_of_a_broker() -> None:
+    assert peers.server_end(scene()) == "10.0.0.2:5672"
+    assert peers.server_end(scene(server=None)) == ""
+
+
+@pytest.mark.parametrize(
+    ("start_ok", "product"),
+    [
+        (b'{"client_properties": {"product": "p"}}', "p"),
+        (b'{"client_properties": {"product": ""}}', None),
+        (b'{"client_properties": {"product": 1}}', None),
+        (b'{"client_properties": []}', None),
+        (b"[]", None),
+        (b'{"client', None),
+        (None, None),
+    ],
+)
+def test_what_a_client_says_of_itself(start_ok: bytes | None, product: str | None) -> None:
+    asked = scene(start_ok=start_ok)
+    assert peers.client_says(asked, "product") == product
+    assert peers.application(asked) == (product or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "a client from 10.0.0.1"),
+        ({"user": "joe"}, "user 'joe' from 10.0.0.1"),
+        ({"client": None}, "a client"),
+        (
+            {"start_ok": b'{"client_properties": {"product": "p", "connection_name": "c"}}'},
+            "a client (c) from 10.0.0.1",
+        ),
+    ],
+)
+def test_a_client_for_a_person(given: dict[str, Any], text: str) -> None:
+    assert peers.shown(scene(**given)) == text
+
+
+def test_a_user_is_known_from_then_on() -> None:
+    asked = scene(user="joe")
+    assert peers.user_of(asked) == "joe"
+    asked.session.peer.user = None
+    assert peers.user_of(asked) == "joe"
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "tls", "on_network"),
+    [
+        ("10.0.0.1:1", "10.0.0.2:2", None, True),
+        ("10.0.0.1:1", "10.0.0.2:2", "1.3", False),
+        ("127.0.0.1:1", "127.0.0.2:2", None, False),
+        ("127.0.0.1:1", "10.0.0.2:2", None, True),
+        ("10.0.0.1:1", "127.0.0.1:2", None, True),
+        ("[::1]:1", "[::1]:2", None, False),
+        ("[::ffff:127.0.0.1]:1", "127.0.0.1:2", None, False),
+        ("[::ffff:10.0.0.1]:1", "127.0.0.1:2", None, True),
+        ("name:1", "127.0.0.1:2", None, True),
+        (None, "10.0.0.2:2", None, False),
+        ("10.0.0.1:1", None, None, False),
+    ],
+)
+def test_who_can_be_heard_on_the_way(
+    client: str | None, server: str | None, tls: str | None, on_network: bool
+) -> None:
+    assert peers.on_network(scene(client, server, tls=tls)) is on_network
+
+
+@pytest.mark.parametrize(
+    ("given", "by_server"),
+    [
+        ({"ended": "fin", "ended_by": 1}, True),
+        ({"ended": "fin", "ended_by": 0}, False),
+        ({"ended": "fin", "ended_by": 0, "client_direction": 1}, True),
+        ({"ended": None, "ended_by": 1}, False),
+        ({"ended": "fin", "ended_by": 2, "client_direction": -1}, False),
+    ],
+)
+def test_who_ended_tcp(given: dict[str, Any], by_server: bool) -> None:
+    assert peers.ended_by_server(scene(**given)) is by_server
+
+
+@pytest.mark.parametrize(("ns", "known"), [(-1, None), (0, None), (1, 1)])
+def test_times_of_a_connection(ns: int, known: int | None) -> None:
+    assert peers.end_ns(scene(end_ns=ns)) == known
+    assert peers.began_ns(scene(start_ns=ns)) == known
+    assert peers.began_ns(scene(start_ns=ns, began=False)) is None
