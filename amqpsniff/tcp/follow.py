@@ -17,7 +17,7 @@ from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .headers import SEGMENT_FIELDS
 from .holding import HoldingPool
-from .joining import Rooms, Segment, begins, opens
+from .joining import Rooms, Segment, begins
 from .stream import TcpFinding
 
 if cython.compiled:
@@ -28,7 +28,13 @@ if cython.compiled:
     from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
     from cython.cimports.amqpsniff.tcp.handshake import greet  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.opening import begin_at, begins_anew, opened  # type: ignore
+    from cython.cimports.amqpsniff.tcp.opening import (  # type: ignore
+        begin_at,
+        begins_anew,
+        block_of,
+        may_open,
+        opened,
+    )
     from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
     from cython.cimports.amqpsniff.tcp.windows import heed  # type: ignore
 else:
@@ -39,7 +45,7 @@ else:
     from .half_stream import HalfStream, later
     from .handshake import greet
     from .history import History
-    from .opening import begin_at, begins_anew, opened
+    from .opening import begin_at, begins_anew, block_of, may_open, opened
     from .table import ConversationTable, key_of
     from .windows import heed
 
@@ -109,12 +115,8 @@ class Follower:
             self._enter(room)
             if key in self.keys:
                 return self.find(rows, at).index
-        if flags & RST or not (flags & SYN or rows[at + 12] > 0):
+        if not may_open(self.table, self.writer, key, octets, rows, at):
             return -1
-        if self.table.straggler(key, rows[at + 6], flags & SYN != 0):
-            first = rows[at + 9] < 0 and opens(octets, rows[at + 10], rows[at + 11])
-            if not first or not self.table.is_beyond(key, rows[at + 6]):
-                return -1
         if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
             room = self._room(key, rows, at, number, ts_ns)
             if room is not None:
@@ -133,8 +135,7 @@ class Follower:
     def _wait(self, room, key, octets, rows, at, number, ts_ns):
         """Let a segment wait, until its conversation's begin is known."""
         start: cython.longlong = rows[at + 10]
-        block = octets if rows[at + 9] < 0 else self.writer.extra[rows[at + 9]]
-        payload = block[start : start + rows[at + 11]]
+        payload = block_of(self.writer, octets, rows[at + 9])[start : start + rows[at + 11]]
         kept = array("q", rows[at : at + FIELDS])
         if room.add(Segment(key, kept, payload, number, ts_ns, self.serial), self.limits):
             self._enter(room)
@@ -142,7 +143,6 @@ class Follower:
 
     def _enter(self, room):
         """Follow the segments that waited."""
-        half: HalfStream
         row: cython.longlong[::1]
         identification: cython.longlong = self.history.identification
         now: cython.longlong = self.serial
@@ -155,29 +155,27 @@ class Follower:
         self.deadlines.expect(self.rooms.deadline_ns)
         for segment in room.arranged():
             row = segment.row
-            if segment.key not in self.keys:
-                if opened:
-                    if self.table.straggler(segment.key, row[6], row[8] & SYN != 0):
-                        continue
-                    starts, serial = {}, segment.number
-                self.open(row, 0, segment.number, segment.ts_ns, serial)
-            opened = True
-            begin_at(self.table, starts)
-            half = self.keys[segment.key]
-            self.history.identification, self.serial = row[14], segment.place
             self.writer.extra.append(segment.octets)
             row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
-            self.unusual(b"", half.index, row, 0, segment.number, segment.ts_ns)
+            if segment.key not in self.keys:
+                if opened:
+                    if not may_open(self.table, self.writer, segment.key, b"", row, 0):
+                        continue
+                    serial = segment.number
+                self.open(row, 0, segment.number, segment.ts_ns, serial)
+            if not opened:
+                begin_at(self.table, starts)
+            opened = True
+            self.history.identification, self.serial = row[14], segment.place
+            self.unusual(b"", self.find(row, 0).index, row, 0, segment.number, segment.ts_ns)
         self.history.identification, self.serial = identification, now
         return 0
 
     def open(self, rows, at, number, ts_ns, serial):
         """Open a conversation, see `opened`; gives the segment's half-stream."""
-        known: object = None
         while self.table.open >= self.most:
             self._evict(number, ts_ns)
-        if self.places is not None and self.joined is not None:
-            known = self.joined.get(serial)
+        known = None if self.places is None or self.joined is None else self.joined.get(serial)
         return opened(
             self.table, self.writer, self.history, self.pool, rows, at, number, ts_ns, serial, known
         )
@@ -230,7 +228,7 @@ class Follower:
                 return self._again(conversation, octets, rows, at, number, ts_ns)
             conversation.syn_seen = True
             seq = (seq + 1) & MASK
-        if length > 0 and begins_anew(half, other, octets, rows, at):
+        if length > 0 and begins_anew(half, other, self.writer, octets, rows, at):
             return self._again(conversation, octets, rows, at, number, ts_ns)
         if (length > 0 or flags & (FIN | RST)) and not half.possible(seq):
             if not self._believe(conversation, half, seq, length, number, ts_ns):
@@ -278,6 +276,9 @@ class Follower:
             if self.rooms and conversation.key in self.rooms.by_key:
                 self._enter(self.rooms.by_key[conversation.key])
             return not half.open
+        if not half_known and other.isn >= 0 and rows[at + 8] & ACK:
+            if (rows[at + 7] - other.isn - 1) & MASK > self.limits.closed_near_octets:
+                return True  # it answers what came before the SYN
         if rows[at + 12] == 0 or not (
             (not half_known and other.isn >= 0)
             or (not other_known and half.isn >= 0 and rows[at + 8] & ACK)
@@ -319,18 +320,17 @@ class Follower:
 
     def _payload(self, conversation, half, other, octets, rows, at, seq, number, ts_ns):
         found: cython.int
-        source: cython.int = rows[at + 9]
         captured: cython.longlong = rows[at + 11]
         length: cython.longlong = rows[at + 12]
         if half.next_seq < 0:
             half.start_at(seq)
-        if self.places is not None and source < 0:
+        if self.places is not None and rows[at + 9] < 0:
             self.places.extend(
                 (rows[at], half.index, half.next_offset + half.ahead(seq), rows[at + 10], captured)
             )
         if captured < length:
             self.cut += 1
-        block = octets if source < 0 else self.writer.extra[source]
+        block: bytes = block_of(self.writer, octets, rows[at + 9])
         needs: cython.longlong = other.offset_of(rows[at + 7]) if rows[at + 8] & ACK else 0
         found = half.place(block, rows, at, seq, number, ts_ns, needs, order.waits(needs, other))
         order.release(half, other, number, ts_ns, rows[at + 13])

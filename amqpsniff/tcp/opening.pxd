@@ -7,7 +7,13 @@ cdef int opened(
     ConversationTable table, EventWriter writer, History history, object pool, long long[::1] rows,
     long long at, long long number, long long ts_ns, long long serial, known
 ) except? -1
+cdef bytes block_of(EventWriter writer, bytes octets, long long source)
 cdef int begin_at(ConversationTable table, starts) except? -1
+cdef bint may_open(
+    ConversationTable table, EventWriter writer, bytes key, bytes octets, long long[::1] rows,
+    long long at
+) except? -1
 cdef bint begins_anew(
-    HalfStream half, HalfStream other, bytes octets, long long[::1] rows, long long at
+    HalfStream half, HalfStream other, EventWriter writer, bytes octets, long long[::1] rows,
+    long long at
 ) except? -1

@@ -26,6 +26,7 @@ else:
 OPEN = cython.declare(cython.int, 0)
 
 SYN = cython.declare(cython.int, 2)
+RST = cython.declare(cython.int, 4)
 ACK = cython.declare(cython.int, 16)
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
@@ -82,7 +83,26 @@ def opened(
     return slot * 2 + answer
 
 
-def begins_anew(half: HalfStream, other: HalfStream, octets, rows, at):
+def block_of(writer: EventWriter, octets, source):
+    """The octets that a segment's row points into; `octets` are those of its batch."""
+    return octets if source < 0 else writer.extra[source]
+
+
+def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, at):
+    """Whether a segment of no open conversation opens one, and is no late one of one that is over.
+
+    What can only be the first of its sender, and comes after all that was sent, is not late.
+    """
+    flags: cython.int = rows[at + 8]
+    if flags & RST or not (flags & SYN or rows[at + 12] > 0):
+        return False
+    if not table.straggler(key, rows[at + 6], flags & SYN != 0):
+        return True
+    octets = block_of(writer, octets, rows[at + 9])
+    return opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(key, rows[at + 6])
+
+
+def begins_anew(half: HalfStream, other: HalfStream, writer: EventWriter, octets, rows, at):
     """Whether a segment shows that the endpoints are used again, and no SYN was captured.
 
     It is a protocol header, which is all of a segment, as clients wait for the answer to it, or a
@@ -91,9 +111,9 @@ def begins_anew(half: HalfStream, other: HalfStream, octets, rows, at):
     """
     start: cython.longlong = rows[at + 10]
     captured: cython.longlong = rows[at + 11]
-    if captured != rows[at + 12] or rows[at + 9] >= 0 or not opens(octets, start, captured):
+    if captured != rows[at + 12] or not rows[at + 8] & ACK or rows[at + 8] & SYN:
         return False
-    if not rows[at + 8] & ACK or rows[at + 8] & SYN:
+    if not opens(block_of(writer, octets, rows[at + 9]), start, captured):
         return False
     return _jumps(half, rows[at + 6]) and _jumps(other, rows[at + 7])
 

@@ -79,23 +79,24 @@ class Direction:
         self.held = len(self._buffer)
 
     def _data(self, octets: bytes, number: int, ts_ns: int) -> None:
-        if self.mode == CUTTING:
-            if self._pieces is not None:
-                octets = self._fill(octets, number, ts_ns)
-            if self._buffer:
-                self._buffer += octets
-                if len(self._buffer) < self._need:
-                    return
-                octets = bytes(self._buffer)
-                self._buffer.clear()
-            if octets:
-                self._cut(octets, number, ts_ns)
-        elif self.mode == SEARCHING:
+        if self.mode == CUTTING and self._pieces is not None:
+            octets = self._fill(octets, number, ts_ns)
+        if self.mode == CUTTING and self._buffer:
             self._buffer += octets
-            self._search(number, ts_ns)
+            if len(self._buffer) < self._need:
+                return
+            octets = bytes(self._buffer)
+            self._buffer.clear()
+        while octets:  # a turn inside the one before it would nest as deep as records are astray
+            if self.mode == CUTTING:
+                octets = self._cut(octets, number, ts_ns)
+            elif self.mode == SEARCHING:
+                octets = self._search(octets, number, ts_ns)
+            else:
+                return
 
-    def _cut(self, octets: bytes, number: int, ts_ns: int) -> None:
-        """Cut records off octets that begin with one."""
+    def _cut(self, octets: bytes, number: int, ts_ns: int) -> bytes:
+        """Cut records off octets that begin with one; those from where there is none."""
         at, end = 0, len(octets)
         while end - at >= HEADER:
             length = octets[at + 3] << 8 | octets[at + 4]
@@ -105,8 +106,8 @@ class Direction:
                 and octets[at + 2] <= 4
                 and 0 < length <= MAX_PAYLOAD
             ):
-                self._confused(octets[at:], number, ts_ns)
-                return
+                self._confused()
+                return octets[at:]
             length += HEADER
             self._need = length
             if end - at < length:
@@ -117,19 +118,17 @@ class Direction:
             self.conversation.record(self, header, payload, number, ts_ns)
             at += length
             if self.mode != CUTTING:
-                return
+                return b""
         else:
             self._need = HEADER
         self._buffer += octets[at:]
+        return b""
 
-    def _confused(self, octets: bytes, number: int, ts_ns: int) -> None:
-        """These octets are no record."""
+    def _confused(self) -> None:
+        """The next octets are no record."""
         if not self.records:
             self.conversation.deny()
         self._seek(0)
-        if self.mode == SEARCHING:
-            self._buffer += octets
-            self._search(number, ts_ns)
 
     def gap(self, missing: int, number: int, ts_ns: int) -> None:
         """The next `missing` octets are not in the capture."""
@@ -180,8 +179,9 @@ class Direction:
         self.mode = SEARCHING
         self.conversation.astray(self)
 
-    def _search(self, number: int, ts_ns: int) -> None:
-        """Look for a record that opens."""
+    def _search(self, octets: bytes, number: int, ts_ns: int) -> bytes:
+        """Look for a record that opens; the octets behind it."""
+        self._buffer += octets
         kept = bytes(self._buffer)
         at = 0
         while (at := _find_header(kept, at)) >= 0:
@@ -196,14 +196,14 @@ class Direction:
                 self.mode = CUTTING
                 self._buffer.clear()
                 self._need = HEADER
-                self._cut(kept[at + length :], number, ts_ns)
-                return
+                return kept[at + length :]
             if self.mode == DEAF:
-                return
+                return b""
             at += 1
         passed = len(kept) if at < 0 else at
         self._lost += passed
         del self._buffer[:passed]
+        return b""
 
 
 def is_header(octets: bytes) -> bool:

@@ -51,6 +51,39 @@ def test_where_both_directions_jump(end: str, jump: int, isn: tuple[int, int], s
     assert not [event for event in result.events if event.kind == "gap"]
 
 
+@pytest.mark.parametrize("end", ["", "fin", "rst"])
+@pytest.mark.parametrize("jump", [5000, SECOND, 20 * SECOND])
+@pytest.mark.parametrize("answered", [True, False])
+def test_neither_handshake_was_captured(end: str, jump: int, answered: bool) -> None:
+    """The first waits for its handshake; the second comes while it does."""
+    first = talk((1000, 9000), end)
+    packets = again(first, jump)
+    if not answered:
+        packets = [packet for packet in packets if packet.octets[20:22] != b"\x16\x28"]
+    result = alike_in_any_batches([*first.packets[3:], *packets])
+    assert result.kinds().count("open") == 2
+    said = [[e.payload for e in result.events if e.kind == "data" and e.direction == side]
+            for side in (0, 1)]  # fmt: skip
+    assert said[0] == [HEADER, b"start-ok"] * 2
+    assert said[1] == [b"start", b"tune"] * (1 + answered)
+    assert "gap" not in result.kinds()
+
+
+@pytest.mark.parametrize("flags", [ACK, FIN | ACK])
+@pytest.mark.parametrize("payload", [b"", b"tune"])
+def test_the_responder_repeats_itself_before_it_answers(flags: int, payload: bytes) -> None:
+    """What it sends again after the next SYN answers octets of before."""
+    first = talk((1000, 9000), "fin")
+    late = first.server(payload, at=5, flags=flags)
+    second = talk((50_000, 90_000))
+    packets = [*first.packets[:-1], second.packets[0], late, *second.packets[1:]]
+    result = alike_in_any_batches(packets)
+    assert result.kinds().count("open") == 2
+    assert result.stream(0) == [(HEADER + b"start-ok") * 2]
+    assert result.stream(1) == [b"starttune" * 2]
+    assert not result.findings
+
+
 def _is(event: object, name: str, side: int) -> bool:
     return (event.connection_id, event.kind, event.direction) == (name, "data", side)  # type: ignore[attr-defined]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -90,3 +91,32 @@ def test_capture_that_begins_late(tmp_path: Path) -> None:
     findings = capture.table("findings").to_pylist()
     (row,) = (row for row in findings if row["code"] == "tls-unreadable")
     assert "its handshake is not in the capture" in row["detail"]
+
+
+def test_records_astray_do_not_nest(tmp_path: Path) -> None:
+    """A segment in which every record stands behind an octet that belongs to none."""
+    keylog = tmp_path / "keys"
+    talk = Talk(ports=(40000, 5671)).hands()
+    channel = tls.Channel(tls.Ends("1.3", None, keylog), talk).handshake()
+    for side, octets in tls.conversation()[:20]:
+        channel.send(side, octets)
+    octets = b""
+    for _ in range(2500):
+        channel.sides[0].write(b"x")
+        octets += b"\0" + channel.outgoing[0].read()
+    talk.client(octets)
+    path = tls.write(tmp_path / "astray.pcap", talk.goodbye().packets)
+    found: list[int] = []
+
+    def read() -> None:
+        rows = amqpsniff.open(path, tls_keylog=keylog).table("connections").to_pylist()
+        found.extend(row["client_octets"] for row in rows)
+
+    before = threading.stack_size(512 * 1024)
+    try:
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert found == [sum(len(o) for side, o in tls.conversation()[:20] if side == 0) + 2500]
