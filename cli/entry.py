@@ -11,6 +11,8 @@ import sys
 from amqpsniff import __version__
 from amqpsniff.garbage import collect_seldom
 
+from .interrupts import remembered
+
 FOUND = 1
 USAGE = 2
 FAILED = 3
@@ -32,7 +34,8 @@ def main() -> int:
     os.environ.setdefault(*ARROW_MEMORY)
     collect_seldom()
     try:
-        code = _run(sys.argv[1:])
+        with remembered():
+            code = _run(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
         _drop_output()

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .interrupts import check
+
 if TYPE_CHECKING:
     from amqpsniff.live.watch import Watch
 
@@ -15,10 +17,11 @@ TICK_SECONDS = 0.05
 """Longest time without a look at the clock and at files that grow."""
 
 LAST_SECONDS = 0.1
-"""How long packets are waited for that are on their way when the run is told to end."""
+"""How long packets are waited for that are on their way to an interface or into a pipe when the run
+is told to end."""
 
 MOST_LAST_SECONDS = 5
-"""How long what waits in the kernel is taken then, if packets never cease."""
+"""How long what is there by then is taken, if packets never cease."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -31,8 +34,10 @@ class Steps:
     Args:
         watch: What is stepped.
         seconds: How long; null for as long as packets come.
-        keys: A descriptor that is readable when a key was pressed; null for none.
         out: Where rows are written; the run ends when nobody reads them any more. Null for nowhere.
+
+    Attributes:
+        keys: A descriptor that is readable when a key was pressed; null for none.
     """
 
     def __init__(
@@ -40,17 +45,17 @@ class Steps:
         watch: Watch,
         seconds: float | None = None,
         *,
-        keys: int | None = None,
         out: int | None = None,
     ) -> None:
         self.watch = watch
-        self._keys = keys
+        self.keys: int | None = None
         self._out = out
         self._end = None if seconds is None else time.monotonic() + seconds
         self._stopped = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Steps:
+        check()
         for number in ENDING:
             if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
                 self._before[number] = signal.signal(number, self._on_signal)
@@ -63,9 +68,9 @@ class Steps:
     def __iter__(self) -> Iterator[int]:
         poll = select.poll()
         source = self.watch.source.fileno()
-        for descriptor in {source, self._keys} - {None}:
+        for descriptor in {source, self.keys} - {None}:
             poll.register(descriptor, select.POLLIN)  # type: ignore[arg-type]
-        if self._out is not None and self._out not in (source, self._keys):
+        if self._out is not None and self._out not in (source, self.keys):
             poll.register(self._out, 0)  # says when its reader is gone, though nothing is written
         while not self._stopped and not self.watch.done:
             left = TICK_SECONDS if self._end is None else self._end - time.monotonic()
@@ -77,9 +82,19 @@ class Steps:
             yield self.watch.step()
         if source is not None and not self.watch.done:
             time.sleep(LAST_SECONDS)
-            end = time.monotonic() + MOST_LAST_SECONDS
-            while (count := self.watch.step()) and time.monotonic() < end:
+        yield from self._last()
+
+    def _last(self) -> Iterator[int]:
+        """Take what is there when the run is told to end."""
+        end = time.monotonic() + MOST_LAST_SECONDS
+        while not self.watch.done and time.monotonic() < end:
+            count = self.watch.step()
+            if count:
                 yield count
+            elif self.watch.source.held():
+                time.sleep(TICK_SECONDS)
+            else:
+                return
 
     def stop(self) -> None:
         """End after this step."""

@@ -72,11 +72,13 @@ class Live:
         selection = Selection(self._rows, table, self._started)
         selection.check()
         self._open((table,))
-        if not self._decoding.quiet:
-            complain(f"{self._verb()} {self.watch.source.capture}; Ctrl-C ends it")
         sink = standard_output()
+        out = None if sys.stdout.isatty() else sys.stdout.fileno()
         try:
-            write(self._batches(selection, sink), schema_of(table), form, sink)
+            with Steps(self.watch, self._seconds, out=out) as steps:
+                if not self._decoding.quiet:
+                    complain(f"{self._verb()} {self.watch.source.capture}; Ctrl-C ends it")
+                write(self._batches(steps, selection, sink), schema_of(table), form, sink)
         finally:
             self._close()
         self._summarise(sys.stderr)
@@ -88,24 +90,27 @@ class Live:
 
         self._open((), judge=True)
         try:
-            with Dashboard(self.watch, self.figures, self._rows.where) as dashboard:
-                self._watch_on(dashboard)
+            with (
+                Steps(self.watch, self._seconds) as steps,
+                Dashboard(self.watch, self.figures, self._rows.where) as dashboard,
+            ):
+                self._watch_on(steps, dashboard)
         finally:
             self._close()
         self._summarise(sys.stdout)
         return self._exit_code()
 
-    def _watch_on(self, dashboard: Dashboard) -> None:
+    def _watch_on(self, steps: Steps, dashboard: Dashboard) -> None:
         """Step the run and its dashboard until one of them is over."""
-        with Steps(self.watch, self._seconds, keys=dashboard.keyboard.descriptor) as steps:
-            for _ in steps:
-                for note in self._notes():
-                    dashboard.pictures.note(note)
-                deque(self.watch.rows(), 0)
-                dashboard.step()
-                if dashboard.over:
-                    steps.stop()
-            deque(self.watch.finish(), 0)
+        steps.keys = dashboard.keyboard.descriptor
+        for _ in steps:
+            for note in self._notes():
+                dashboard.pictures.note(note)
+            deque(self.watch.rows(), 0)
+            dashboard.step()
+            if dashboard.over:
+                steps.stop()
+        deque(self.watch.finish(), 0)
 
     def _started(self) -> int | None:
         return self.watch.pipeline.totals.first_ns
@@ -207,21 +212,18 @@ class Live:
             recording.write, source.name_of, f"amqpsniff {__version__}", rotation, source.statistics
         )
 
-    def _batches(self, selection: Any, sink: IO[bytes]) -> Iterator[Any]:
+    def _batches(self, steps: Steps, selection: Any, sink: IO[bytes]) -> Iterator[Any]:
         """The wanted rows as they come; each batch is written out before the next one is made."""
-        with Steps(
-            self.watch, self._seconds, out=None if sys.stdout.isatty() else sys.stdout.fileno()
-        ) as steps:
-            for _ in steps:
-                for note in self._notes():
-                    if not self._decoding.quiet:
-                        complain(note)
-                for _, batch in self.watch.rows():
-                    yield from _chosen(selection, batch, sink)
-                if selection.done:
-                    steps.stop()
-            for _, batch in self.watch.finish():
+        for _ in steps:
+            for note in self._notes():
+                if not self._decoding.quiet:
+                    complain(note)
+            for _, batch in self.watch.rows():
                 yield from _chosen(selection, batch, sink)
+            if selection.done:
+                steps.stop()
+        for _, batch in self.watch.finish():
+            yield from _chosen(selection, batch, sink)
 
     def _notes(self) -> Iterator[str]:
         """What happened to the capture since the last call."""

@@ -9,9 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.conftest import REPO
-
-SECONDS = 300
-"""Time that a script may take."""
+from tests.waiting import PATIENCE
 
 
 def copied(folder: Path, *names: str) -> Path:
@@ -30,7 +28,7 @@ def octets_of(folder: Path, script: str, *arguments: str) -> bytes:
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         check=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
     return done.stdout
 

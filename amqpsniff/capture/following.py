@@ -166,6 +166,10 @@ class _Followed(ABC):
     def statistics(self) -> None:  # noqa: B027 (None is the answer of both)
         """Nobody counts what is lost here."""
 
+    def held(self) -> bool:
+        """Nobody keeps packets back here."""
+        return False
+
     def take_secrets(self) -> list[tuple[int, bytes]]:
         """Secrets for TLS that were read since the last call, as (type, octets)."""
         return self._octets.take_secrets()

@@ -105,6 +105,10 @@ class InterfaceCapture:
         """A descriptor that is readable when packets are there."""
         return self._ring.fileno()
 
+    def held(self) -> bool:
+        """Whether the kernel has packets that it did not hand over yet."""
+        return self._ring.held
+
     def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
         """Batches of what is there, at most so many packets, and each packet's interface index."""
         if self._ring.error() or time.monotonic() - self._looked > LOOK_SECONDS:

@@ -112,12 +112,18 @@ class Ring:
         first = self.packets + 1
         count = walk(self._view, begin, begin + used, first, most, rows, interfaces)
         octets = bytes(self._view[begin : begin + used])
+        self._status[(begin + 12) // 4] = 0
         self._status[(begin + 8) // 4] = 0
         self._next = (self._next + 1) % self._blocks
         self.packets += count
         if not count:
             return None
         return rows.batch(self.capture, octets, count), interfaces
+
+    @property
+    def held(self) -> bool:
+        """Whether the kernel still fills a block that has packets."""
+        return self._status[(self._next * BLOCK_OCTETS + 12) // 4] > 0
 
     def statistics(self) -> tuple[int, int]:
         """(packets received, packets dropped for want of room) since the last call."""

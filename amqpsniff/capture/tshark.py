@@ -28,8 +28,8 @@ from amqpsniff.errors import TsharkError
 LEAST_VERSION = (3, 0)
 """The first one with `tcp.reassemble_out_of_order` and `tls.keylog_file` (2019)."""
 
-ANSWER_S = 20.0
-"""Seconds for `tshark --version`: it takes 0.1, a cold start from a slow disk some more."""
+ANSWER_S = 60.0
+"""Seconds for `tshark --version`: it takes 0.1, from the cold disk of a busy machine many more."""
 
 SILENCE_S = 60.0
 """Seconds without a word and without work after which a run is given up."""

@@ -59,6 +59,9 @@ class Source(Protocol):
     def fileno(self) -> int | None:
         """What to wait for; None where only looking again helps."""
 
+    def held(self) -> bool:
+        """Whether packets were seen that cannot be taken yet."""
+
     def name_of(self, index: int, /) -> str:
         """The name of an interface."""
 

@@ -11,6 +11,7 @@ import pytest
 from tests.api import consumer
 from tests.conftest import REPO, SAMPLES
 from tests.house import packaging
+from tests.waiting import PATIENCE
 
 CONSUMER = Path(__file__).parent / "consumer.py"
 
@@ -45,7 +46,7 @@ def _mypy(site: Path, program: Path) -> str:
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-pretty"]
     done = subprocess.run(
         [*command, "--config-file=", "--cache-dir", str(site / ".cache"), str(program)],
-        cwd=site, capture_output=True, text=True, check=False, timeout=120,
+        cwd=site, capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
     return done.stdout

@@ -10,6 +10,7 @@ import pytest
 from amqpsniff.archive import Batch
 from amqpsniff.archive.beside import MOST_WAITING, Beside
 from amqpsniff.archive.output import Order
+from tests.waiting import PATIENCE
 
 from .tables import everything
 
@@ -27,7 +28,7 @@ def test_whoever_calls_waits_when_too_many_wait() -> None:
     made: list[int] = []
 
     def slow(number: int) -> None:
-        go.wait(10)
+        go.wait(PATIENCE)
         made.append(number)
 
     with Beside(slow) as add:
@@ -38,7 +39,7 @@ def test_whoever_calls_waits_when_too_many_wait() -> None:
         more.join(0.05)
         assert more.is_alive()
         go.set()
-        more.join(10)
+        more.join(PATIENCE)
     assert made[-1] == 99
 
 

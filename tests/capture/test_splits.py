@@ -75,12 +75,12 @@ def test_random_pieces(make: MakeReader, octets: bytes) -> None:
 def test_a_long_record_in_small_pieces_is_joined_once() -> None:
     record = build.pcap_record("<", 1, 1, bytes(1 << 20))
     pieces = [record[at : at + 64] for at in range(0, len(record), 64)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     found, codes = read(PcapReader, [build.pcap_header(), *pieces])
     assert len(found) == 1
     assert codes == []
     # 16,000 pieces: joining at each would copy 8 GB.
-    assert time.perf_counter() - begin < 1
+    assert time.process_time() - begin < 1
 
 
 def test_a_slice_is_a_view() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.capture import build
 from tests.conftest import REPO
+from tests.waiting import PATIENCE
 
 READ = """
 import sys
@@ -41,10 +42,10 @@ def start(script: str) -> Process:
     )
 
 
-def line(process: Process, seconds: float = 20) -> str:
+def line(process: Process) -> str:
     """The next line of output, which must come while the input is still open."""
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
     assert ready, "nothing was delivered"
     return process.stdout.readline().decode().strip()
 

@@ -22,6 +22,7 @@ from amqpsniff.tcp import Reassembler
 from tests.capture import build
 from tests.conftest import SAMPLES
 from tests.tcp.wire import Packet, batch, tcp
+from tests.waiting import PATIENCE
 
 BLOCK = 1 << 16
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
@@ -38,7 +39,7 @@ def rows(path: Path, **options: Any) -> list[dict[str, Any]]:
 def converted(form: str, source: Path, folder: Path) -> Path:
     path = folder / f"x.{form}"
     command = ["editcap", "-F", form, str(source), str(path)]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True)
     return path
 
 

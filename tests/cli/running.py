@@ -20,15 +20,21 @@ from amqpsniff.cli.entry import main
 from tests.capture.build import NANOSECONDS, pcap_header, pcap_record
 from tests.conftest import SAMPLES
 from tests.tcp.wire import Packet
+from tests.waiting import PATIENCE
 
 EXPECTED = Path(__file__).parent / "expected"
 UPDATE = "AMQPSNIFF_UPDATE_EXPECTED"
 """Environment variable that writes what comes out into `expected`, to be read before it is kept."""
 
+# who runs the tests in the background, or under nohup, has signals ignored, by children too
+SIGNALS = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "[signal.signal(one, signal.SIG_DFL) for one in (signal.SIGTERM, signal.SIGHUP)]; "
+)
 PROGRAM = (
     sys.executable,
     "-c",
-    "import sys; from amqpsniff.cli.entry import main; sys.exit(main())",
+    SIGNALS + "import sys; from amqpsniff.cli.entry import main; sys.exit(main())",
 )
 PATIENT = (
     sys.executable,
@@ -79,7 +85,7 @@ def process(*arguments: str | Path, octets: bytes | None = None, shell: str = ""
     if shell:
         command = ("bash", "-c", f'"$@" {shell}', "bash", *command)
     done = subprocess.run(
-        command, input=octets, capture_output=True, cwd=SAMPLES, timeout=120,
+        command, input=octets, capture_output=True, cwd=SAMPLES, timeout=PATIENCE,
         env=environment(), check=False,
     )  # fmt: skip
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -100,7 +106,7 @@ def on_terminal(*arguments: str | Path, columns: int, no_color: str | None = "1"
                 written += piece
         except OSError:  # Linux says EIO where others say end of file
             pass
-        code = running.wait(120)
+        code = running.wait(PATIENCE)
     os.close(leader)
     return Result(code, written.decode().replace("\r\n", "\n"), "")
 

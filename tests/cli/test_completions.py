@@ -23,6 +23,7 @@ from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.spec import METHODS
 from amqpsniff.tables.schema import EVERYTHING
 from tests.cli.running import environment
+from tests.waiting import PATIENCE
 
 COMMANDS = typer.main.get_command(commands._application("")).commands  # type: ignore[attr-defined]
 
@@ -45,7 +46,7 @@ def _text(shell: str) -> str:
     """The script that a shell reads to complete."""
     asked = _environment(Path("/"), _AMQPSNIFF_COMPLETE=f"source_{shell}")
     done = subprocess.run(
-        ["amqpsniff"], env=asked, capture_output=True, text=True, check=True, timeout=60
+        ["amqpsniff"], env=asked, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     return done.stdout
 
@@ -66,7 +67,7 @@ def _in_bash(line: str, home: Path) -> list[str]:
     )
     done = subprocess.run(
         ["bash", "-c", script], env=_environment(home), capture_output=True, text=True,
-        check=True, timeout=60,
+        check=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.stderr == ""
     return done.stdout.split()
@@ -99,7 +100,7 @@ def test_fish(tmp_path: Path) -> None:
     script = f"source {_script('fish', tmp_path)}; complete -C 'amqpsniff explain tcp-o'"
     done = subprocess.run(
         ["fish", "--no-config", "-c", script], env=_environment(tmp_path), capture_output=True,
-        text=True, check=True, timeout=60,
+        text=True, check=True, timeout=PATIENCE,
     )  # fmt: skip
     title = KINDS["tcp-overlap-conflict"].title
     assert done.stdout == f"tcp-overlap-conflict\t{title}\n"
@@ -139,7 +140,7 @@ def _typed(shell: list[str], begin: str, keys: str, awaited: str, home: Path) ->
 
 def _shown(leader: int, awaited: str) -> str:
     shown = ""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while awaited not in shown:
         assert time.monotonic() < deadline, shown
         if select.select([leader], [], [], 1)[0]:
@@ -208,7 +209,7 @@ def test_only_the_command_that_is_typed_is_imported() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", script], env=asked, capture_output=True, text=True, check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )  # fmt: skip
     assert "tcp-gap" in done.stdout
     assert done.stdout.splitlines()[-1] == ""

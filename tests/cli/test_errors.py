@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from amqpsniff import __version__
 from amqpsniff.cli.commands import COMMANDS
 from tests.cli.running import PROGRAM, environment, on_terminal, process, run
 from tests.conftest import SAMPLES
+from tests.waiting import PATIENCE
 
 CAPTURE = "bunny.pcapng"
 
@@ -203,20 +203,22 @@ def test_standard_input(samples: Path) -> None:
     assert "terminal" not in process("summary", "-", octets=octets).err
 
 
-def test_control_c_ends_quietly(tmp_path: Path) -> None:
-    command = (*PROGRAM, "inspect", "-")
+def test_control_c_ends_quietly(samples: Path) -> None:
+    """While it waits for the rest of a capture, of which it has shown what there was."""
     with subprocess.Popen(
-        command,
+        (*PROGRAM, "inspect", "-"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # whoever runs the tests in the background may have it ignored
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        bufsize=0,
     ) as running:
-        time.sleep(1)
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write((samples / CAPTURE).read_bytes()[:4096])
+        assert b"protocol-header" in running.stdout.readline()
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
-    assert (running.returncode, out, err) == (130, b"", b"")
+        _, err = running.communicate(timeout=PATIENCE)
+    assert (running.returncode, err) == (130, b"")
 
 
 def test_text_in_a_stream_that_is_not_utf8() -> None:

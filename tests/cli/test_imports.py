@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.conftest import SAMPLES
+from tests.waiting import PATIENCE
 
 HEAVY = "pyshark scapy lxml asyncio pyarrow pyarrow.compute duckdb numpy pandas pyspark"
 SCRIPT = f"""
@@ -32,6 +33,6 @@ print(*sorted(set({HEAVY!r}.split()) & set(sys.modules)))
 def test_only_what_a_command_needs_is_imported(command: str, needed: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *command.split(), *(() if "spec" in command else ("-q",))],
-        cwd=SAMPLES, capture_output=True, text=True, check=True, timeout=60,
+        cwd=SAMPLES, capture_output=True, text=True, check=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == needed

@@ -11,6 +11,7 @@ import typer
 
 from amqpsniff.cli import commands, manual
 from tests.cli.running import run
+from tests.waiting import PATIENCE
 
 PROGRAM = typer.main.get_command(commands._application(""))
 
@@ -43,7 +44,12 @@ def test_page_is_sound(checker: tuple[str, ...]) -> None:
     if shutil.which(checker[0]) is None:
         pytest.skip(f"{checker[0]} is not installed")
     done = subprocess.run(
-        checker, input=manual.page(PROGRAM), capture_output=True, text=True, check=False, timeout=60
+        checker,
+        input=manual.page(PROGRAM),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
     )
     complaints = (done.stdout + done.stderr).splitlines()
     assert [one for one in complaints if "missing date" not in one] == []  # a version has none
@@ -54,7 +60,7 @@ def test_page_as_it_is_read() -> None:
         pytest.skip("groff is not installed")
     done = subprocess.run(
         ["groff", "-man", "-Tascii", "-P-c", "-rLL=100n"], input=manual.page(PROGRAM),
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=PATIENCE,
     )  # fmt: skip
     text = re.sub(r".\x08", "", done.stdout)
     assert "amqpsniff - show what happened on an AMQP wire" in text

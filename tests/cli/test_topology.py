@@ -20,6 +20,7 @@ from tests.cli.running import run, write_capture
 from tests.conftest import SAMPLES
 from tests.session.script import Script
 from tests.tcp import wire
+from tests.waiting import PATIENCE
 
 HOSTILE = 'a"]|-->\\n<b>\x1b[2J}}#9829;'
 
@@ -235,7 +236,7 @@ def test_graphviz_draws_it(name: str, request: pytest.FixtureRequest) -> None:
     """DOT is what Graphviz takes, and the labels are the names."""
     dot = run("topology", request.getfixturevalue(name), "--format", "dot").out
     done = subprocess.run(
-        ["dot", "-Tplain"], input=dot, capture_output=True, text=True, check=True, timeout=60
+        ["dot", "-Tplain"], input=dot, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert not done.stderr
     assert done.stdout.count("\nedge ") == dot.count(" -> ")

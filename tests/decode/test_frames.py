@@ -138,10 +138,10 @@ def test_a_large_body() -> None:
     feeder = Feeder(Talk(), new_hash=hashlib.sha256).data(CLIENT, OPENING)
     feeder.data(CLIENT, publish() + header(1, 60, len(octets)))
     whole = body(1, octets)
-    begun = time.perf_counter()
+    begun = time.process_time()
     for at in range(0, len(whole), 65_536):
         feeder.data(CLIENT, whole[at : at + 65_536])
-    took = time.perf_counter() - begun
+    took = time.process_time() - begun
     done = feeder.finish()
     assert done.findings == []
     (row,) = done.messages()

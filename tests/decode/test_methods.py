@@ -43,7 +43,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("dialect", "row"), CASES)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_round_trip(dialect: str, row: Method, data: st.DataObject) -> None:
     reading = data.draw(st.sampled_from(READINGS))

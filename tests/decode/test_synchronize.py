@@ -106,7 +106,7 @@ def both_ways(pieces: Pieces, lengths: list[int]) -> Run:
     return whole
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_rows_do_not_depend_on_the_pieces(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["kombu", "bunny", "pika_mix"]))

@@ -228,7 +228,7 @@ def test_floats(tag: str, number: float, text: str) -> None:
     assert f'"arguments":{{"a":{text}}}' in row["arguments"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=120), st.sampled_from(READINGS))
 def test_any_octets_give_whole_json(octets: bytes, reading: str) -> None:
     """Whatever is in a table, its JSON is whole."""

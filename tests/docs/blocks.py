@@ -14,6 +14,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 REPO = Path(__file__).parent.parent.parent
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -44,7 +46,7 @@ def run(command: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode in (0, 1, 141), f"$ {command}\n{done.stderr}"
     return "\n".join(line.rstrip() for line in done.stdout.splitlines())

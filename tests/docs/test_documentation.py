@@ -15,6 +15,7 @@ from amqpsniff.errors import TsharkError
 from amqpsniff.tables.schema import EVERYTHING
 from tests.docs import findings, pictures, verify
 from tests.docs.blocks import REPO, commands, run
+from tests.waiting import PATIENCE
 
 PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
 SHOWN = [
@@ -95,7 +96,7 @@ def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs",
          "-d", str(tmp_path / "doctrees"), ".", str(site)],
-        cwd=REPO, capture_output=True, text=True, check=False, timeout=300,
+        cwd=REPO, capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert (site / "index.html").is_file()

@@ -159,9 +159,9 @@ def test_causes_are_found_in_time_that_grows_with_the_findings() -> None:
         found.add(seen("content-unexpected-frame", channel, channel=channel))
         found.add(seen("publishes-in-doubt", channel, channel=channel))
         found.add(seen("channel-closed-by-broker", channel, channel=channel))
-    began = time.perf_counter()
+    began = time.process_time()
     rows = found.take()
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert sum(row.cause_code is not None for row in rows) == 2 * 9_999
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 MOST_OCTETS = 2_000_000
 
 
@@ -40,7 +42,7 @@ def test_derived_samples_are_made_as_described(samples: Path, tmp_path: Path) ->
             continue
         words[words.index(source)] = str(samples / source)
         words[words.index(target)] = str(tmp_path / target)
-        subprocess.run(words, check=True, timeout=60, capture_output=True)
+        subprocess.run(words, check=True, timeout=PATIENCE, capture_output=True)
         assert (tmp_path / target).read_bytes() == (samples / target).read_bytes()
         made += 1
     assert made == 2

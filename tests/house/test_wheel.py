@@ -12,6 +12,7 @@ import pytest
 import amqpsniff
 from tests.conftest import REPO
 from tests.house import packaging
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*build, "-w", str(tree / "dist"), str(tree)],
         env={**os.environ, "CC": "false", "CXX": "false", "LDSHARED": "false"},
         check=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
     (built,) = (tree / "dist").glob("*.whl")
     return built
@@ -76,7 +77,7 @@ def test_wheel_works_without_a_compiler(wheel: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout) == (0, f"amqpsniff {amqpsniff.__version__}\n"), (
         done.stderr

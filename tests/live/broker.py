@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,17 +15,11 @@ from typing import Any
 
 import pytest
 
-START_SECONDS = 60
+from tests.waiting import PATIENCE, free_port
+
 PROGRAMS = ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
 CONTROLS = ("/usr/lib/rabbitmq/bin/rabbitmqctl", "rabbitmqctl")
 """Debian's own scripts on the PATH become another user, in a session that cannot be ended."""
-
-
-def free_port() -> int:
-    """A TCP port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Broker:
@@ -62,7 +55,7 @@ class Broker:
             command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + PATIENCE
         log = self._folder / "log"
         while time.monotonic() < end:
             texts = [one.read_text(errors="replace") for one in log.glob("*.log")]

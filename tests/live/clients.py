@@ -9,7 +9,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tests.waiting import PATIENCE
+
 MESSAGES = 60
+
+
+def _parameters(host: str, port: int, properties: dict[str, str]) -> Any:
+    """Of a connection of pika, which gives up a connection that is slow to come."""
+    import pika
+
+    return pika.ConnectionParameters(
+        host, port, client_properties=properties, socket_timeout=PATIENCE, stack_timeout=PATIENCE
+    )
 
 
 def with_pika(host: str, port: int, messages: int = MESSAGES) -> None:
@@ -17,8 +28,7 @@ def with_pika(host: str, port: int, messages: int = MESSAGES) -> None:
     import pika
 
     properties = {"connection_name": "orders-pika"}
-    parameters = pika.ConnectionParameters(host, port, client_properties=properties)
-    connection = pika.BlockingConnection(parameters)
+    connection = pika.BlockingConnection(_parameters(host, port, properties))
     channel = connection.channel()
     channel.queue_declare("pika")
     channel.queue_bind("pika", "amq.topic", "order.#")
@@ -26,7 +36,9 @@ def with_pika(host: str, port: int, messages: int = MESSAGES) -> None:
     for number in range(messages):
         named = pika.BasicProperties(message_id=str(number), headers={"n": number})
         channel.basic_publish("amq.topic", f"order.{number % 5}", bytes(number * 50), named)
-    for number, (method, _, _) in enumerate(channel.consume("pika", inactivity_timeout=5), 1):
+    for number, (method, _, _) in enumerate(
+        channel.consume("pika", inactivity_timeout=PATIENCE), 1
+    ):
         assert method is not None
         if number % 10 == 0:
             channel.basic_ack(method.delivery_tag, multiple=True)
@@ -92,27 +104,34 @@ def with_amqp(host: str, port: int, messages: int = MESSAGES) -> None:
 
         tag = channel.basic_consume("py", no_ack=True, callback=taken)
         while left:
-            connection.drain_events(timeout=5)
+            connection.drain_events(timeout=PATIENCE)
         channel.basic_cancel(tag)
         channel.queue_delete("py")
 
 
-def keep_busy(host: str, port: int, over: threading.Event) -> None:
-    """A publisher with confirms and a consumer, until it is over; then one mistake."""
+def keep_busy(host: str, port: int, going: threading.Event, over: threading.Event) -> None:
+    """A publisher with confirms and a consumer, until it is over; then one mistake.
+
+    It is going when there was something of everything.
+    """
     import pika
 
     def connected(name: str) -> Any:
         properties = {"connection_name": name}
-        return pika.BlockingConnection(
-            pika.ConnectionParameters(host, port, client_properties=properties)
-        )
+        return pika.BlockingConnection(_parameters(host, port, properties))
 
     publisher, consumer = connected("busy-publisher"), connected("busy-consumer")
     sending, taking = publisher.channel(), consumer.channel()
     taking.queue_declare("busy")
     taking.queue_bind("busy", "amq.topic", "load.#")
     taking.basic_qos(prefetch_count=10)
-    taking.basic_consume("busy", lambda channel, method, *_: channel.basic_ack(method.delivery_tag))
+    acknowledged = []
+
+    def take(channel: Any, method: Any, *_: object) -> None:
+        channel.basic_ack(method.delivery_tag)
+        acknowledged.append(method.delivery_tag)
+
+    taking.basic_consume("busy", take)
     sending.confirm_delivery()
     number = 0
     while not over.is_set():
@@ -120,6 +139,8 @@ def keep_busy(host: str, port: int, over: threading.Event) -> None:
             number += 1
             sending.basic_publish("amq.topic", f"load.{number % 9}", bytes(200))
         consumer.process_data_events(0.01)
+        if acknowledged:
+            going.set()
     with contextlib.suppress(pika.exceptions.ChannelClosedByBroker):
         sending.queue_declare("busy", durable=True)
     publisher.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import select
 import signal
 import subprocess
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.running import PROGRAM, environment
+from tests.waiting import PATIENCE
 
 STARTED: list[subprocess.Popen[bytes]] = []
 """Every sniffer of the test that runs."""
@@ -29,8 +29,9 @@ class Sniffer:
         self._file = self.out.open("wb")
         self.running: subprocess.Popen[bytes] = subprocess.Popen(
             (*PROGRAM, "live", *map(str, arguments)), stdout=more.pop("stdout", self._file),
-            stderr=subprocess.PIPE, cwd=folder, env=environment(), **more,
+            stderr=subprocess.PIPE, cwd=folder, env=environment(), bufsize=0, **more,
         )  # fmt: skip
+        # unbuffered: `communicate` does not ask for what was read along with a line
         STARTED.append(self.running)
         assert self.running.stderr is not None
         for line in self.running.stderr:
@@ -46,24 +47,17 @@ class Sniffer:
 
     def finish(self) -> int:
         """Wait for its end; its exit code."""
-        _, err = self.running.communicate(timeout=60)
+        _, err = self.running.communicate(timeout=PATIENCE)
         self.err += err.decode()
         self._file.close()
         return self.running.returncode
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows that it wrote so far."""
-        return rows_of(self.out.read_text())
+        """The rows that it wrote so far, whole ones."""
+        octets = self.out.read_bytes()
+        return rows_of(octets[: octets.rfind(b"\n") + 1].decode())
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:
     """Rows of NDJSON."""
     return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
-
-
-def wait_for(condition: Any, seconds: float = 20) -> None:
-    """Wait until a condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never was so"
-        select.select([], [], [], 0.05)

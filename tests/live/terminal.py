@@ -6,19 +6,21 @@ import fcntl
 import os
 import pty
 import select
-import signal
 import struct
 import subprocess
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.running import PROGRAM, environment
+from tests.waiting import PATIENCE
 
-SECONDS = 20
+BEGIN = b"\x1b[H"
+"""What every drawing begins with."""
 
 
 class Terminal:
@@ -58,17 +60,14 @@ class Terminal:
         """Type."""
         os.write(self.leader, keys.encode())
 
-    def read(self, seconds: float = 0.05) -> None:
-        """Show what was written meanwhile."""
-        while select.select([self.leader], [], [], seconds)[0]:
-            try:
-                octets = os.read(self.leader, 65536)
-            except OSError:
-                return
-            if not octets:
-                return
-            self.written += octets
-            self._stream.feed(octets)
+    def read(self) -> int:
+        """Show what was written, some of it or what comes in a moment; the number of octets."""
+        if not select.select([self.leader], [], [], 0.05)[0]:
+            return 0
+        octets = os.read(self.leader, 65536)
+        self.written += octets
+        self._stream.feed(octets)
+        return len(octets)
 
     @property
     def text(self) -> str:
@@ -77,23 +76,28 @@ class Terminal:
 
     def shows(self, words: str) -> str:
         """Wait until the screen has these words; gives it."""
-        end = time.monotonic() + SECONDS
-        while words not in self.text:
-            assert time.monotonic() < end, f"no {words!r} on the screen:\n{self.text}"
-            assert self.running.poll() is None or select.select([self.leader], [], [], 0)[0], (
-                f"it ended:\n{self.text}"
-            )
-            self.read()
+        self.until(lambda: words in self.text, f"no {words!r} on the screen")
         return self.text
+
+    def until(self, holds: Callable[[], object], what: str = "it never was so") -> None:
+        """Wait until something holds, reading what is written."""
+        end = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < end, f"{what}:\n{self.text}"
+            over = self.running.poll() is not None
+            if not self.read() and over:
+                assert holds(), f"{what}, and it ended:\n{self.text}"
+
+    def drawn(self, times: int) -> None:
+        """Wait until it was drawn so often from now on; what was begun before is there then."""
+        until = self.written.count(BEGIN) + times
+        self.until(lambda: self.written.count(BEGIN) >= until)
 
     def end(self) -> int:
         """Wait for the end, reading what is written; the exit code."""
-        end = time.monotonic() + SECONDS
-        while self.running.poll() is None and time.monotonic() < end:
-            self.read()
-        if self.running.poll() is None:
-            self.running.send_signal(signal.SIGKILL)
-        self.read(0.2)
+        self.until(lambda: self.running.poll() is not None)
+        while self.read():
+            pass
         return self.running.wait()
 
     def restored(self) -> bool:

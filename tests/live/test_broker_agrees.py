@@ -13,6 +13,7 @@ import pytest
 from tests.cli.running import run
 from tests.live.broker import Broker
 from tests.live.sniffing import Sniffer, rows_of
+from tests.waiting import PATIENCE
 
 HOST = "127.0.0.1"
 TABLES = ("connections", "channels", "messages")
@@ -25,7 +26,10 @@ def connected(broker: Broker, name: str, **more: Any) -> Iterator[Any]:
     import pika
 
     properties = {"connection_name": name}
-    parameters = pika.ConnectionParameters(HOST, broker.port, client_properties=properties, **more)
+    parameters = pika.ConnectionParameters(
+        HOST, broker.port, client_properties=properties, socket_timeout=PATIENCE,
+        stack_timeout=PATIENCE, **more,
+    )  # fmt: skip
     connection = pika.BlockingConnection(parameters)
     yield connection
     connection.close()

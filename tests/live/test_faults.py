@@ -19,11 +19,12 @@ import pytest
 from amqpsniff.capture.ring import RETIRE_MS
 from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
-from tests.live.broker import Broker, free_port
+from tests.live.broker import Broker
 from tests.live.clients import keep_busy, with_amqp, with_pika
-from tests.live.sniffing import Sniffer, rows_of, wait_for
+from tests.live.sniffing import Sniffer, rows_of
 from tests.live.test_metrics import scraped
 from tests.live.test_rows import alike, offline
+from tests.waiting import PATIENCE, free_port, wait_for
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
 
@@ -87,15 +88,15 @@ def test_broker_restarts(broker: Broker, tmp_path: Path) -> None:
     sniffer = Sniffer(
         "-i", "lo", "--port", port, "-t", "connections", "-w", "kept.pcapng", folder=tmp_path
     )
-    over = threading.Event()
+    going, over = threading.Event(), threading.Event()
 
     def busy() -> None:
         with contextlib.suppress(Exception):
-            keep_busy("127.0.0.1", broker.port, over)
+            keep_busy("127.0.0.1", broker.port, going, over)
 
     running = threading.Thread(target=busy)
     running.start()
-    time.sleep(1)
+    assert going.wait(PATIENCE)
     broker.stop()
     over.set()
     running.join()
@@ -122,7 +123,7 @@ def test_disk_is_full(broker: Broker, tmp_path: Path) -> None:
     with_amqp("127.0.0.1", broker.port)
     says(sniffer, "packets are not written any more")
     sniffer.running.send_signal(signal.SIGINT)
-    out, _ = sniffer.running.communicate(timeout=30)
+    out, _ = sniffer.running.communicate(timeout=PATIENCE)
     assert sniffer.running.returncode == 3
     assert len(rows_of(out.decode())) == 120
     kept = tmp_path / "kept.pcapng"
@@ -134,16 +135,16 @@ def test_disk_is_full(broker: Broker, tmp_path: Path) -> None:
 
 def test_kernel_drops(tmp_path: Path) -> None:
     """What there was no room for while we did not read is counted, said, and a finding."""
-    kept, metrics = tmp_path / "kept.pcapng", free_port()
+    kept, metrics, port = tmp_path / "kept.pcapng", free_port(), free_port()
     sniffer = Sniffer(
-        "-i", "lo", "-f", "udp port 9", "--buffer", "4MiB", "-t", "findings", "-w", kept,
+        "-i", "lo", "-f", f"udp port {port}", "--buffer", "4MiB", "-t", "findings", "-w", kept,
         "--metrics", f":{metrics}", folder=tmp_path,
     )  # fmt: skip
     sniffer.running.send_signal(signal.SIGSTOP)
     sent = 500
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for _ in range(sent):
-            sender.sendto(bytes(60_000), ("127.0.0.1", 9))
+            sender.sendto(bytes(60_000), ("127.0.0.1", port))
     sniffer.running.send_signal(signal.SIGCONT)
     names = ("amqpsniff_packets_total", "amqpsniff_packets_dropped_total")
     wait_for(lambda: sum(scraped(metrics)[name] for name in names) == sent)

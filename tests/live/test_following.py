@@ -18,9 +18,10 @@ from amqpsniff.capture.writer import CaptureWriter, Rotation
 from amqpsniff.errors import CaptureError
 from tests.cli.running import run
 from tests.conftest import SAMPLES
-from tests.live.sniffing import Sniffer, rows_of, wait_for
+from tests.live.sniffing import Sniffer, rows_of
 from tests.live.test_rows import alike
 from tests.tcp.wire import IPV4_LINK, Talk
+from tests.waiting import wait_for
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
 
@@ -94,9 +95,10 @@ def test_file_that_grows(tmp_path: Path) -> None:
         for at in range(30, len(octets), 7001):
             file.write(octets[at : at + 7001])
             time.sleep(0.01)
-    wait_for(lambda: len(sniffer.rows()) == len(expected()))
+    rows = expected()
+    wait_for(lambda: len(sniffer.rows()) == len(rows))
     assert sniffer.stop() == 0, sniffer.err
-    assert alike(sniffer.rows()) == alike(expected())
+    assert alike(sniffer.rows()) == alike(rows)
 
 
 def test_ring_of_files(tmp_path: Path) -> None:
@@ -107,15 +109,16 @@ def test_ring_of_files(tmp_path: Path) -> None:
     (ring / "notes.txt").write_text("not a capture")
 
     def write(number: int, batch: PacketBatch) -> None:
-        writer = CaptureWriter(ring / f"{number % 3}.pcapng", lambda _: "lo", "test")
+        path = ring / f"{number % 3}.pcapng"
+        writer = CaptureWriter(path, lambda _: "lo", "test")
         writer.write(batch, [0] * len(batch))
         writer.close()
+        os.utime(path, (number, number))  # clocks of file systems are coarse
 
     write(0, batches[0])
     source = FileCapture([str(ring)])
     found = packets_of(batch for batch, _ in source.take(1 << 40))
     for number, batch in enumerate(batches[1:], 1):
-        time.sleep(0.01)
         write(number, batch)
         found += packets_of(batch for batch, _ in source.take(1 << 40))
     source.finish()

@@ -9,10 +9,11 @@ from amqpsniff.findings.log import FindingLog
 from amqpsniff.live.news import News
 from tests.capture.build import pcap_header, pcap_record
 from tests.cli.running import run
-from tests.live.sniffing import Sniffer, rows_of, wait_for
+from tests.live.sniffing import Sniffer, rows_of
 from tests.live.test_rows import alike, last_of_each
 from tests.session.script import Script
 from tests.tcp import wire
+from tests.waiting import wait_for
 
 HANGS = """
     handshake

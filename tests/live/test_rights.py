@@ -10,7 +10,7 @@ import site
 import socket
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.running import environment
 from tests.conftest import SAMPLES
+from tests.waiting import PATIENCE, wait_for
 
 NOBODY = "nobody"
 PROGRAM = """
@@ -46,10 +47,9 @@ def program() -> tuple[str, ...]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder() -> Iterator[Path]:
     """A folder that nobody may write to."""
-    path = Path("/var/tmp") / f"amqpsniff-{os.getpid()}-{tmp_path.name}"
-    path.mkdir()
+    path = Path(tempfile.mkdtemp(prefix="amqpsniff-", dir="/var/tmp"))
     shutil.chown(path, NOBODY)
     yield path
     shutil.rmtree(path)
@@ -60,7 +60,7 @@ def _without_rights(*command: str | Path, **more: object) -> subprocess.Complete
     drop = ("--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
     become = ("setpriv", f"--reuid={NOBODY}", f"--regid={pwd.getpwnam(NOBODY).pw_gid}", *drop)
     return subprocess.run(
-        (*become, *command), capture_output=True, text=True, check=False, timeout=60,
+        (*become, *command), capture_output=True, text=True, check=False, timeout=PATIENCE,
         cwd="/", env=environment(), **more,
     )  # type: ignore[call-overload, no-any-return]  # fmt: skip
 
@@ -102,12 +102,9 @@ def test_root_is_given_up(program: tuple[str, ...], folder: Path) -> None:
                 sender.sendto(bytes(1000), ("127.0.0.1", 9))
                 return len(list(folder.glob("kept_*"))) == 3 and not list(folder.glob("*_00001_*"))
 
-            end = time.monotonic() + 20
-            while not turned():
-                assert time.monotonic() < end
-                time.sleep(0.002)
+            wait_for(turned)
         running.terminate()
-        assert running.wait(30) == 0, running.stderr.read()
+        assert running.wait(PATIENCE) == 0, running.stderr.read()
     assert status["Uid"].split() == [str(entry.pw_uid)] * 4
     assert status["Gid"].split() == [str(entry.pw_gid)] * 4
     assert {status[name] for name in ("CapPrm", "CapEff", "CapInh")} == {"0" * 16}

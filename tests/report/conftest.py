@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -20,6 +22,8 @@ def browser() -> Iterator[Any]:
         pytest.skip("no chromium on this machine (apt-get install chromium)")
     with playwright.sync_playwright() as running:
         # as root it has no sandbox; the pages are ours
-        started = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        started = running.chromium.launch(
+            executable_path=program, args=["--no-sandbox"], timeout=PATIENCE * 1000
+        )
         yield started
         started.close()

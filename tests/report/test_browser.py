@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.report.pages import hostile_capture, report
+from tests.waiting import PATIENCE
 
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
 Opened = Callable[..., Any]
@@ -35,6 +36,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Opened]:
     def open_page(name: str, size: str = "desktop", scheme: str = "light") -> Any:
         width, height = SIZES[size]
         view = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        view.set_default_timeout(PATIENCE * 1000)
         view.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
         view.on("pageerror", lambda error: said.append(f"error: {error}"))
         view.on("dialog", lambda dialog: (said.append("dialog"), dialog.dismiss()))
@@ -153,6 +155,7 @@ def test_findings_unfold_by_keyboard(opened: Opened) -> None:
 def test_page_is_there_without_its_script(browser: Any, pages: dict[str, Path]) -> None:
     context = browser.new_context(java_script_enabled=False)
     view = context.new_page()
+    view.set_default_timeout(PATIENCE * 1000)
     view.goto(pages["churn"].as_uri())
     assert "AMQP connections were seen" in view.locator("#story").inner_text()
     assert view.locator("#connections tbody tr").count() > 5
@@ -161,6 +164,7 @@ def test_page_is_there_without_its_script(browser: Any, pages: dict[str, Path]) 
 
 def test_policy_forbids_other_scripts_and_the_network(browser: Any, pages: dict[str, Path]) -> None:
     view = browser.new_page()
+    view.set_default_timeout(PATIENCE * 1000)
     view.goto(pages["churn"].as_uri())
     ran = view.evaluate(
         """() => {

@@ -68,7 +68,7 @@ def test_methods(index: int, options: SanitizeOptions) -> None:
         assert (b"secret" in made) == (policy.KEEP in shown)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(-1, len(METHODS) - 1), st.binary(max_size=200), st.booleans())
 def test_any_octets(method: int, payload: bytes, names: bool) -> None:
     """Nothing raises; what comes out is no longer than what went in."""
@@ -79,7 +79,7 @@ def test_any_octets(method: int, payload: bytes, names: bool) -> None:
             assert len(made) <= 7 + len(payload)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tables("rabbitmq"))
 def test_any_table(table: list[tuple[bytes, encoder.Field]]) -> None:
     """Lengths stay, so it can be read, and cleaning what is clean changes nothing."""

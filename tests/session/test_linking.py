@@ -35,14 +35,14 @@ def by_engine(script: Script, **options: Any) -> list[Row]:
 
 @pytest.mark.parametrize("bodies", [False, True])
 @given(script=CONVERSATIONS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_the_engine_links_what_the_reference_links(bodies: bool, script: Script) -> None:
     """Every column of every message."""
     assert by_engine(script, body_sha256=bodies) == linked(script, bodies)
 
 
 @given(script=CONVERSATIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_links_do_not_depend_on_batches(script: Script) -> None:
     """Packets one by one, rows in small batches."""
     with pytest.MonkeyPatch.context() as patch:
@@ -52,7 +52,7 @@ def test_links_do_not_depend_on_batches(script: Script) -> None:
 
 
 @given(script=CONVERSATIONS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_what_is_forgotten_links_nothing(script: Script) -> None:
     """Four publishes and two requests are remembered."""
     with pytest.MonkeyPatch.context() as patch:

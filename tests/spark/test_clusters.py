@@ -7,10 +7,8 @@ import json
 import os
 import random
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +17,7 @@ import pytest
 from tests.archive.broker import ACROSS, traffic
 from tests.archive.splits import by_one_engine, deal, packets_of
 from tests.archive.tables import written_rows
+from tests.waiting import PATIENCE, free_port, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -63,7 +62,7 @@ def check(archive: Path, output: Path, master: str) -> None:
     """Run the batch on a master and compare its tables with one engine's."""
     job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(archive), "-o", str(output)]
     job += ["--master", master, "--task-octets", "60000", "--progress", "json", "--links"]
-    made = subprocess.run(job, check=False, capture_output=True, text=True, timeout=240)
+    made = subprocess.run(job, check=False, capture_output=True, text=True, timeout=4 * PATIENCE)
     assert made.returncode == 0, made.stderr[-3000:]
     (fact,) = [json.loads(line) for line in made.stdout.splitlines() if '"summary"' in line]
     assert fact["summary"]["tasks"] > 4
@@ -84,9 +83,7 @@ def test_a_master_and_two_workers(archive: Path, tmp_path: Path) -> None:
     import pyspark
 
     home = Path(pyspark.__file__).parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -106,26 +103,18 @@ def test_a_master_and_two_workers(archive: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     processes = []
     try:
-        for command in commands:
-            processes.append(
-                subprocess.Popen(
-                    command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        for at, command in enumerate(commands):
+            log = tmp_path / f"log{at}"
+            with log.open("wb") as file:
+                processes.append(
+                    subprocess.Popen(command, env=environment, stdout=file, stderr=file)
                 )
-            )
-            _wait_for(port)
+            words = b"Successfully registered with master" if at else b"New state: ALIVE"
+            wait_for(lambda: words in log.read_bytes(), f"{log}: not {words!r}")  # noqa: B023
         check(archive, tmp_path / "tables", master)
         assert len(list(tmp_path.glob("worker*/app-*"))) == 2
     finally:
         for process in reversed(processes):
             process.terminate()
         for process in processes:
-            process.wait(20)
-
-
-def _wait_for(port: int) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.2)
-    pytest.fail("the master did not start")
+            process.wait(PATIENCE)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
 
@@ -30,7 +32,7 @@ own = subprocess.Popen(
 port = int.from_bytes(own.stdout.read(4), "big")
 alive = own.poll() is None
 own.stdin.close()  # so Spark ends it
-print(json.dumps([port > 0, alive, own.wait(20), waiting.wait(20)]))
+print(json.dumps([port > 0, alive, own.wait(), waiting.wait()]))
 """
 
 STARTS = """
@@ -49,7 +51,7 @@ def end_of(how: str) -> list[object]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert ran.returncode == 0, ran.stderr
     told: list[object] = json.loads(ran.stdout)
@@ -66,7 +68,7 @@ def test_without_one_sparks_own_process_does_the_work() -> None:
 
 def test_one_that_nobody_takes_ends_with_the_driver() -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", STARTS], check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", STARTS], check=True, capture_output=True, text=True, timeout=PATIENCE
     )
     # standard error is the other's as well: it was read to its end
     assert (ran.stderr, Path(ran.stdout.strip()).exists()) == ("", False)

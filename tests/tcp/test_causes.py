@@ -152,7 +152,7 @@ def test_acknowledgements_without_end_hold_nothing_for_ever() -> None:
     assert sum(lengths) == 3000
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.randoms(use_true_random=False), st.integers(0, 12), st.booleans(), st.floats(0, 0.2))
 def test_displaced_packets(choose: random.Random, far: int, timed: bool, loss: float) -> None:
     """Displaced by so many places, some missing: every answer after its question, all octets."""

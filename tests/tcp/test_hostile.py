@@ -14,7 +14,7 @@ from tests.tcp.test_headers import CASES
 from tests.tcp.wire import START_NS, Packet, Talk, run
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.binary(max_size=400))
 def test_instructions(data: bytes) -> None:
     one_input(data)
@@ -32,13 +32,13 @@ def mutated(draw: st.DrawFn) -> Packet:
     return Packet(bytes(octets[:cut]), START_NS, original, link_type)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(mutated(), max_size=8))
 def test_damaged_packets(packets: list[Packet]) -> None:
     assert run(packets) == run(packets, 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.binary(max_size=120), st.sampled_from(LINK_TYPES)), max_size=8))
 def test_garbage(octets: list[tuple[bytes, int]]) -> None:
     run([Packet(block, START_NS, None, link_type) for block, link_type in octets])

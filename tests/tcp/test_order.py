@@ -87,7 +87,7 @@ def shuffled(draw: st.DrawFn) -> tuple[list[Packet], bytes, bytes]:
     return talk.goodbye().packets, *streams
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(shuffled())
 def test_any_order_any_pieces(case: tuple[list[Packet], bytes, bytes]) -> None:
     packets, client, server = case

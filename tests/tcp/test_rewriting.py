@@ -198,7 +198,7 @@ def test_fragments() -> None:
         assert made[14:34] == octets[14:34]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(mutated(), st.booleans())
 def test_damaged_packets(packet: Packet, addresses: bool) -> None:
     original = packet.original or 0
@@ -207,7 +207,7 @@ def test_damaged_packets(packet: Packet, addresses: bool) -> None:
     assert PAYLOAD not in made
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=200), st.sampled_from(LINK_TYPES), st.booleans())
 def test_garbage(octets: bytes, link_type: int, addresses: bool) -> None:
     assert len(rewritten(octets, link_type, addresses=addresses)) == len(octets)

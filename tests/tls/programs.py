@@ -10,16 +10,13 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.tcp.wire import Talk
 from tests.tls import talk as tls
-
-PATIENCE = 10.0
-"""Seconds after which a program that should have said something is given up."""
+from tests.waiting import PATIENCE, wait_for
 
 
 def program(name: str) -> str:
@@ -28,21 +25,6 @@ def program(name: str) -> str:
     if found is None:
         pytest.skip(f"{name} is not installed")
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
-def reached(done: Callable[[], bool], what: str) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < end, what
-        time.sleep(0.005)
 
 
 class Relay:
@@ -142,4 +124,4 @@ def listening(port: int) -> None:
             return True
         return False
 
-    reached(there, "nobody listens")
+    wait_for(there, "nobody listens")

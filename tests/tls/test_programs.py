@@ -12,7 +12,8 @@ from amqpsniff.tcp import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 from tests.tcp.wire import Packet, Talk, batch
 from tests.tls import talk as tls
-from tests.tls.programs import Relay, free_port, listening, program, reached, running
+from tests.tls.programs import Relay, listening, program, running
+from tests.waiting import free_port, wait_for
 
 pytest.importorskip("cryptography")
 
@@ -59,19 +60,19 @@ def spoken(
                     before_it = relay.passed[whom]
                     taken = programs[whom].hears(b"" if whom else TAKEN[command])
                     programs[whom].say(command)
-                    reached(taken, "a command")
-                    reached(lambda: relay.passed[whom] > before_it, "a handshake")  # noqa: B023
+                    wait_for(taken, "a command")
+                    wait_for(lambda: relay.passed[whom] > before_it, "a handshake")  # noqa: B023
                     quiet(relay)
                 heard = programs[1 - side].hears(octets)
                 programs[side].say(octets)
-                reached(heard, "octets")
+                wait_for(heard, "octets")
     relay.close()
     return max(relay.talks, key=lambda talk: len(talk.packets)).goodbye()
 
 
 def quiet(relay: Relay) -> None:
     """Wait until nothing has passed for a while."""
-    reached(lambda: all(relay.passed), "no handshake")
+    wait_for(lambda: all(relay.passed), "no handshake")
     passed = None
     while passed != relay.passed:
         passed = list(relay.passed)
@@ -219,7 +220,7 @@ def test_ciphers_of_old(
             for line in (b"one line\n", b"another one\n" * 50, b"the last\n"):
                 echoed = one.hears(line)
                 one.say(line)
-                reached(echoed, "an echo")
+                wait_for(echoed, "an echo")
     relay.close()
     packets = max(relay.talks, key=lambda talk: len(talk.packets)).goodbye().packets
     said, answered = octets_inside(packets, keylog)

@@ -1,0 +1,126 @@
+"""However early Ctrl-C comes it ends the run, and what was there by then is taken."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amqpsniff.capture.following import FileCapture
+from amqpsniff.capture.interfaces import InterfaceCapture
+from amqpsniff.cli.steps import Steps
+from amqpsniff.live.watch import Watch
+from amqpsniff.options import Options
+from tests.cli.running import SIGNALS, environment
+from tests.conftest import SAMPLES
+from tests.live.sniffing import Sniffer
+from tests.waiting import PATIENCE, free_port, wait_for
+
+SAMPLE = SAMPLES / "pika_mix.pcap"
+WHOLE = 568
+"""Its packets."""
+
+MOMENT = """
+import os, signal, sys
+from amqpsniff.cli.entry import main
+
+left = int(sys.argv.pop())
+
+def passed(*_):
+    global left
+    left -= 1
+    if not left:
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.setprofile(passed)
+sys.exit(main())
+"""
+
+DROPPED = """
+import os, signal, sys
+from amqpsniff.cli import watching
+from amqpsniff.cli.entry import main
+
+class Callback:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+opened = watching.Live._source
+
+def interrupted(self):
+    Callback()
+    return opened(self)
+
+watching.Live._source = interrupted
+sys.exit(main())
+"""
+
+
+def ended(script: str, *arguments: str) -> tuple[int, str, str]:
+    """Exit code and output of a program that follows a file until Ctrl-C."""
+    done = subprocess.run(
+        (sys.executable, "-c", SIGNALS + script, "live", SAMPLE, *arguments), env=environment(),
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("calls", [10_000, 100_000, 200_000])
+def test_while_it_starts(calls: int) -> None:
+    """At any call, of some 500,000 before it captures."""
+    code, out, _ = ended(MOMENT, str(calls))
+    assert (code, out) == (130, "")
+
+
+def test_where_python_drops_it() -> None:
+    """In what is called back nothing can be raised."""
+    code, out, err = ended(DROPPED)
+    assert (code, out) == (130, "")
+    assert "KeyboardInterrupt" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_as_soon_as_it_says_how_to_end_it(number: int, tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, tmp_path / "growing.pcap")
+    sniffer = Sniffer("growing.pcap", folder=tmp_path)
+    assert sniffer.stop(number) == 0, sniffer.err
+    assert f"{WHOLE} packets" in sniffer.err
+
+
+def test_what_a_file_has_is_taken(tmp_path: Path) -> None:
+    """Also what was written after the last look at it."""
+    octets = SAMPLE.read_bytes()
+    growing = tmp_path / "growing.pcap"
+    growing.write_bytes(octets[:10_000])
+    watch = Watch(FileCapture([str(growing)]), Options())
+    with Steps(watch) as steps:
+        for _ in steps:
+            if watch.source.packets < WHOLE:
+                growing.write_bytes(octets)
+                steps.stop()
+    assert watch.source.packets == WHOLE
+    watch.close()
+
+
+def test_packets_that_the_kernel_keeps_back_are_known() -> None:
+    port = free_port()
+    source = InterfaceCapture(["lo"], f"udp port {port}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sent = 0
+
+        def held() -> bool:
+            nonlocal sent
+            sender.sendto(b"something", ("127.0.0.1", port))
+            sent += 1
+            return source.held()
+
+        wait_for(held)
+        wait_for(lambda: list(source.take(1 << 40)) and source.packets == sent)
+    assert not source.held()
+    source.close()
