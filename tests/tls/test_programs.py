@@ -28,6 +28,8 @@ What it is given before that may be read along with the command, and dropped. Th
 too late; but nothing else makes it send while nobody speaks.
 """
 
+END_OF_SESSION = b"-----END SSL SESSION PARAMETERS-----"
+
 Said = list[tuple[int, bytes]]
 
 
@@ -37,19 +39,21 @@ def spoken(
     said: Said,
     commands: dict[int, list[tuple[int, bytes]]] | None = None,
     before: list[str] | None = None,
+    session: Path | None = None,
 ) -> Talk:
     """The packets of two programs that say something; before some of it they get commands.
 
-    With `before` another client was there first.
+    With `before` another client was there first, until it had written the file `session`.
     """
     commands = commands or {}
     port = int(server.pop())
     relay = Relay(port)
     with running(*server) as one:
         listening(port)
-        if before is not None:
+        if before is not None and session is not None:
             with running(*before, f"127.0.0.1:{relay.port}"):
                 quiet(relay)
+                wait_for(lambda: END_OF_SESSION in read(session), "no session")
             relay.talks.clear()
             relay.passed[:] = 0, 0
         with running(*client, f"127.0.0.1:{relay.port}") as other:
@@ -68,6 +72,10 @@ def spoken(
                 wait_for(heard, "octets")
     relay.close()
     return max(relay.talks, key=lambda talk: len(talk.packets)).goodbye()
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
 def quiet(relay: Relay) -> None:
@@ -145,7 +153,7 @@ def early(tmp_path: Path, server_options: tuple[str, ...], taken: int) -> tuple[
     server[-1:-1] = ["-early_data", *server_options]
     before = [*client[:-1], "-sess_out", str(session), "-connect"]
     again = [*client[:-1], "-sess_in", str(session), "-early_data", str(first), "-connect"]
-    talk = spoken(server, again, said[taken:], before=before)
+    talk = spoken(server, again, said[taken:], before=before, session=session)
     path = tls.write(tmp_path / "x.pcap", talk.packets)
     return path, keylog, clear(said, tmp_path)
 
