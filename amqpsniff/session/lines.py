@@ -5,7 +5,7 @@ A line is in the order of its publishes; a queue hands them on in that order. Pu
 forgotten from the oldest on, of all lines.
 
 Publishes are numbered as they come. Those that are remembered follow one another, so a ring holds
-them: columns of numbers, in which the place of a publish is its number in the ring's size. Lines
+them: columns of numbers, in which the place of a publish is its number modulo the ring's size. Lines
 are rows of columns too, found in a table of slots by the hash that their publishes have. So a
 publish that is alone in its line takes some 130 octets, where objects would take 310.
 """
@@ -80,7 +80,7 @@ class Lines:
 
     def at(self, publish):
         """The place of a publish in the columns."""
-        return publish & (self.size - 1)
+        return publish % self.size
 
     def remember(self, key, packet_number, ts_ns, connection_id, identified):
         """Put a publish at the end of its line, and forget what is too old or too much; gives it.
@@ -139,8 +139,8 @@ class Lines:
         return 0
 
     def _grow(self):
-        """Have room for twice as many."""
-        size: cython.longlong = 2 * self.size
+        """Have room for twice as many, but not for more than will be remembered."""
+        size: cython.longlong = min(2 * self.size, self.most)
         for name, code in _PUBLISHES.items():
             column = _column(code, size)
             self._copy(getattr(self, name), column, size)
@@ -154,7 +154,7 @@ class Lines:
             column[: self.used] = getattr(self, name)[: self.used]
             setattr(self, name, column)
         lines = [line for line in self.slots if line >= 0]
-        self.slots = memoryview(bytearray(b"\xff") * (8 * size)).cast("i")
+        self.slots = memoryview(bytearray(b"\xff") * (8 * len(self.slots))).cast("i")
         self.size = size
         for line in lines:
             self.slots[self._slot(self.keys[self.at(self.first[line])])] = line
@@ -163,7 +163,7 @@ class Lines:
     def _copy(self, source, target, size):
         """Put what a column has of publishes where it stands in a ring of another size."""
         for publish in range(self.oldest, self.following):
-            target[publish & (size - 1)] = source[publish & (self.size - 1)]
+            target[publish % size] = source[publish % self.size]
         return 0
 
     # lines
@@ -173,7 +173,7 @@ class Lines:
         return self.slots[self._slot(key)]
 
     def _slot(self, key):
-        """Where the line of a hash stands, or would; there are twice as many slots as lines."""
+        """Where the line of a hash stands, or would; there are twice as many slots as lines, a power of two."""
         mask: cython.longlong = len(self.slots) - 1
         slot: cython.longlong = cython.cast(cython.longlong, key & 0x7FFFFFFF) & mask
         line: cython.longlong = self.slots[slot]
