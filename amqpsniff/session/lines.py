@@ -5,8 +5,8 @@ A line is in the order of its publishes; a queue hands them on in that order. Pu
 forgotten from the oldest on, of all lines.
 
 Publishes are numbered as they come. Those that are remembered follow one another, so a ring holds
-them: columns of numbers, in which the place of a publish is its number modulo the ring's size. Lines
-are rows of columns too, found in a table of slots by the hash that their publishes have. So a
+them: columns of numbers, in which the place of a publish is its number modulo the ring's size.
+Lines are rows of columns too, found in a table of slots by the hash that their publishes have. So a
 publish that is alone in its line takes some 130 octets, where objects would take 310.
 """
 
@@ -173,7 +173,7 @@ class Lines:
         return self.slots[self._slot(key)]
 
     def _slot(self, key):
-        """Where the line of a hash stands, or would; there are twice as many slots as lines, a power of two."""
+        """Where the line of a hash stands, or would; slots are a power of two, twice the lines."""
         mask: cython.longlong = len(self.slots) - 1
         slot: cython.longlong = cython.cast(cython.longlong, key & 0x7FFFFFFF) & mask
         line: cython.longlong = self.slots[slot]
