@@ -154,7 +154,7 @@ class Capture:
     def batches(
         self, table: str, *, encoded: bool = False, columns: Collection[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Record batches of one table (`frames`, `messages`, `findings`), some 32,768 rows each.
+        """Record batches of one table (`frames`, `messages`, `findings`), some 24,576 rows each.
 
         With `encoded`, strings that repeat stay dictionary encoded, which is what the writers of
         `amqpsniff.tables.export` want; otherwise types are those of the table contract. `columns`
@@ -231,7 +231,7 @@ class Capture:
         from amqpsniff.tables.schema import EVERYTHING
 
         def opened(table: str) -> Callable[[Collection[str]], Iterator[Any]]:
-            return lambda columns: self.batches(table, columns=columns)
+            return lambda columns: self.batches(table, encoded=True, columns=columns)
 
         return sql(statement, {name: (schema, opened(name)) for name, schema in EVERYTHING.items()})
 

@@ -23,6 +23,7 @@ from tempfile import NamedTemporaryFile
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from amqpsniff.tables.schema import EVERYTHING
 from tests.capture.build import pcap_header, pcap_record
 from tests.session.script import Script
 from tests.tcp import wire
@@ -59,7 +60,9 @@ STREAMS = {
 }
 """By name: what comes first, what each message is, and which message lacks the last of it."""
 FILE = "FILE"
-"""In a command: the stream as a file, for commands that read captures twice."""
+"""In a command: the stream as a file, for commands that read captures twice, and for those that
+take most: from a pipe less waits."""
+EVERY_COLUMN = ",".join(EVERYTHING["messages"].names)
 COMMANDS = (
     ("messages", "-", "--format", "ndjson"),
     ("export", "-", "-t", "messages", "--format", "parquet"),
@@ -73,6 +76,10 @@ COMMANDS = (
     ("sql", "-", "SELECT outcome, count(*) FROM messages GROUP BY ALL"),
     ("follow", FILE, "--connection", ":40000"),
     ("diff", FILE, FILE),
+    ("export", FILE, "-t", "messages", "--format", "parquet", "--columns", EVERY_COLUMN),
+    ("sql", FILE, "SELECT * FROM messages", "--format", "parquet"),
+    ("sql", FILE, "SELECT * FROM messages ORDER BY message_id", "--format", "ndjson"),
+    ("report", FILE, "-o", os.devnull),
 )
 
 

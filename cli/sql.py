@@ -107,7 +107,7 @@ class _Question:
 
     def _opened(self, table: str) -> Callable[[Collection[str]], Iterator[Any]]:
         def read(columns: Collection[str]) -> Iterator[Any]:
-            yield from self._reading.capture.batches(table, columns=columns)
+            yield from self._reading.capture.batches(table, encoded=True, columns=columns)
             self._whole = True
 
         return read

@@ -33,7 +33,7 @@ class Memory(NamedTuple):
     """Bounds on what is remembered of messages, to link others with them.
 
     Attributes:
-        publishes: Publishes whose deliveries may come: some 350 octets each, 70 MB in all. A
+        publishes: Publishes whose deliveries may come: some 130 octets each, 26 MB in all. A
             broker may hold messages for days; who wants those needs the queue, not the wire.
         age_ns: How long a publish is remembered, one hour: alike messages of yesterday would only
             make the match of today's doubtful.

@@ -1,29 +1,26 @@
-from amqpsniff.session.calls cimport Call
-
-cdef class Publish:
-    cdef public object key
-    cdef public long long packet_number, ts_ns, place, deliveries, connection_id
-    cdef public Publish later, younger
-    cdef public Call asks, answers
-    cdef public bint identified
-
-cdef class Line:
-    cdef public Publish first, last, reached
-    cdef public unsigned long long queue
-    cdef public dict more
-    cdef Publish position(self, unsigned long long queue)
-
 cdef class Lines:
     cdef public object memory
-    cdef public long long most, age_ns, count, positions, candidates
+    cdef public long long most, age_ns, size, used, oldest, following, positions, candidates
     cdef public bint advanced
-    cdef public dict lines, hits
-    cdef public Publish oldest, youngest
-    cdef Line get(self, object hash_)
-    cdef int remember(self, Publish publish) except? -1
-    cdef bint _is_old(self, Publish publish, long long ts_ns) except? -1
-    cdef int _forget(self, Line kept) except? -1
-    cdef Publish meant(self, Line line, unsigned long long queue, bint again)
-    cdef Publish _again(self, Line line, unsigned long long queue, Publish reached)
-    cdef int _put(self, Line line, unsigned long long queue, Publish publish) except? -1
+    cdef public unsigned long long[::1] keys, queues
+    cdef public long long[::1] packet_numbers, times, connection_ids, places, delivered, later
+    cdef public unsigned char[::1] identified
+    cdef public long long[::1] first, last, reached
+    cdef public int[::1] slots
+    cdef public list asks, answers, free
+    cdef public dict more, hits
+    cdef long long at(self, long long publish) noexcept
+    cpdef long long remember(self, unsigned long long key, long long packet_number, long long ts_ns, long long connection_id, bint identified) except? -2
+    cdef bint _is_old(self, long long ts_ns) except? -1
+    cdef int _forget(self) except? -1
+    cdef int _grow(self) except? -1
+    cdef int _copy(self, object source, object target, long long size) except? -1
+    cpdef long long get(self, unsigned long long key) except? -2
+    cdef long long _slot(self, unsigned long long key) except? -2
+    cdef int _empty(self, long long slot) except? -1
+    cdef int _new_line(self, long long publish) except? -1
+    cpdef long long meant(self, long long line, unsigned long long queue, bint again) except? -2
+    cdef long long _again(self, long long line, unsigned long long queue, long long reached) except? -2
+    cdef long long _position(self, long long line, unsigned long long queue) except? -2
+    cdef int _put(self, long long line, unsigned long long queue, long long publish) except? -1
     cdef int _hit(self, str name) except? -1

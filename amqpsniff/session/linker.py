@@ -25,15 +25,11 @@ from amqpsniff.session.limits import Memory
 if cython.compiled:
     from cython.cimports.amqpsniff.session.calls import Call, Calls  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.likeness import mixed  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.lines import (  # type: ignore[import-not-found]
-        Line,
-        Lines,
-        Publish,
-    )
+    from cython.cimports.amqpsniff.session.lines import Lines  # type: ignore[import-not-found]
 else:
     from amqpsniff.session.calls import Call, Calls
     from amqpsniff.session.likeness import mixed
-    from amqpsniff.session.lines import Line, Lines, Publish
+    from amqpsniff.session.lines import Lines
 
 _NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
@@ -96,17 +92,19 @@ class Linker:
 
     def _publish(self, one):
         """Remember a publish; it may be a request, or a reply."""
-        publish: Publish = Publish()
-        publish.key = mixed(one.line, one.vhost)
-        publish.packet_number = one.packet_number
-        publish.ts_ns = one.sent_ns
-        publish.connection_id = one.connection_id
-        publish.identified = one.flags & _IDENTIFIED != 0
+        at: cython.longlong = self.lines.at(
+            self.lines.remember(
+                mixed(one.line, one.vhost),
+                one.packet_number,
+                one.sent_ns,
+                one.connection_id,
+                one.flags & _IDENTIFIED != 0,
+            )
+        )
         if self.calls.waiting:
-            publish.answers = self._reply(one)
+            self.lines.answers[at] = self._reply(one)
         if one.flags & _ASKS:
-            publish.asks = self._ask(one)
-        self.lines.remember(publish)
+            self.lines.asks[at] = self._ask(one)
         return 0
 
     # deliveries
@@ -115,49 +113,50 @@ class Linker:
         """Find the publish of a delivery, and the request that it brings the reply to."""
         died: cython.bint = one.flags & _DIED != 0
         again: cython.bint = one.flags & _AGAIN != 0
-        line: Line = self._line(one.line, one.vhost)
-        if line is None and died:
+        line: cython.longlong = self._line(one.line, one.vhost)
+        if line < 0 and died:
             line = self._line(one.other, one.vhost)
-        publish: Publish = None
-        if line is not None:
+        publish: cython.longlong = -1
+        if line >= 0:
             queue: cython.ulonglong = one.queue
             if one.flags & _OWN_QUEUE:
                 queue = mixed(mixed(queue, one.connection & _MASK64), one.channel & _MASK64)
             publish = self.lines.meant(line, queue, again or died)
-            if publish is not None:
-                self._say_publish(one, publish, again, died)
+            if publish >= 0:
+                self._say_publish(one, self.lines.at(publish), again, died)
         if self.calls.waiting:
             self._bring(one, publish)
         return 0
 
     def _line(self, h, vhost):
-        """The line of publishes with a hash, in a virtual host."""
-        line: Line = self.lines.get(mixed(h, vhost))
+        """The line of publishes with a hash, in a virtual host; -1 for none."""
+        line: cython.longlong = self.lines.get(mixed(h, vhost))
         other: cython.ulonglong
-        if line is not None:
+        if line >= 0:
             return line
         if vhost != _ANYWHERE:
-            return self.lines.get(mixed(h, _ANYWHERE)) if self.unknown else None
+            return self.lines.get(mixed(h, _ANYWHERE)) if self.unknown else -1
         for each in self.vhosts:
             other = each
             line = self.lines.get(mixed(h, other))
-            if line is not None:
+            if line >= 0:
                 return line
-        return None
+        return -1
 
-    def _say_publish(self, one, publish, again, died):
-        """Say of a delivery where it was published."""
+    def _say_publish(self, one, at, again, died):
+        """Say of a delivery where it was published; the publish stands at this place."""
+        lines: Lines = self.lines
         one.published = True
-        one.published_number = publish.packet_number
-        one.published_id = publish.connection_id
-        if one.sent_ns != _NULL and publish.ts_ns != _NULL:
-            one.published_ns = one.sent_ns - publish.ts_ns
+        one.published_number = lines.packet_numbers[at]
+        one.published_id = lines.connection_ids[at]
+        if one.sent_ns != _NULL and lines.times[at] != _NULL:
+            one.published_ns = one.sent_ns - lines.times[at]
         one.match = _AMBIGUOUS
-        if self.lines.candidates == 1:
-            one.match = _EXACT if publish.identified else _LIKELY
-        if not again and (self.lines.advanced or not died):
-            publish.deliveries += 1
-            one.delivery_number = publish.deliveries
+        if lines.candidates == 1:
+            one.match = _EXACT if lines.identified[at] else _LIKELY
+        if not again and (lines.advanced or not died):
+            lines.delivered[at] += 1
+            one.delivery_number = lines.delivered[at]
         return 0
 
     # requests and replies
@@ -207,12 +206,14 @@ class Linker:
     def _bring(self, one, publish):
         """Say what a delivery is the reply to, and learn where the reply to a request will go."""
         call: Call = None
-        if publish is not None:
-            if publish.asks is not None and one.flags & _DIRECT_REPLY:
+        asked: Call = None
+        if publish >= 0:
+            asked = self.lines.asks[self.lines.at(publish)]
+            call = self.lines.answers[self.lines.at(publish)]
+            if asked is not None and one.flags & _DIRECT_REPLY:
                 key: cython.ulonglong = mixed(one.reply_to, one.correlation)
-                self.calls.wait(publish.asks, mixed(key, one.vhost))
-            call = publish.answers
-        if call is None and (publish is None or publish.asks is None):
+                self.calls.wait(asked, mixed(key, one.vhost))
+        if call is None and asked is None:
             call = self._unseen(one)
         if call is None or call.forgotten:
             return 0

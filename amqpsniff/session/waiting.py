@@ -14,13 +14,13 @@ from amqpsniff.columns import Integers, Octets, Texts
 Batch = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
 
-HELD_ROWS = 196_608
+HELD_ROWS = 131_072
 """Rows that wait for replies and acknowledgements, some 130 octets each. Beyond, the oldest are
 given out as they are: what is not settled by then has no outcome, and no reply."""
 
-HELD_OCTETS = 32 * 1024 * 1024
-"""Octets of texts and bodies in rows that wait, for rows may be large; the same beyond. That is 500
-for each of `OPEN_ROWS`."""
+HELD_OCTETS = 24 * 1024 * 1024
+"""Octets of texts and bodies in rows that wait, for rows may be large; the same beyond. That is 190
+for each of them."""
 
 WORD_OCTETS = 32
 """Octets that a distinct text of a batch takes, beside its own."""

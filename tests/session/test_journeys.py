@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from amqpsniff.session import Journeys, Memory
-from amqpsniff.session.lines import Lines, Publish
+from amqpsniff.session.lines import Lines
 from amqpsniff.tables.schema import EVERYTHING
 from tests.encoder import Field
 from tests.session.script import MS, Script, feed
@@ -333,12 +334,37 @@ def test_positions_and_calls_beyond_the_limit() -> None:
     assert linked(calls, Memory(calls=1)) == ["a2 to q2 2ms"]
 
 
-def test_long_lines_are_freed_without_recursion() -> None:
-    """A million alike publishes hang on one another."""
+def test_a_ring_of_publishes_grows_and_turns() -> None:
+    """What is remembered is found again, whatever was forgotten and wherever it stands."""
+    lines = Lines(Memory(publishes=1000))
+    for number in range(5_000):
+        key = number % 7 if number % 3 else number + 1 << 32
+        publish = lines.remember(key, number, number, 1, True)
+        assert publish == number
+    assert len(lines) == 1000
+    alone = [number for number in range(5_000) if not number % 3]
+    for number in alone:
+        found = lines.get(number + 1 << 32)
+        there = number >= 4_000
+        assert (found >= 0) == there, number
+        if there:
+            publish = lines.meant(found, 5, False)
+            assert lines.packet_numbers[publish % lines.size] == number
+    for key in range(1, 7):
+        alike = [n for n in range(4_000, 5_000) if n % 3 and n % 7 == key]
+        line = lines.get(key)
+        assert [lines.meant(line, 5, False) for _ in alike] == alike
+        assert lines.meant(line, 5, False) == -1
+    assert lines.hits == {"publishes": 4_000}
+
+
+def test_a_publish_that_is_remembered_takes_130_octets() -> None:
+    """Nothing of it is an object: 200,000 of them would be 60 MB."""
     lines = Lines(Memory())
-    lines.oldest = last = Publish()
-    for _ in range(1_000_000):
-        last.later = last.younger = Publish()
-        last = last.later
-    del last
-    del lines
+    tracemalloc.start()
+    try:
+        for number in range(60_000):
+            lines.remember(number << 24, number, number, 1, True)
+        assert tracemalloc.get_traced_memory()[0] / 65_536 < 130
+    finally:
+        tracemalloc.stop()

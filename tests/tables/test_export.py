@@ -149,11 +149,14 @@ def test_parquet_batches_of_different_dictionaries_are_one_group(samples: Path) 
 
 
 def test_a_row_group_ends_when_it_takes_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "ROW_GROUP_OCTETS", 1000)
+    monkeypatch.setattr(export, "ROW_GROUP_OCTETS", 2000)
+    monkeypatch.setattr(export, "PLAIN_OCTETS", 1000)
     batch = pa.record_batch({"body": [b"x" * 600]})
-    sink = io.BytesIO()
-    export.write([batch] * 5, batch.schema, "parquet", sink)
-    assert pq.ParquetFile(sink).num_row_groups == 3
+    encoded = batch.append_column("method", pa.array(["a"]).dictionary_encode())
+    for rows, groups in ((batch, 4), (encoded, 2)):
+        sink = io.BytesIO()
+        export.write([rows] * 8, rows.schema, "parquet", sink)
+        assert pq.ParquetFile(sink).num_row_groups == groups
 
 
 @pytest.mark.parametrize("format", export.FORMATS)

@@ -302,3 +302,25 @@ def test_a_statement_gives_rows_in_small_batches() -> None:
     (batch, *more) = query.sql("SELECT unnest(range(10000)) AS n", {})
     assert batch.num_rows <= query.BATCH_ROWS < 10_000
     assert sum(one.num_rows for one in (batch, *more)) == 10_000
+
+
+def test_a_statement_is_given_tables_in_small_batches() -> None:
+    """Encoded strings take little memory; as DuckDB takes them they are decoded a few at a time."""
+    texts = pa.array(["x" * 1000] * 20_000).dictionary_encode()
+    batch = pa.record_batch({"method": texts})
+    schema = pa.schema([("method", pa.string())])
+    source = query._Source(schema, lambda columns: [batch], None)
+    given = list(pa.RecordBatchReader.from_stream(source))
+    assert max(one.num_rows for one in given) == query.BATCH_ROWS
+    assert pa.Table.from_batches(given).equals(pa.table({"method": texts.cast(pa.string())}))
+
+
+def test_a_statement_that_needs_too_much_memory_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(query, "SQL_MEMORY", "20MB")
+    rows = pa.record_batch({"n": range(40_000), "headers": [f"{n}" * 300 for n in range(40_000)]})
+    tables = {"t": (rows.schema, lambda columns: [rows])}
+    wanted = "needs more than the 20MB of memory that it may take; name only the columns"
+    with pytest.raises(FilterError, match=wanted):
+        list(query.sql("SELECT list(headers ORDER BY n % 1000) FROM t", tables))
