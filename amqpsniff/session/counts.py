@@ -80,7 +80,7 @@ class Spread:
         It is rounded down, but for the largest where that is one of its own.
         """
         found: list = []
-        place: cython.Py_ssize_t
+        place: cython.Py_ssize_t = 0
         upto: cython.longlong
         for fraction in fractions:
             upto = 0
@@ -136,7 +136,7 @@ class Delays:
         found: list = []
         for fraction in fractions:
             upto: cython.longlong = 0
-            place: cython.Py_ssize_t
+            place: cython.Py_ssize_t = 0
             for place in range(DELAY_PLACES):
                 upto += self.now[place] + self.before[place]
                 if upto >= fraction * number:

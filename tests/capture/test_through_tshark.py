@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import amqpsniff
+from amqpsniff.capture import through
 from amqpsniff.capture import tshark as module
 from amqpsniff.capture.choosing import AUTO, OWN, TSHARK, opened
 from amqpsniff.capture.through import LINK_TYPES, found_tshark
-from amqpsniff.capture.tshark import Run
 from amqpsniff.errors import NotACapture, TsharkError, UsageError
 from amqpsniff.tcp import Reassembler
 from tests.capture import build
@@ -257,7 +257,7 @@ def test_nothing_hangs_and_children_are_reaped(
 
     monkeypatch.setattr(module, "_start", noted)
     monkeypatch.setattr(module, "GOODBYE_S", 0.2)
-    monkeypatch.setattr(Run.__init__, "__kwdefaults__", {"silence_s": 0.2, "stdin": -3})
+    monkeypatch.setattr(through, "SILENCE_S", 0.2)
     fake(tmp_path, "stuck", f'{VERSION}\ntrap "" TERM\nwhile :; do sleep 9; done', monkeypatch)
     with pytest.raises(NotACapture, match="said and did nothing"):
         amqpsniff.open(SAMPLE, reader=TSHARK).table("frames")

@@ -15,7 +15,6 @@ CLASS = re.compile(r"cdef class (\w+)(?:\((\w+)\))?:")
 ATTRIBUTE = re.compile(r"    cdef (?:public |readonly )?([A-Za-z]\w*) \w[\w, ]*$")
 
 BOUNDED = {
-    "Publish": "`Lines.__del__` frees them one by one",
     "Channel": "its session is that of its lane, whose channel it is",
     "Lane": "its channel does not know the one before it",
     "Session": "its last lane is one of its own",

@@ -15,13 +15,13 @@ EFFICIENCY = (
          "Ten or more channels, and half of those of a connection, are opened and closed with at "
          "most two messages between.",
          "Keep channels open and reuse them (Spring: channelCacheSize).",
-         "A pool that fills up opens channels without using them yet."),
+         "Health checks that open a channel and close it."),
     Kind("declaration-repeated", "warning", "C",
          "The same things are declared again and again",
          "Declarations and bindings with the same arguments are repeated on a connection, ten "
          "times or more, and more than once for two publishes.",
          "Declare once for each connection; each declaration waits a round trip.",
-         "Programs that publish once and end."),
+         "Programs that publish once and end; consumers that declare a queue on each channel."),
     Kind("queue-length-polling", "info", "C",
          "A queue's length is polled with passive declarations",
          "queue.declare with passive on the same queue more than once a second.",
