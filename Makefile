@@ -92,7 +92,9 @@ endef
 
 # The command of that name does not take the module that is shared.
 cythonize = import sys; from Cython.Build import cythonize; \
-cythonize(sys.argv[3:], nthreads=int(sys.argv[1]), shared_utility_qualified_name=sys.argv[2], quiet=True)
+hushed = {"show_performance_hints": False, "warn.unreachable": False}; \
+cythonize(sys.argv[3:], nthreads=int(sys.argv[1]), shared_utility_qualified_name=sys.argv[2], quiet=True, \
+compiler_directives=hushed)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3"; exit 1; }
