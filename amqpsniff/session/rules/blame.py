@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from amqpsniff.session.kinds import NAMES
 from amqpsniff.session.rules.scene import Scene
 from amqpsniff.session.rules.wording import in_packet
-from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
+from amqpsniff.spec import FIRST_ERROR_CODE
 
 LOOK_BACK = 512
 """Rows that are searched, some 40 us: a broker answers a fault at once, and a capture may be made
@@ -23,13 +24,12 @@ def request_packet(scene: Scene, method: str | None) -> int | None:
         for column in (rows.connection, rows.sender, rows.channel, rows.method)
     )
     connection, channel = connections[event.row], channels[event.row]
-    wanted = {code for code, row in enumerate(METHODS) if row.name == method}
     for row in range(event.row - 1, max(event.row - LOOK_BACK, 0) - 1, -1):
         if connections[row] != connection or senders[row] != 0:
             continue
         if channel and channels[row] != channel:
             continue
-        if method is None or methods[row] in wanted:
+        if method is None or (0 <= methods[row] < len(NAMES) and NAMES[methods[row]] == method):
             number: int = memoryview(rows.packet_number.storage).cast("q")[row]
             return number
     return None
