@@ -367,9 +367,9 @@ class Watcher:
         return 0
 
     def _tally(self, messages, row, publish, size):
-        """Count a message and its octets for its exchange."""
+        """Count a message and its octets for its exchange, but not when it comes again."""
         code: cython.longlong = messages.exchange.values[row]
-        if code < 0:
+        if code < 0 or messages.redelivered.values[row] == 1:
             return 0
         if messages.vocabularies is not self.words or 4 * code + 4 > len(self.tallies):
             self.count_exchanges()

@@ -148,6 +148,15 @@ def test_the_exchanges_that_multiply_most() -> None:
     ]
 
 
+def test_what_is_delivered_again() -> None:
+    """A message that one consumer refuses over and over is not multiplied by its exchange."""
+    text = spread(30)
+    for tag in range(11, 31):
+        assert found(text, "fanout-amplified")
+        text = text.replace(f"tag={tag} ", f"tag={tag} redelivered=1 ")
+    assert not found(text, "fanout-amplified")
+
+
 def test_deliveries_of_what_was_not_captured() -> None:
     text = spread(30).replace("basic.publish exchange=news", "basic.publish exchange=other")
     assert not found(text, "fanout-amplified")
