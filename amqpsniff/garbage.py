@@ -53,8 +53,8 @@ def keep_little() -> None:
     """Have the C library give large pieces of memory to the system as soon as they are free.
 
     It learns to keep pieces of up to 32 MB by itself, which are seldom of the size that is wanted
-    next: `sql` of messages with headers of 1.5 kB takes 15 MB less, in a twentieth more time, of
-    others the same of both. Not for a library to do in the process of others.
+    next: `sql` of messages with headers of 1.5 kB takes 15 MB less, in up to a sixth more time,
+    of others the same of both. Not for a library to do in the process of others.
     """
     _call("mallopt", _MMAP_THRESHOLD, LARGE_OCTETS)
     _call("mallopt", _TRIM_THRESHOLD, 2 * LARGE_OCTETS)
