@@ -1,12 +1,24 @@
-"""How often Python looks for garbage in a process that is this package's alone."""
+"""How often Python looks for garbage in a process that is this package's alone, and how memory goes
+back to the system."""
 
 import contextlib
+import ctypes
 import gc
 from collections.abc import Iterator
+
+ARROW_MEMORY = ("ARROW_DEFAULT_MEMORY_POOL", "system")
+"""Where Arrow takes memory from, unless the environment says it. Its own allocator keeps what a row
+group of Parquet took: `export` of messages that never settle took 70 MB more, at the same speed."""
 
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
 """Objects made and not freed before Python looks for cycles, 700 by default: the engine makes none,
 and the tables few. `summary` of 17,640 short connections takes 0.66 s instead of 0.69 s."""
+
+LARGE_OCTETS = 4 * 1024 * 1024
+"""Size from which memory is given back at once. With 1 MiB ordinary captures take 2 % longer."""
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Numbers of two parameters in `malloc.h` of GNU's C library."""
 
 
 def collect_seldom() -> None:
@@ -25,3 +37,30 @@ def none_collected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def give_back() -> None:
+    """Let an engine that is done go, and give its memory to the system for what comes next.
+
+    Parts of an engine know each other, so it is garbage that Python has to look for; and the C
+    library keeps what was freed. Between the two captures of `diff` this is 80 MB.
+    """
+    gc.collect()
+    _call("malloc_trim", 0)
+
+
+def keep_little() -> None:
+    """Have the C library give large pieces of memory to the system as soon as they are free.
+
+    It learns to keep pieces of up to 32 MB by itself, which are seldom of the size that is wanted
+    next: `sql` of messages with headers of 1.5 kB takes 15 MB less, in up to a sixth more time,
+    of others the same of both. Not for a library to do in the process of others.
+    """
+    _call("mallopt", _MMAP_THRESHOLD, LARGE_OCTETS)
+    _call("mallopt", _TRIM_THRESHOLD, 2 * LARGE_OCTETS)
+
+
+def _call(name: str, *given: int) -> None:
+    """Call a function of the C library, where it has one of this name: GNU's has."""
+    with contextlib.suppress(OSError, TypeError, AttributeError):
+        getattr(ctypes.CDLL(None), name)(*given)

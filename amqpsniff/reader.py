@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
@@ -168,7 +169,7 @@ class Capture:
         """
         wanted = None if columns is None else {table: columns}
         passed = self.tables(table, encoded=encoded, columns=wanted)
-        return (batch for _, batch in passed)
+        return map(itemgetter(1), passed)  # which keeps no batch while the next is made
 
     def tables(
         self,
@@ -314,6 +315,8 @@ def _made(makers: list[Any], batches: Iterable[Any]) -> Iterator[tuple[str, Any]
                 batch = maker.make(taken)
                 if batch.num_rows:
                     yield maker.table, batch
+                del batch
+        del taken  # nothing of a batch is kept while the next is made
 
 
 def _recorded(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:

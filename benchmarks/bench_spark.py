@@ -31,7 +31,9 @@ ROWS = "frames,messages,connections,channels"
 TABLES = {"rows": ROWS, "all": f"{ROWS},findings"}
 
 ALONE = """
-import json, sys
+import json, os, sys
+from amqpsniff.garbage import ARROW_MEMORY
+os.environ.setdefault(*ARROW_MEMORY)
 import pyarrow.parquet
 from amqpsniff.archive import Batch, output
 from amqpsniff.tables import export

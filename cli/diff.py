@@ -92,8 +92,12 @@ class _Comparison:
 
     def run(self, fail_on: str | None, fail_slower: float | None, top: int, form: str) -> int:
         from amqpsniff.compare import before_and_after
+        from amqpsniff.garbage import give_back
 
-        before, after = (self._read(side) for side in self._two.sides())
+        one, other = self._two.sides()
+        before = self._read(one)
+        give_back()
+        after = self._read(other)
         report = before_and_after(before, after)
         report["failures"] = _failures(report, before, after, fail_on, fail_slower)
         _write(report, form, top)

@@ -9,7 +9,7 @@ import os
 import sys
 
 from amqpsniff import __version__
-from amqpsniff.garbage import collect_seldom
+from amqpsniff.garbage import ARROW_MEMORY, collect_seldom
 
 from .interrupts import remembered
 
@@ -19,10 +19,6 @@ FAILED = 3
 INTERRUPTED = 130
 TRACEBACK = "AMQPSNIFF_TRACEBACK"
 """Environment variable that lets an unexpected exception through, for a report of the bug."""
-
-ARROW_MEMORY = ("ARROW_DEFAULT_MEMORY_POOL", "system")
-"""Where Arrow takes memory from, unless the environment says it. Its own allocator keeps what a row
-group of Parquet took: `export` of messages that never settle took 70 MB more, at the same speed."""
 
 
 def main() -> int:

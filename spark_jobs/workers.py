@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from amqpsniff.garbage import collect_seldom
+from amqpsniff.garbage import ARROW_MEMORY, collect_seldom
 
 from . import standby
 
@@ -79,6 +79,7 @@ def prepare() -> None:
     """
     name, value = NO_THREAD
     os.environ[name] = ",".join(filter(None, (os.environ.get(name), value)))
+    os.environ.setdefault(*ARROW_MEMORY)
     alone = importlib.util.find_spec("numpy") is None
     for module in (*NEEDED, *ARROW) if alone else NEEDED:
         importlib.import_module(module)

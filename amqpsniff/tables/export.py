@@ -72,6 +72,7 @@ class _Counted:
         for batch in self._batches:
             self.rows += batch.num_rows
             yield batch
+            del batch  # nothing of it is kept while the next is made
 
 
 def _ndjson(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:
@@ -104,6 +105,7 @@ def _parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[byte
     writer = ParquetRows(sink, schema)
     for batch in batches:
         writer.add(batch)
+        del batch
     writer.close()
 
 

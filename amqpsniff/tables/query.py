@@ -7,7 +7,8 @@ row only: subqueries, aggregates and windows are for `sql`.
 
 `sql` runs one SELECT over tables that are read as often as DuckDB scans them, and only the columns
 that the statement names. DuckDB may not touch files, the network or extensions; what does not fit
-its memory limit goes to a temporary directory.
+its memory limit goes to a temporary directory. So do the rows of a table that a statement has to
+hold before it gives any: the engine that makes them is gone when DuckDB gets them.
 """
 
 from __future__ import annotations
@@ -24,24 +25,33 @@ from amqpsniff.errors import AmqpsniffError, FilterError
 from amqpsniff.notebook import grid
 from amqpsniff.tables.batches import plain
 from amqpsniff.tables.schema import JSON_COLUMNS
+from amqpsniff.tables.spool import spooled
 from amqpsniff.tables.statements import column_names, kind_text, needs_all, nodes_of, said, shown
 
 FILTER_MEMORY = "64MB"
 """DuckDB's memory for a filter, which sees one batch at a time."""
 
-SQL_MEMORY = "160MB"
+SQL_MEMORY = "128MB"
 """DuckDB's memory for a statement; sorts, groups and joins that need more go to disk. With one
-thread 1.75 M whole frames are sorted in 128 MB; with two they are not. Sorting 300,000 messages
-with headers of 1.5 kB needs more."""
+thread 1.75 M whole frames are sorted in 96 MB, 440,000 whole messages in this and not in 112 MB. It
+has to hold some 120,000 rows for that, however many there are: those of 600 octets are sorted,
+messages with headers of 1.5 kB would take 300 MB."""
 
 SQL_THREADS = 1
 
 STREAMING_OCTETS = "1MB"
 """Octets of a result that DuckDB has ready; 10 MiB, as it has it, are not quicker."""
 
-BATCH_ROWS = 4_096
-"""Rows of a result that are taken at once, and of a table that are given at once. `SELECT *` of
-messages with headers of 1.5 kB takes 140 MB more with 32,768, and no less time."""
+BATCH_ROWS = 2_048
+"""Rows of a result that are taken at once, and of a table that are given at once: what DuckDB works
+on. `SELECT *` of messages with headers of 1.5 kB takes 18 MB more with 4,096 and 160 MB more with
+32,768, and no less time; with 1,024 all takes 5 % longer."""
+
+STREAMING = frozenset(
+    ("EMPTY_RESULT", "DUMMY_SCAN", "FILTER", "LIMIT", "PROJECTION", "PYTHON_ARROW_SCAN",
+     "STREAMING_LIMIT", "STREAMING_WINDOW", "UNION", "UNNEST")
+)  # fmt: skip
+"""Steps of DuckDB's plans that give rows while they take them, and hold none."""
 
 ROWS_SHOWN = 20
 """Rows of a result that a notebook shows."""
@@ -181,6 +191,9 @@ class Result:
             relation = self._run(lambda: self._connection.sql(statement))
             if relation is None:
                 raise FilterError("not a statement that gives rows; begin it with SELECT")
+            if not STREAMING.issuperset(self._steps()):
+                for source in self._sources.values():
+                    source.folder = self._folder.name
             self._ahead: list[pa.RecordBatch] = []
             self._reader = self._run(lambda: relation.to_arrow_reader(BATCH_ROWS))
             self.schema = _marked(self._reader.schema, relation.types)
@@ -216,6 +229,7 @@ class Result:
                     return
                 if batch.num_rows:
                     yield batch
+                del batch  # rows may be large: none are kept while the next are made
         finally:
             self.close()
 
@@ -239,6 +253,12 @@ class Result:
         self._names = [name for table in used for name in tables[table][0].names]
         known = {name for schema, _ in tables.values() for name in schema.names}
         return None if needs_all(nodes, tables) else frozenset(column_names(nodes, known))
+
+    def _steps(self) -> Iterator[str]:
+        """Names of the steps of DuckDB's plan for the statement."""
+        explain = f"EXPLAIN (FORMAT json) {self._statement}"
+        ((_, plan),) = self._run(lambda: self._connection.execute(explain).fetchall())
+        return (node["name"].strip() for node in nodes_of(json.loads(plan)) if "name" in node)
 
     def _run(self, step: Callable[[], Any]) -> Any:
         """Take a step; what went wrong in a source comes out as it was raised there."""
@@ -267,12 +287,19 @@ def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Resul
 
 
 class _Source:
-    """A table that DuckDB scans: a new stream of it at every scan."""
+    """A table that DuckDB scans: a new stream of it at every scan.
+
+    Attributes:
+        schema: The columns that are read.
+        error: What reading raised.
+        folder: Where rows wait until all were read; None where they need not.
+    """
 
     def __init__(self, schema: pa.Schema, opened: Opened, columns: frozenset[str] | None) -> None:
         fields = [field for field in schema if columns is None or field.name in columns]
         self.schema = pa.schema(fields or [schema.field(0)])
         self.error: BaseException | None = None
+        self.folder: str | None = None
         self._opened = opened
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -281,12 +308,17 @@ class _Source:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
-            for batch in self._opened(self.schema.names):
+            for batch in self._read():
                 for begin in range(0, batch.num_rows, BATCH_ROWS):
                     yield plain(batch.slice(begin, BATCH_ROWS))
+                del batch
         except AmqpsniffError as error:
             self.error = error
             raise
+
+    def _read(self) -> Iterable[pa.RecordBatch]:
+        batches = self._opened(self.schema.names)
+        return batches if self.folder is None else spooled(batches, self.folder)
 
 
 def _connect(memory: str, threads: int, folder: str = "") -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from pathlib import Path
 
 import pytest
 
+from amqpsniff.findings import FindingLog
 from tests.cli.running import check, on_terminal, process, run, write_capture
 from tests.compare.editing import PAIRS, packets, replaced, without
 
@@ -34,6 +37,26 @@ def test_in_a_pipe() -> None:
     assert (code, err) == (0, "")
     check("diff", out)
     assert "no notable difference; findings: 6 same" in run("diff", BEFORE, BEFORE).out
+
+
+def test_one_engine_is_gone_when_the_other_capture_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    alive: list[int] = []
+    engines: list[weakref.ref[FindingLog]] = []
+    make = FindingLog.__init__
+
+    def made(self: FindingLog) -> None:
+        alive.append(sum(one() is not None for one in engines))
+        engines.append(weakref.ref(self))
+        make(self)
+
+    monkeypatch.setattr(FindingLog, "__init__", made)
+    gc.collect()
+    gc.disable()  # Python would come to it by itself, some time
+    try:
+        assert run("diff", BEFORE, AFTER).code == 0
+    finally:
+        gc.enable()
+    assert alive == [0, 0]
 
 
 def test_failing_on_new_findings() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import weakref
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,53 @@ def test_a_statement_that_needs_too_much_memory_says_what_to_do(
     wanted = "needs more than the 20MB of memory that it may take; name only the columns"
     with pytest.raises(FilterError, match=wanted):
         list(query.sql("SELECT list(headers ORDER BY n % 1000) FROM t", tables))
+
+
+HOLDING = {
+    "SELECT * FROM t ORDER BY n DESC": True,
+    "SELECT DISTINCT n % 7 FROM t": True,
+    "SELECT n % 7, count(*) FROM t GROUP BY 1": True,
+    "SELECT a.n FROM t a JOIN t b ON a.n = b.n + 1": True,
+    "SELECT n, sum(n) OVER (ORDER BY n) FROM t": True,
+    "SELECT list(n) FROM t": True,
+    "SELECT * FROM t": False,
+    "SELECT n + 1 AS more FROM t WHERE n % 2 = 0 LIMIT 90000": False,
+    "WITH u AS (FROM t) SELECT * FROM u UNION ALL SELECT * FROM t": False,
+}
+
+
+@pytest.mark.parametrize(("statement", "holds"), HOLDING.items(), ids=HOLDING)
+def test_rows_wait_only_for_a_statement_that_holds_them(statement: str, holds: bool) -> None:
+    """A table is read to its end before DuckDB gets rows to hold; other rows go on at once."""
+    read = 0
+
+    def opened(columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+        nonlocal read
+        for begin in range(0, 200_000, 20_000):
+            read += 1
+            yield pa.record_batch({"n": pa.array(range(begin, begin + 20_000))})
+
+    result = query.sql(statement, {"t": (pa.schema([("n", pa.int64())]), opened)})
+    folder = Path(result._folder.name)
+    assert all((one.folder == str(folder)) is holds for one in result._sources.values())
+    first = next(iter(result))
+    assert first.num_rows
+    assert (read < 10) is not holds
+    result.close()
+    assert not folder.exists()
+
+
+def test_a_batch_is_let_go_before_the_next_is_made() -> None:
+    """What is large is in memory once, not twice."""
+    before: list[weakref.ref[pa.RecordBatch]] = []
+
+    def opened(columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+        for number in range(4):
+            assert [one for one in before if one() is not None] == []
+            batch = pa.record_batch({"n": pa.array([number] * 10)})
+            before.append(weakref.ref(batch))
+            yield batch
+            del batch
+
+    source = query._Source(pa.schema([("n", pa.int64())]), opened, None)
+    assert sum(one.num_rows for one in source._batches()) == 40

@@ -1,0 +1,47 @@
+"""Rows that wait in a file until who makes them is done and gone.
+
+The engine that reads a capture and DuckDB where it sorts, groups or joins both want much memory,
+each by itself bearable. Rows wait as the encoded batches that they came in, which takes a
+fifteenth of the time that reading the capture takes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import pyarrow as pa
+
+from amqpsniff.garbage import give_back
+
+IN_MEMORY = 4 * 1024 * 1024
+"""Octets of packed rows that wait in memory: those of small captures, which need no file."""
+
+
+def spooled(batches: Iterable[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
+    """The same batches, the first given when the last was taken; a file in the folder holds them.
+
+    They are of one schema. The file is gone when all were given, or when the iterator is closed.
+    """
+    with tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder) as file:
+        if not _write(batches, file):
+            return
+        del batches
+        give_back()
+        file.seek(0)
+        with pa.ipc.open_stream(file) as reader:
+            yield from reader
+
+
+def _write(batches: Iterable[pa.RecordBatch], file: IO[bytes]) -> bool:
+    """Write batches as a stream, packed; false when there are none."""
+    writer: Any = None
+    for batch in batches:
+        if writer is None:
+            packed = pa.ipc.IpcWriteOptions(compression="lz4")
+            writer = pa.ipc.new_stream(file, batch.schema, options=packed)
+        writer.write_batch(batch)
+    if writer is not None:
+        writer.close()
+    return writer is not None
