@@ -19,7 +19,7 @@ cdef class Octets:
     cdef int room(self, long long count) except? -1
     cdef int _grow(self, long long count) except? -1
     cdef int put_octet(self, unsigned char octet) except? -1
-    cdef int put(self, const unsigned char[::1] source, long long start, long long count) except? -1
+    cdef bytes octets_between(self, long long start, long long end)
     cdef int put_from(self, Octets source, long long start, long long count) except? -1
     cdef int put_bool(self, bint value) except? -1
     cpdef int put_bytes(self, bytes octets) except? -1

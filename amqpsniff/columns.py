@@ -17,6 +17,7 @@ import sys
 import cython
 
 if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
 
 NULL = -(2**63 - 1) - 1
@@ -41,30 +42,6 @@ def _null_integers(rows):
 def _null_codes(rows):
     """Storage of so many 32-bit nulls."""
     return bytearray(b"\xff") * (4 * rows)
-
-
-@cython.cfunc
-def _copy(
-    target: cython.uchar[::1],
-    at: cython.longlong,
-    source: cython.const[cython.uchar][::1],
-    start: cython.longlong,
-    count: cython.longlong,
-) -> cython.int:
-    """Copy `count` octets; checks both ranges itself, for memcpy does not."""
-    if count <= 0:
-        return 0
-    if at < 0 or start < 0 or at + count > len(target) or start + count > len(source):
-        raise IndexError("copy outside a buffer")
-    if cython.compiled:
-        memcpy(
-            cython.address(target[at]),
-            cython.address(source[start]),
-            cython.cast(cython.size_t, count),
-        )
-    else:
-        target[at : at + count] = source[start : start + count]
-    return 0
 
 
 class Integers:
@@ -145,10 +122,9 @@ class Octets:
         while size < self.used + count:
             size *= 2
         storage = bytearray(size)
-        view: cython.uchar[::1] = storage
-        _copy(view, 0, self.octets, 0, self.used)
+        memoryview(storage)[: self.used] = memoryview(self.storage)[: self.used]
         self.storage = storage
-        self.octets = view
+        self.octets = storage
         self.size = size
         return 0
 
@@ -165,15 +141,19 @@ class Octets:
         self.used += 1
         return 0
 
-    def put(self, source, start, count):
-        """Append `count` octets of `source` from `start`."""
-        self.room(count)
-        _copy(self.octets, self.used, source, start, count)
-        self.used += count
-        return 0
+    def octets_between(self, start, end):
+        """A copy of the octets from `start` up to `end`."""
+        if start == end:
+            return b""
+        if not 0 <= start < end <= self.size:
+            raise IndexError("octets outside a buffer")
+        if cython.compiled:
+            first = cython.cast(cython.p_char, cython.address(self.octets[start]))
+            return PyBytes_FromStringAndSize(first, end - start)
+        return bytes(self.octets[start:end])
 
     def put_from(self, source, start, count):
-        """Append `count` octets of another `Octets` from `start`; quicker than `put`."""
+        """Append `count` octets of another `Octets` from `start`."""
         self.room(count)
         if start < 0 or start + count > source.size:
             raise IndexError("copy outside a buffer")
@@ -381,7 +361,7 @@ class Texts(Octets):
         """The octets of a row; None when it is null."""
         if row < 0 or row >= self.rows or not self.valid[row]:
             return None
-        return bytes(self.octets[self.offsets[row] : self.offsets[row + 1]])
+        return self.octets_between(self.offsets[row], self.offsets[row + 1])
 
     def clear(self):
         """Forget every row."""

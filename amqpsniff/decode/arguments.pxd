@@ -1,11 +1,13 @@
 from amqpsniff.columns cimport Octets
+from amqpsniff.decode.memory cimport TableMemory
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder:
-    cdef public bint show_secrets, quiet, written, past_login
+    cdef public bint show_secrets, quiet, written, past_login, quoted
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
     cdef const unsigned char[::1] known, types, roles, frequent
     cdef Octets keys
+    cdef readonly TableMemory tables
     cdef dict far
     cdef long long[::1] starts, lengths
     cdef public int method, class_id, method_id, reply_code, flags
@@ -24,6 +26,7 @@ cdef class ArgumentDecoder:
     cdef long long _long_value(self, ValueReader reader, int kind, int role, long long at, long long end) except? -1
     cdef long long _inline_content(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _reply_text(self, ValueReader reader, int i, long long at, long long end) except? -1
+    cdef bint _quotes(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _redact(self, ValueReader reader, int i, long long at, long long end) except? -1
     cdef int _tag(self, ValueReader reader, int role, long long value) except? -1
     cdef int _number(self, int role, long long value) except? -1

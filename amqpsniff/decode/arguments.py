@@ -18,8 +18,12 @@ from amqpsniff.decode.quotes import redact_quote
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
+        TableMemory,
+    )
 else:
     from amqpsniff.columns import Octets, Texts
+    from amqpsniff.decode.memory import TableMemory
 
 EXACT = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)
@@ -43,6 +47,7 @@ _LONGSTR = cython.declare(cython.int, 83)
 _TIMESTAMP = cython.declare(cython.int, 84)
 _TABLE = cython.declare(cython.int, 70)
 _CONTENT = cython.declare(cython.int, 67)
+_LESS_THAN = cython.declare(cython.int, 60)
 _OUT_OF_RANGE = cython.declare(cython.int, 128)  # values.OUT_OF_RANGE
 
 
@@ -53,6 +58,9 @@ class ArgumentDecoder:
         show_secrets: Write secrets as they are instead of `[redacted]`.
         quiet: Write no JSON for the methods that come with every message; only find what later
             stages ask for. `written` says whether the last method's JSON was written.
+
+    `quoted`: the last method's reply text quotes octets, and what may be shown of these depends on
+    what came before it.
     """
 
     def __init__(self, show_secrets=False, quiet=False):
@@ -68,6 +76,7 @@ class ArgumentDecoder:
         self.key_lengths = plan.key_lengths
         self.keys = Octets()
         self.keys.put_bytes(bytes(plan.keys))
+        self.tables = TableMemory()
         self.lookup = plan.lookup
         self.choices = plan.choices
         self.far = plan.far
@@ -126,6 +135,7 @@ class ArgumentDecoder:
         self.version_major = -1
         self.version_minor = -1
         self.safe_text = None
+        self.quoted = False
         return 0
 
     def _arguments(self, reader, method, at, end):
@@ -306,17 +316,21 @@ class ArgumentDecoder:
         answer: cython.int
         if at + 4 > end:
             return -2
+        after: cython.longlong = at + 4 + reader.u32(at)
         if kind == _TABLE:
-            answer = reader.put_table(at, end)
+            if after <= end:
+                answer = self.tables.put_table(reader, at, after)
+            else:
+                answer = reader.put_table(at, end)
             if answer:
                 return -2 if answer == 1 else -3
         elif role == 8 and not self.show_secrets:
             reader.out.put_bytes(REDACTED)
-            if at + 4 + reader.u32(at) > end:
+            if after > end:
                 return -3
         elif reader.put_longstr(at, end):
             return -2
-        return at + 4 + reader.u32(at)
+        return after
 
     def _inline_content(self, reader, at, end):
         """Write the `content` domain of 0-9's message class: 0 inline or 1 reference, longstr."""
@@ -335,12 +349,22 @@ class ArgumentDecoder:
             return reader.out.put_bytes(json.dumps(safe, ensure_ascii=False).encode())
         return reader.put_shortstr(at, end)
 
+    def _quotes(self, reader, at, end):
+        """Whether the text `at`..`end` has a `<<`: else it quotes nothing; see `quotes`."""
+        i: cython.longlong
+        for i in range(at, end - 1):
+            if reader.data[i] == _LESS_THAN and reader.data[i + 1] == _LESS_THAN:
+                return True
+        return False
+
     def _redact(self, reader, i, at, end):
         """Leave what may be shown of argument `i`, a reply text, in `safe_text` if not all may."""
-        if self.show_secrets:
+        after: cython.longlong = at + 1 + reader.data[at]
+        if self.show_secrets or not self._quotes(reader, at + 1, after):
             return 0
-        text: bytes = bytes(reader.data[at + 1 : at + 1 + reader.data[at]])
-        at += 1 + reader.data[at]
+        self.quoted = True
+        text: bytes = reader.octets_at(at + 1, after - at - 1)
+        at = after
         blamed = (0, 0)
         last: cython.int = self.first_argument[self.method + 1]
         if i + 1 < last and self.roles[i + 1] == 10 and at + 4 <= end:

@@ -45,7 +45,7 @@ _START = cython.declare(cython.int, 0)
 _FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
-_NOT_AMQP = (_FOREIGN, 5)  # STRANGE
+_STRANGE = cython.declare(cython.int, 5)
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
@@ -305,7 +305,7 @@ class Decoder:
         self._finish(first)
         self._finish(second)
         if connection.is_amqp:
-            if first.mode in _NOT_AMQP:
+            if first.mode == _FOREIGN or first.mode == _STRANGE:
                 self._say_foreign(first)
             self.ended.append((connection, self.handler.frames.rows))
         elif conversation.tls is None or conversation.tls.opened:
@@ -382,7 +382,8 @@ class Decoder:
             )
         )
 
-    def _capture(self):
+    @cython.cfunc
+    def _capture(self) -> object:
         """Name of the capture that is being decoded."""
         captures = self.handler.captures
         return captures[len(captures) - 1] if captures else None

@@ -26,7 +26,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.contents import (  # type: ignore[import-not-found]
         ContentAssembler,
     )
-    from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.method_memory import (  # type: ignore[import-not-found]
         MethodMemory,
     )
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
@@ -43,7 +43,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.arguments import ArgumentDecoder
     from amqpsniff.decode.contents import ContentAssembler
-    from amqpsniff.decode.memory import MethodMemory
+    from amqpsniff.decode.method_memory import MethodMemory
     from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
     from amqpsniff.decode.state import Connection
     from amqpsniff.decode.values import ValueReader
@@ -61,8 +61,10 @@ AMQP_PORTS = frozenset((5671, 5672))
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
 
-_AFTER_LOGIN = (30, 41)
-"""connection.tune and .open-ok: the server has taken the credentials (a client may not wait)."""
+_TUNE = cython.declare(cython.int, 30)
+_OPEN_OK = cython.declare(cython.int, 41)
+"""After connection.tune and .open-ok: the server has taken the credentials (a client may not
+wait)."""
 
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
@@ -154,6 +156,7 @@ class FrameHandler:
         connection.row_serial = self.serial
         self.connections.append(connection.name())
         self.peers.append(connection)
+        return 0
 
     def _guess_role(self, connection):
         """Take the side off a well-known port for the client, until there is proof."""
@@ -322,7 +325,7 @@ class FrameHandler:
     def _learn(self, half, decoder, reader, at, end):
         """Take what connection.start, start-ok and tune-ok say about the connection."""
         connection: Connection = half.connection
-        if decoder.method_id in _AFTER_LOGIN:
+        if decoder.method_id == _TUNE or decoder.method_id == _OPEN_OK:
             connection.past_login = True
         if decoder.method_id == 11:
             connection.login = reader.octets_at(at, end - at)

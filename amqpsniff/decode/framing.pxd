@@ -21,4 +21,5 @@ cdef class Framer:
     cdef int _cut_frame(self, Half half, long long number, long long ts_ns) except? -1
     cdef long long _kept(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
     cdef int _kept_header(self, Half half, long long number, long long ts_ns) except? -1
+    cdef int _protocol_header(self, Half half, bytes octets, long long number, long long ts_ns) except? -1
     cdef long long _start(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1

@@ -46,6 +46,7 @@ MAX_REREAD_OCTETS = 128 * 1024
 """Largest frame with a wrong end octet that is searched for frames, for its size may be wrong: the
 usual frame-max. Of octets made to break again and again each would be read that many times."""
 
+_DIALECTS = cython.declare(dict, plan.HEADER_DIALECTS)
 _MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_OCTETS)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
 
@@ -214,18 +215,11 @@ class Framer:
         kept: cython.longlong = half.kept
         half.kept = 0
         half.skipping = False
-        self.handler.frame(
-            half,
-            reader,
-            reader.data[0],
-            reader.u16(1),
-            reader.u32(3),
-            7,
-            min(kept, 7 + reader.u32(3)),
-            kept >= 7 + reader.u32(3),
-            number,
-            ts_ns,
-        )
+        kind: cython.int = reader.data[0]
+        size: cython.longlong = reader.u32(3)
+        end: cython.longlong = min(kept, 7 + size)
+        whole: cython.bint = kept >= 7 + size
+        self.handler.frame(half, reader, kind, reader.u16(1), size, 7, end, whole, number, ts_ns)
         half.expected = 0
         return 0
 
@@ -349,23 +343,29 @@ class Framer:
             if connection.client_direction < 0:
                 self.handler.set_client(connection, half.direction)
         self.handler.protocol_header(half, number, ts_ns)
-        protocol = protocol_of(octets[4:])
         half.mode = _FRAMES
-        if half.direction == connection.client_direction:
-            connection.asked = octets[4:]
-        elif connection.asked is not None and connection.asked != octets[4:]:
-            detail = f"asked for {_version(connection.asked)}, offers {_version(octets[4:])}"
+        version: bytes = octets[4:]
+        from_client: cython.bint = half.direction == connection.client_direction
+        if from_client:
+            connection.asked = version
+        elif connection.asked is not None and connection.asked != version:
+            detail = f"asked for {_version(connection.asked)}, offers {_version(version)}"
             self.report("protocol-version-refused", half, None, number, ts_ns, detail)
-        if protocol is None:
-            detail = _version(octets[4:])
-            self.report("protocol-header-unknown", half, None, number, ts_ns, detail)
-        elif protocol.protocol not in plan.DIALECT_CODES:
+        dialect: cython.int = _DIALECTS.get(version, 0)
+        if dialect == 0:
+            self._other_protocol(half, version, number, ts_ns)
+        elif connection.dialect == 0 and from_client:
+            connection.dialect = dialect
+        return 0
+
+    def _other_protocol(self, half, version, number, ts_ns):
+        """A protocol header opens none of the dialects."""
+        if protocol_of(version) is None:
+            code = "protocol-header-unknown"
+        else:
+            code = "protocol-not-decoded"
             half.mode = _SILENT
-            self.report(
-                "protocol-not-decoded", half, None, number, ts_ns, f"AMQP {protocol.protocol}"
-            )
-        elif connection.dialect == 0 and half.direction == connection.client_direction:
-            connection.dialect = plan.DIALECT_CODES[protocol.protocol]
+        self.report(code, half, None, number, ts_ns, _version(version))
 
     def _headless(self, half, octets, number, ts_ns):
         """The first octets of a half-stream are no protocol header."""

@@ -1,6 +1,4 @@
 from amqpsniff.columns cimport Octets, Vocabulary
-from amqpsniff.decode.arguments cimport ArgumentDecoder
-from amqpsniff.decode.rows cimport FrameRows
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Memory:
@@ -14,16 +12,3 @@ cdef class Memory:
 cdef class TableMemory(Memory):
     cdef int put_table(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _learn(self, ValueReader reader, unsigned long long digest, long long at, long long count, long long mark) except? -1
-
-cdef class MethodMemory(Memory):
-    cdef const unsigned char[::1] places
-    cdef long long[::1] cuts, facts, spans, names, serials
-    cdef unsigned long long digest
-    cdef int method
-    cdef long long tag_at
-    cdef int recall(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end) except? -2
-    cdef bint _locate(self, ValueReader reader, int place, long long at, long long end) except? -1
-    cdef int _recite(self, ArgumentDecoder decoder, ValueReader reader, int code, int place, long long at) except? -2
-    cdef int learn(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end, long long mark) except? -2
-    cdef int _learn_json(self, ValueReader reader, int code, int place, long long mark) except? -1
-    cdef int end_row(self, FrameRows frames, ArgumentDecoder decoder, ValueReader reader, int code, long long serial) except? -1

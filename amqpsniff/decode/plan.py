@@ -8,10 +8,25 @@ here that the rows do not say.
 
 from array import array
 
-from amqpsniff.spec import CONTENT_CLASSES, DIALECTS, METHODS, Method, methods_for, properties_for
+from amqpsniff.spec import (
+    CONTENT_CLASSES,
+    DIALECTS,
+    METHODS,
+    PROTOCOL_HEADERS,
+    Method,
+    methods_for,
+    properties_for,
+)
 
 DIALECT_CODES: dict[str | None, int] = {None: 0} | {d: i + 1 for i, d in enumerate(DIALECTS)}
 """0 stands for a dialect that is not known (yet)."""
+
+HEADER_DIALECTS: dict[bytes, int] = {
+    row.octets: DIALECT_CODES[row.protocol]
+    for row in PROTOCOL_HEADERS
+    if row.protocol in DIALECT_CODES
+}
+"""The dialect that a protocol header opens, by the four octets after `AMQP`; others open none."""
 
 DIALECT_NAMES: tuple[str | None, ...] = (None, *DIALECTS)
 
@@ -68,8 +83,8 @@ keys = bytearray()
 
 
 def _tag_place(method: Method) -> int:
-    """Where `memory` finds the delivery tag of a method; 0 when it may hold secrets."""
-    if any(each.secret or each.name == "reply_text" for each in method.arguments):
+    """Where `method_memory` finds the delivery tag of a method; 0 when it holds a secret."""
+    if any(each.secret for each in method.arguments):
         return 0
     kinds = [a.type if a.name != "delivery_tag" else "tag" for a in method.arguments]
     if "tag" not in kinds:

@@ -21,6 +21,12 @@ else:
     from .windows import shut_window
 
 CONNECTION_ID_OCTETS = 8
+
+
+# Addresses whose text is remembered: a capture has many connections, but few hosts.
+MAX_HOSTS = 1024
+_HOSTS = cython.declare(dict, {})
+
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
 
@@ -122,16 +128,22 @@ class Conversation:
         return self.name
 
     def _name(self):
-        one = _packed(self.version, self.a_high, self.a_low, self.a_port)
-        other = _packed(self.version, self.b_high, self.b_low, self.b_port)
-        width = 6 if self.version == 4 else 18
-        lower, higher = (other, one) if other < one else (one, other)
-        ends = _octets(lower << 8 * width | higher, 2 * width)
+        number: cython.longlong = self.incarnation
+        width: cython.int = 8 if number else 0
         if self.first_isn >= 0:
-            ends += _octets(self.first_isn, 4)
-        elif self.incarnation:
-            ends += _octets(self.incarnation, 8)
-        return blake2b(ends, digest_size=CONNECTION_ID_OCTETS).hexdigest()
+            number, width = self.first_isn, 4
+        half: cython.int = 6 if self.version == 4 else 18
+        octets: bytearray = bytearray(2 * half + width)
+        _put_end(octets, 0, self.version, self.a_high, self.a_low, self.a_port)
+        _put_end(octets, half, self.version, self.b_high, self.b_low, self.b_port)
+        at: cython.int = 0
+        while at < half - 1 and octets[at] == octets[half + at]:
+            at += 1
+        if octets[at] > octets[half + at]:
+            _put_end(octets, 0, self.version, self.b_high, self.b_low, self.b_port)
+            _put_end(octets, half, self.version, self.a_high, self.a_low, self.a_port)
+        _put(octets, 2 * half, number, width)
+        return blake2b(octets, digest_size=CONNECTION_ID_OCTETS).hexdigest()
 
     @property
     def packets(self) -> tuple[int, int]:
@@ -218,25 +230,35 @@ def _start(half: HalfStream) -> object:
 
 
 @cython.cfunc
-def _octets(number: object, count: cython.int) -> bytes:
-    """A number that is not negative in network order."""
-    return number.to_bytes(count, "big")
+@cython.exceptval(-1, check=True)
+def _put(
+    octets: bytearray, at: cython.int, number: cython.longlong, count: cython.int
+) -> cython.int:
+    """Write the last `count` octets of a number in network order; gives the place after them."""
+    after: cython.int = at + count
+    place: cython.int = after
+    while place > at:
+        place -= 1
+        octets[place] = number & 0xFF
+        number >>= 8
+    return after
 
 
 @cython.cfunc
-def _whole(high: object, low: object) -> object:
-    """The 128 bits of which a segment's row has two signed halves."""
-    return (high & 0xFFFFFFFFFFFFFFFF) << 64 | low & 0xFFFFFFFFFFFFFFFF
-
-
-@cython.cfunc
-def _packed(
-    version: cython.int, high: cython.longlong, low: cython.longlong, port: cython.int
-) -> object:
-    """An endpoint as a number: the address, and the port in its last 16 bits."""
-    if version == 4:
-        return low << 16 | port
-    return _whole(high, low) << 16 | port
+@cython.exceptval(-1, check=True)
+def _put_end(
+    octets: bytearray,
+    at: cython.int,
+    version: cython.int,
+    high: cython.longlong,
+    low: cython.longlong,
+    port: cython.int,
+) -> cython.int:
+    """Write an endpoint: the address and the port."""
+    if version != 4:
+        at = _put(octets, at, high, 8)
+    at = _put(octets, at, low, 4 if version == 4 else 8)
+    return _put(octets, at, port, 2)
 
 
 @cython.cfunc
@@ -244,6 +266,22 @@ def _shown(
     version: cython.int, high: cython.longlong, low: cython.longlong, port: cython.int
 ) -> str:
     """An endpoint as text."""
+    key: object = low
+    if version != 4:
+        key = high, low
+    host = _HOSTS.get(key)
+    if host is None:
+        if len(_HOSTS) >= MAX_HOSTS:
+            _HOSTS.clear()
+        host = _HOSTS[key] = _host(version, high, low)
+    return f"{host}:{port}"
+
+
+@cython.cfunc
+def _host(version: cython.int, high: cython.longlong, low: cython.longlong) -> str:
+    """An address as text, one of IPv6 in brackets."""
     if version == 4:
-        return f"{low >> 24 & 255}.{low >> 16 & 255}.{low >> 8 & 255}.{low & 255}:{port}"
-    return f"[{IPv6Address(_whole(high, low))}]:{port}"
+        return f"{low >> 24 & 255}.{low >> 16 & 255}.{low >> 8 & 255}.{low & 255}"
+    octets: bytearray = bytearray(16)
+    _put(octets, _put(octets, 0, high, 8), low, 8)
+    return f"[{IPv6Address(bytes(octets))}]"

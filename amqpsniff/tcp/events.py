@@ -43,16 +43,17 @@ class EventWriter:
     def append(self, kind, half, source, start, length, stream_offset, number, ts_ns):
         """Write one event (see `StreamBatch` for the columns)."""
         row: cython.longlong = self.count
-        if row == self.capacity:
+        if row >= self.capacity:
             self._grow()
-        self.kind[row] = kind
-        self.half[row] = half
-        self.source[row] = source
-        self.start[row] = start
-        self.length[row] = length
-        self.stream_offset[row] = stream_offset
-        self.number[row] = number
-        self.ts_ns[row] = ts_ns
+        with cython.boundscheck(False):  # every column has room for as many rows
+            self.kind[row] = kind
+            self.half[row] = half
+            self.source[row] = source
+            self.start[row] = start
+            self.length[row] = length
+            self.stream_offset[row] = stream_offset
+            self.number[row] = number
+            self.ts_ns[row] = ts_ns
         self.count = row + 1
         return 0
 

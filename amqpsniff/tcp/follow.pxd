@@ -13,6 +13,7 @@ cdef class Follower:
     cdef readonly History history
     cdef readonly Deadlines deadlines
     cdef object rooms
+    cdef dict early
     cdef public object joined
     cdef long long serial
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible

@@ -93,6 +93,7 @@ class Follower:
         self.keys = self.table.keys
         self.deadlines = Deadlines()
         self.rooms = Rooms(limits)
+        self.early = self.rooms.by_key
         self.joined = joined
         self.serial = 0
         self.cut = self.retransmissions = self.duplicates = 0
@@ -108,7 +109,7 @@ class Follower:
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
         flags: cython.int = rows[at + 8]
         key: bytes = key_of(rows, at)
-        room = self.rooms.by_key.get(key)
+        room = self.early.get(key) if self.early else None
         if room is not None:
             if not flags & SYN or room.fits(key, rows[at + 6], rows[at + 7], flags):
                 return self._wait(room, key, octets, rows, at, number, ts_ns) - 1
@@ -192,8 +193,8 @@ class Follower:
     def _close(self, conversation, number, ts_ns, over):
         """End a conversation; `over`: nothing more of it is to be expected."""
         first: HalfStream = conversation.first
-        if self.rooms and conversation.key in self.rooms.by_key:
-            self._enter(self.rooms.by_key[conversation.key])
+        if self.early and conversation.key in self.early:
+            self._enter(self.early[conversation.key])
             if not first.open:
                 return 0
         order.flush(first, conversation.second, number, ts_ns, self.history.seen)
@@ -273,8 +274,8 @@ class Follower:
         half_known: cython.bint = half.next_seq >= 0
         other_known: cython.bint = other.next_seq >= 0
         if half_known and other_known:
-            if self.rooms and conversation.key in self.rooms.by_key:
-                self._enter(self.rooms.by_key[conversation.key])
+            if self.early and conversation.key in self.early:
+                self._enter(self.early[conversation.key])
             return not half.open
         if not half_known and other.isn >= 0 and rows[at + 8] & ACK:
             if (rows[at + 7] - other.isn - 1) & MASK > self.limits.closed_near_octets:
@@ -285,7 +286,7 @@ class Follower:
         ):
             return False
         key = key_of(rows, at)
-        room = self.rooms.by_key.get(key) or self._room(key, rows, at, conversation.serial, ts_ns)
+        room = self.early.get(key) or self._room(key, rows, at, conversation.serial, ts_ns)
         if room is None:
             return False
         half.packets -= 1  # it is counted when it is followed

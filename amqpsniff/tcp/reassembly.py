@@ -226,13 +226,22 @@ class Reassembler:
         numbers: cython.longlong[::1] = batch.number
         times: cython.longlong[::1] = batch.ts_ns
         octets: bytes = batch.octets
-        deadlines: Deadlines = self.follower.deadlines
+        follower: Follower = self.follower
+        history: History = self.history
+        deadlines: Deadlines = follower.deadlines
         half: HalfStream
         other: HalfStream
         row: cython.longlong
         at: cython.longlong
+        packet: cython.longlong
         number: cython.longlong
         ts_ns: cython.longlong
+        a_high: cython.longlong
+        a_low: cython.longlong
+        b_high: cython.longlong
+        b_low: cython.longlong
+        ports: cython.longlong
+        flags: cython.int
         length: cython.longlong
         ahead: cython.longlong
         index: cython.int
@@ -244,50 +253,61 @@ class Reassembler:
         first: cython.longlong
         others: cython.longlong = 0
         share: Share = self.share
+        if count * FIELDS > len(rows) or len(cache) < CELLS * CELL:
+            raise IndexError("rows that are not there")
         for row in range(count):
             at = row * FIELDS
-            number = numbers[rows[at]] | high
-            ts_ns = times[rows[at]]
-            self.history.seen = rows[at + 13]
-            self.history.identification = rows[at + 14]
-            self.follower.serial += 1
+            with cython.boundscheck(False):  # the row is there
+                packet = rows[at]
+                a_high, a_low = rows[at + 1], rows[at + 2]
+                b_high, b_low = rows[at + 3], rows[at + 4]
+                ports = rows[at + 5]
+                flags = cython.cast(cython.int, rows[at + 8])
+                length = rows[at + 12]
+                history.seen = rows[at + 13]
+                history.identification = rows[at + 14]
+            number = numbers[packet] | high
+            ts_ns = times[packet]
+            follower.serial += 1
             if ts_ns >= deadlines.next_ns:
-                self.follower.expire(ts_ns)
-            if share is not None and not share.takes(
-                mark_of(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
-            ):
+                follower.expire(ts_ns)
+            if share is not None and not share.takes(mark_of(a_high, a_low, b_high, b_low, ports)):
                 others += 1
                 continue
-            low = (rows[at + 2] & MASK) * 0x1E3779B1 + (rows[at + 4] & MASK) * 0x05EBCA77
-            cell = ((low + (rows[at + 5] & MASK) * 0x42B2AE3D) >> 20) & (CELLS - 1)
+            low = (a_low & MASK) * 0x1E3779B1 + (b_low & MASK) * 0x05EBCA77
+            cell = ((low + (ports & MASK) * 0x42B2AE3D) >> 20) & (CELLS - 1)
             slot = cell * CELL
             index = -1
-            if (
-                cache[slot] == rows[at + 5]
-                and cache[slot + 1] == rows[at + 2]
-                and cache[slot + 2] == rows[at + 4]
-                and cache[slot + 3] == rows[at + 1]
-                and cache[slot + 4] == rows[at + 3]
-            ):
-                half = self.halves[cache[slot + 5]]
-                if half.open and half.cell == cell:
-                    index = half.index
+            with cython.boundscheck(False):  # every cell is there
+                if (
+                    cache[slot] == ports
+                    and cache[slot + 1] == a_low
+                    and cache[slot + 2] == b_low
+                    and cache[slot + 3] == a_high
+                    and cache[slot + 4] == b_high
+                ):
+                    index = cython.cast(cython.int, cache[slot + 5])
+            if index >= 0:
+                half = self.halves[index]
+                if not half.open or half.cell != cell:
+                    index = -1
             if index < 0:
-                index = self._look_up(rows, at, cell)
-            if index < 0:
-                first = self.writer.count
-                index = self.follower.unknown(octets, rows, at, number, ts_ns)
-                self.writer.note_late(first, number, ts_ns)
-                if index < 0:
-                    continue
-            half = self.halves[index]
-            if rows[at + 8] & SPECIAL == 0 and not half.slow:
+                half = follower.find(rows, at)
+                if half is None:
+                    first = self.writer.count
+                    index = follower.unknown(octets, rows, at, number, ts_ns)
+                    self.writer.note_late(first, number, ts_ns)
+                    if index < 0:
+                        continue
+                    half = self.halves[index]
+                index = half.index
+                self._keep(half, rows, at, cell)
+            if flags & SPECIAL == 0 and not half.slow:
                 other = self.halves[index ^ 1]
                 ahead = 0
-                if rows[at + 8] & ACK:
+                if flags & ACK:
                     other.ack_seen = 1
                     ahead = (rows[at + 7] - other.next_seq) & MASK
-                length = rows[at + 12]
                 if ahead == 0 or ahead > self.ahead_limit or other.next_seq < 0:
                     if length == 0 or (
                         rows[at + 6] == half.next_seq
@@ -297,7 +317,7 @@ class Reassembler:
                         half.packets += 1
                         half.last_number = number
                         half.last_ns = ts_ns
-                        half.activity = self.follower.serial
+                        half.activity = follower.serial
                         if length > 0:
                             if self.placing:
                                 self._place(half, rows, at)
@@ -310,7 +330,7 @@ class Reassembler:
                             other.acked_late_ns = ts_ns
                         continue
             first = self.writer.count
-            self.follower.unusual(octets, index, rows, at, number, ts_ns)
+            follower.unusual(octets, index, rows, at, number, ts_ns)
             self.writer.note_late(first, number, ts_ns)
         self.segments += count - others
         return 0
@@ -353,22 +373,21 @@ class Reassembler:
         return 0
 
     @cython.cfunc
-    @cython.exceptval(-2, check=True)
-    def _look_up(
-        self, rows: cython.longlong[::1], at: cython.longlong, cell: cython.longlong
+    @cython.exceptval(-1, check=True)
+    def _keep(
+        self,
+        half: HalfStream,
+        rows: cython.longlong[::1],
+        at: cython.longlong,
+        cell: cython.longlong,
     ) -> cython.int:
-        """The half-stream of a segment, or -1; a cell is right if its half-stream points back."""
-        half: HalfStream
+        """Find a segment's half-stream in a cell, which is right if the half-stream points back."""
         slot: cython.longlong = cell * CELL
-        index: cython.int = -1
-        half = self.follower.find(rows, at)
-        if half is not None:
-            index = half.index
-            half.cell = cell
-            self.cache[slot] = rows[at + 5]
-            self.cache[slot + 1] = rows[at + 2]
-            self.cache[slot + 2] = rows[at + 4]
-            self.cache[slot + 3] = rows[at + 1]
-            self.cache[slot + 4] = rows[at + 3]
-            self.cache[slot + 5] = index
-        return index
+        half.cell = cell
+        self.cache[slot] = rows[at + 5]
+        self.cache[slot + 1] = rows[at + 2]
+        self.cache[slot + 2] = rows[at + 4]
+        self.cache[slot + 3] = rows[at + 1]
+        self.cache[slot + 4] = rows[at + 3]
+        self.cache[slot + 5] = half.index
+        return 0

@@ -125,9 +125,13 @@ class TlsStage:
         """The events of a `StreamBatch` with TLS taken off."""
         kinds: cython.const[cython.int][::1] = batch.kind
         halves: cython.const[cython.int][::1] = batch.half
+        sources: cython.const[cython.int][::1] = batch.source
+        starts: cython.const[cython.longlong][::1] = batch.start
+        lengths: cython.const[cython.longlong][::1] = batch.length
         count: cython.Py_ssize_t = batch.count
         row: cython.Py_ssize_t
         half: cython.int
+        block: bytes
         kind: cython.int
         states: cython.char[::1] = self.states
         if self.waiting:
@@ -142,9 +146,12 @@ class TlsStage:
                 states[half | 1] = _NEW
                 states[half & ~1] = _NEW
             elif states[half] != _PLAIN:
-                if kind == _DATA and states[half] == _NEW and self._plain(batch, row):
-                    states[half] = _PLAIN
-                elif kind == _DATA or half >> 1 in self.passages:
+                if kind == _DATA and states[half] == _NEW:
+                    block = batch.octets if sources[row] < 0 else batch.extra[sources[row]]
+                    if self._plain(half, block, starts[row], lengths[row]):
+                        states[half] = _PLAIN
+                        continue
+                if kind == _DATA or half >> 1 in self.passages:
                     return self._rewritten(batch, row)
         return batch
 
@@ -161,19 +168,16 @@ class TlsStage:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _plain(self, batch: object, row: cython.Py_ssize_t) -> cython.bint:
+    def _plain(
+        self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
+    ) -> cython.bint:
         """Whether a half-stream's first octets are neither a record's nor a proxy's header."""
-        if batch.half[row] >> 1 in self.passages:
+        if self.passages and half >> 1 in self.passages:
             return False
-        start = batch.start[row]
-        source = batch.source[row]
-        block: bytes = batch.octets if source < 0 else batch.extra[source]
         first: cython.int = block[start]
         if 20 <= first <= 23:
-            return not is_header(block[start : start + min(5, batch.length[row])])
-        return first not in b"\rP" or not self.header_octets(
-            block[start : start + batch.length[row]]
-        )
+            return not is_header(block[start : start + min(5, length)])
+        return first not in b"\rP" or not self.header_octets(block[start : start + length])
 
     def _rewritten(self, batch, row):
         """The events of a batch, those before `row` as they are."""

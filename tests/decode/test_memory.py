@@ -18,7 +18,8 @@ def _decoded(pieces: list[tuple[int, bytes]], asleep: bool, **options: object) -
     feeder = Feeder(Talk(), **options).data(CLIENT, OPENING)
     handler = feeder.decoder.handler
     if asleep:
-        handler.memory.resting = handler.contents.writer.tables.resting = FOREVER
+        for each in (handler.memory, handler.contents.writer.tables, handler.decoder.tables):
+            each.resting = FOREVER
     for direction, octets in pieces:
         feeder.data(direction, octets)
     return feeder.finish()
@@ -135,3 +136,37 @@ def test_long_ones_are_not_remembered() -> None:
     tables = feeder.decoder.handler.contents.writer.tables
     assert tables.words.count == 0
     assert len(feeder.finish().messages()) == 2
+
+
+def _start_ok(table: list[tuple[bytes, Field]]) -> tuple[int, bytes]:
+    return CLIENT, method("connection.start-ok", 0, client_properties=table, response=b"\0a\0pw")
+
+
+def test_tables_of_methods_that_hold_secrets_are_remembered() -> None:
+    """Clients of one kind introduce themselves alike; an odd table is read each time."""
+    tables = [[(b"product", Field("S", b"x"))], [(b"n", Field("I", 1)), (b"n", Field("I", 2))]]
+    pieces = [_start_ok(table) for table in tables] * 3
+    frames, _, findings = _same(pieces)
+    assert sum('"n":1' in row for row in frames) == 3
+    assert any("field-name-duplicate" in each for each in findings)
+    feeder = Feeder(Talk()).data(CLIENT, OPENING)
+    for direction, octets in pieces:
+        feeder.data(direction, octets)
+    assert feeder.decoder.handler.decoder.tables.words.count == 1
+
+
+QUOTE = b"type 1, all octets = <<0,10,0,40,1,47>>: unknown_frame"
+
+
+def _closes(*texts: bytes) -> list[tuple[int, bytes]]:
+    return [(SERVER, method("channel.close", 1, reply_code=501, reply_text=text)) for text in texts]
+
+
+def test_reply_texts_are_remembered_unless_they_quote() -> None:
+    """What may be shown of a quote depends on whether the login is over."""
+    quotes = _closes(QUOTE, b"<<", b"a<", b"<<1>>")
+    over = [(SERVER, method("connection.tune", 0))]
+    frames, _, _ = _same(quotes * 2 + over + quotes * 2 + _closes(b"ok", b"", b"\xff") * 3)
+    assert sum("[redacted]" in row for row in frames) == 10
+    assert sum("10,0,40" in row for row in frames) == 2
+    assert sum('"reply_text":"ok"' in row for row in frames) == 3
