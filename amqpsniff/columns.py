@@ -17,6 +17,7 @@ import sys
 import cython
 
 if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
 
 NULL = -(2**63 - 1) - 1
@@ -238,8 +239,7 @@ class Vocabulary(Octets):
 
     def __init__(self):
         Octets.__init__(self, 1024)
-        self.count = 0
-        self.slot = 0
+        self.count = self.slot = 0
         self.ends_storage = bytearray(4 * (_FIRST_SLOTS // 2 + 1))
         self.ends = memoryview(self.ends_storage).cast("i")
         self.meant = memoryview(bytearray(4 * (_FIRST_SLOTS // 2))).cast("i")
@@ -337,9 +337,7 @@ class Texts(Octets):
         self._clear()
 
     def _clear(self):
-        self.rows = 0
-        self.capacity = 0
-        self.values = 0
+        self.rows = self.capacity = self.values = 0
         self.offsets_storage = bytearray(4)
         self.valid_storage = bytearray()
         self.offsets = memoryview(self.offsets_storage).cast("i")
@@ -351,8 +349,7 @@ class Texts(Octets):
         offsets[: len(self.offsets_storage)] = self.offsets_storage
         valid = bytearray(rows)
         valid[: len(self.valid_storage)] = self.valid_storage
-        self.offsets_storage = offsets
-        self.valid_storage = valid
+        self.offsets_storage, self.valid_storage = offsets, valid
         self.offsets = memoryview(offsets).cast("i")
         self.valid = memoryview(valid).cast("B")
         self.capacity = rows
@@ -381,14 +378,17 @@ class Texts(Octets):
         """The octets of a row; None when it is null."""
         if row < 0 or row >= self.rows or not self.valid[row]:
             return None
-        return bytes(self.octets[self.offsets[row] : self.offsets[row + 1]])
+        start: cython.longlong = self.offsets[row]
+        end: cython.longlong = self.offsets[row + 1]
+        if cython.compiled and 0 <= start < end <= len(self.octets):
+            first = cython.cast(cython.p_char, cython.address(self.octets[start]))
+            return PyBytes_FromStringAndSize(first, end - start)
+        return bytes(self.octets[start:end])
 
     def clear(self):
         """Forget every row."""
         self.valid_storage[: self.rows] = bytes(self.rows)
-        self.used = 0
-        self.rows = 0
-        self.values = 0
+        self.used = self.rows = self.values = 0
         return 0
 
     def take(self, rows):
