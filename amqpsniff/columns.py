@@ -218,8 +218,7 @@ class Vocabulary(Octets):
 
     def __init__(self):
         Octets.__init__(self, 1024)
-        self.count = 0
-        self.slot = 0
+        self.count = self.slot = 0
         self.ends_storage = bytearray(4 * (_FIRST_SLOTS // 2 + 1))
         self.ends = memoryview(self.ends_storage).cast("i")
         self.meant = memoryview(bytearray(4 * (_FIRST_SLOTS // 2))).cast("i")
@@ -317,9 +316,7 @@ class Texts(Octets):
         self._clear()
 
     def _clear(self):
-        self.rows = 0
-        self.capacity = 0
-        self.values = 0
+        self.rows = self.capacity = self.values = 0
         self.offsets_storage = bytearray(4)
         self.valid_storage = bytearray()
         self.offsets = memoryview(self.offsets_storage).cast("i")
@@ -331,8 +328,7 @@ class Texts(Octets):
         offsets[: len(self.offsets_storage)] = self.offsets_storage
         valid = bytearray(rows)
         valid[: len(self.valid_storage)] = self.valid_storage
-        self.offsets_storage = offsets
-        self.valid_storage = valid
+        self.offsets_storage, self.valid_storage = offsets, valid
         self.offsets = memoryview(offsets).cast("i")
         self.valid = memoryview(valid).cast("B")
         self.capacity = rows
@@ -366,9 +362,7 @@ class Texts(Octets):
     def clear(self):
         """Forget every row."""
         self.valid_storage[: self.rows] = bytes(self.rows)
-        self.used = 0
-        self.rows = 0
-        self.values = 0
+        self.used = self.rows = self.values = 0
         return 0
 
     def take(self, rows):

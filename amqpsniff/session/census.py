@@ -84,6 +84,9 @@ class Census:
     rates: list
     routes: object
     queues: object
+    words: object
+    flows: dict
+    by_queue: dict
     errors: dict
     clients: dict
     kept: list
@@ -109,6 +112,9 @@ class Census:
         self.rates = [None] * count
         self.routes = Tally()
         self.queues = Tally()
+        self.words = None
+        self.flows = {}
+        self.by_queue = {}
         self.errors = {}
         self.clients = {}
         self.kept = []
@@ -240,8 +246,9 @@ class Census:
         known: Flow = None
         spread: Spread = None
         rate: Rate = None
-        flows: dict = {}
-        by_queue: dict = {}
+        if messages.vocabularies is not self.words or len(self.flows) > MOST_NAMES:
+            self._name()
+            self.words = messages.vocabularies
         for row in range(first, messages.rows):
             if self.wanted is not None:
                 peer: Connection = peers[messages.connection.values[row]]
@@ -269,26 +276,31 @@ class Census:
             )
             if key != last:
                 last = key
-                known = flows.get(key)
+                known = self.flows.get(key)
                 if known is None:
-                    known = flows[key] = Flow()
+                    known = self.flows[key] = Flow()
             known.add(way, size)
             if messages.queue.values[row] >= 0:
                 if messages.queue.values[row] != queue_of:
                     queue_of = messages.queue.values[row]
-                    queue = by_queue.get(queue_of)
+                    queue = self.by_queue.get(queue_of)
                     if queue is None:
-                        queue = by_queue[queue_of] = Flow()
+                        queue = self.by_queue[queue_of] = Flow()
                 queue.add(way, size)
-        words = messages.vocabularies
-        for key, known in flows.items():
-            exchange = words.exchange.text((key >> 32) - 1)
-            self.routes.add(
-                (exchange, words.routing_key.text((key & 0xFFFFFFFF) - 1)), known.facts()
-            )
-        for code, known in by_queue.items():
-            self.queues.add(words.queue.text(code), known.facts())
         return 0
+
+    def _name(self):
+        """Enter in `routes` and `queues` what was counted by the codes of one vocabulary."""
+        flow: Flow
+        words = self.words
+        for key, flow in self.flows.items():
+            exchange = words.exchange.text((key >> 32) - 1)
+            name = (exchange, words.routing_key.text((key & 0xFFFFFFFF) - 1))
+            self.routes.add(name, flow.facts())
+        for code, flow in self.by_queue.items():
+            self.queues.add(words.queue.text(code), flow.facts())
+        self.flows.clear()
+        self.by_queue.clear()
 
     def end(self, peer: Connection, session):
         """A connection is over, before the tracker forgets its session."""
@@ -310,6 +322,7 @@ class Census:
 
     def turn(self):
         """(routes, queues) since the last call, as `Tally`; `facts` does not have them any more."""
+        self._name()
         taken = (self.routes, self.queues)
         self.routes, self.queues = Tally(), Tally()
         return taken
@@ -329,6 +342,7 @@ class Census:
         `routes` and `queues` as `Tally`, `errors` as dicts, `clients` by the JSON of start-ok's
         arguments, `connections` as (`Volume`, decoder's connection, session), the largest first.
         """
+        self._name()
         types = {row.code: row.name for row in FRAME_TYPES}
         names = [types.get(code, f"type-{code}") for code in range(256)] + ["protocol-header"]
         by_name: dict = {}

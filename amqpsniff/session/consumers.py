@@ -12,6 +12,7 @@ from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session.state import CLIENT, SERVER
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Consumer,
@@ -20,11 +21,12 @@ if cython.compiled:
         Request,
     )
 else:
+    from amqpsniff.session.attaching import Attacher
     from amqpsniff.session.state import Channel, Consumer, Event, Lane, Request
 
 
 def _declare(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     nameless: list[Any] = []  # consumers of the queue that the server names
     channel.last_queue = event.queue or None
@@ -33,7 +35,7 @@ def _declare(
 
 
 def _declared(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if request is None or request.subject is None or not event.queue:
         return
@@ -58,7 +60,7 @@ def _no_ack(event: Event) -> bool | None:
 
 
 def _consume(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     tag = event.consumer_tag
     consumer = _of_queue(channel, event, Consumer(tag, _no_ack(event), channel.prefetch_each))
@@ -71,7 +73,7 @@ def _consume(
 
 
 def _consumed(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     channel.consumers += 1
     tag = event.consumer_tag
@@ -80,7 +82,7 @@ def _consumed(
         _add_consumer(tracker, channel, tag, request.subject)
 
 
-def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> None:
+def _add_consumer(tracker: Attacher, channel: Channel, tag: str, consumer: Any) -> None:
     if tag not in channel.by_tag and len(channel.by_tag) >= tracker.limits.consumers:
         tracker.settler.hit("consumers")
         return
@@ -88,7 +90,7 @@ def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> No
 
 
 def _cancelled(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if event.side == SERVER:
         consumer = channel.by_tag.pop(event.consumer_tag, None)
@@ -97,13 +99,15 @@ def _cancelled(
             tracker.tell("consumer-cancelled", channel, event.number, event.ts_ns, facts)
 
 
-def _get(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> Any:
+def _get(
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> Any:
     channel.gets += 1
     return _of_queue(channel, event, Consumer(None, _no_ack(event)))
 
 
 def _recover(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if event.side == CLIENT and event.flags & REQUEUE:
         tracker.settler.recover(channel, event.number, event.ts_ns)

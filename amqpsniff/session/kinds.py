@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from sys import intern
 
-from amqpsniff.session import methods as handlers
-from amqpsniff.session.states import CONNECTION
 from amqpsniff.spec import METHODS
+
+# What a client sends and the server discards once it has closed the channel.
+_DISCARDED = frozenset(
+    "basic.recover basic.recover-async basic.recover-sync tx.commit tx.rollback tx.select "
+    "confirm.select basic.qos queue.declare basic.consume basic.cancel".split()
+)
 
 OTHER, PUBLISH, DELIVER, GET_OK, RETURN, ACK, NACK, REJECT = range(8)
 """OTHER: a method of `amqpsniff.session.methods`, or of none."""
@@ -24,17 +28,12 @@ _KINDS = {
 NAMES = [intern(method.name) for method in METHODS]  # the one that the tables of states have
 KINDS = bytes(_KINDS.get(name, OTHER) for name in NAMES)
 ON_CHANNEL_ZERO = bytes(method.class_id == 10 for method in METHODS)
-STEPS = bytes(name in CONNECTION.methods for name in NAMES)
 SYNCHRONOUS = bytes(method.synchronous for method in METHODS)
 CLOSES = bytes(name in ("channel.close", "connection.close") for name in NAMES)
 PARTINGS = bytes(name in ("connection.close", "connection.close-ok") for name in NAMES)
-DISCARDED = bytes(name in handlers.DISCARDED for name in NAMES)
+DISCARDED = bytes(name in _DISCARDED for name in NAMES)
 FAREWELL = NAMES.index("connection.close-ok")
-
-CHANNEL_HANDLERS = [handlers.ON_CHANNEL.get(name) for name in NAMES]
-CONNECTION_HANDLERS = [handlers.ON_CONNECTION.get(name) for name in NAMES]
-STATE_HANDLERS = [one if one is not handlers.learn else None for one in CONNECTION_HANDLERS]
-"""Those of connections where nobody asks what the peers said of themselves."""
+CHANNEL_OPEN, CHANNEL_CLOSE_OK = NAMES.index("channel.open"), NAMES.index("channel.close-ok")
 
 
 def _replies() -> bytes:

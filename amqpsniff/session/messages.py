@@ -9,10 +9,12 @@ import cython
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.session import kinds, state
-from amqpsniff.session.methods import begin_channel
 
 if cython.compiled:
     from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
+    from cython.cimports.amqpsniff.session.methods import (  # type: ignore[import-not-found]
+        begin_channel,
+    )
     from cython.cimports.amqpsniff.session.pairing import Pairing  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -22,6 +24,7 @@ if cython.compiled:
     )
 else:
     from amqpsniff.session.attaching import Attacher
+    from amqpsniff.session.methods import begin_channel
     from amqpsniff.session.pairing import Pairing
     from amqpsniff.session.state import Channel, Consumer, Entry, Request
 
@@ -159,7 +162,7 @@ class MessageMethods(Attacher):
 
     def proved_channel(self, session, lane, frames, row):
         """A method on a number that is not open: its beginning was not seen, or never was."""
-        channel: Channel = begin_channel(session, lane, self.capture_of(frames, row))
+        channel: Channel = begin_channel(session, lane, self.capture_of(frames, row), None)
         if self.judges:
             self.unopened(frames, row, channel)
         return channel

@@ -15,12 +15,13 @@ from typing import Any
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.session import consumers
-from amqpsniff.session.state import CLIENT, SERVER, Reason, read_reason
+from amqpsniff.session import consumers, kinds, state
 from amqpsniff.session.states import BLOCKING, CHANNEL, CONNECTION, MODE
-from amqpsniff.spec import METHODS, SIDES
+from amqpsniff.spec import SIDES
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Event,
@@ -29,97 +30,112 @@ if cython.compiled:
         Session,
     )
 else:
+    from amqpsniff.decode.state import Connection
+    from amqpsniff.session.attaching import Attacher
     from amqpsniff.session.state import Channel, Event, Lane, Request, Session
 
-# What a client sends and the server discards once it has closed the channel.
-DISCARDED = frozenset(
-    "basic.recover basic.recover-async basic.recover-sync tx.commit tx.rollback tx.select "
-    "confirm.select basic.qos queue.declare basic.consume basic.cancel".split()
-)
+_CLIENT = cython.declare(cython.int, state.CLIENT)
+_SERVER = cython.declare(cython.int, state.SERVER)
+_NULL = cython.declare(cython.longlong, NULL)
+_CLOSES = cython.declare(bytes, kinds.CLOSES)
 
+# What is looked up with every method, where the compiler knows of what type it is.
+_CONNECTION_AFTER = cython.declare(dict, CONNECTION.after)
+_CONNECTION_CLOSING = cython.declare(dict, CONNECTION.closing)
+_CHANNEL_AFTER = cython.declare(dict, CHANNEL.after)
+_CHANNEL_CLOSING = cython.declare(dict, CHANNEL.closing)
+_CHANNEL_START = cython.declare(str, CHANNEL.start)
 
-_PROVED = "open"
+_PROVED = cython.declare(str, "open")
 """State of a channel on which something comes although its beginning was not seen."""
 
 
 # channels
 
 
-def begin_channel(
-    session: Session, lane: Lane, capture: str | None, event: Event | None = None
-) -> Any:
+def begin_channel(session, lane, capture, event):
     """A new incarnation of a channel; `event` is its channel.open, None when that was not seen."""
     lane.incarnations += 1
-    channel = Channel(session, capture, lane.number, lane.incarnations, event is not None)
+    known: cython.bint = event is not None
+    channel: Channel = Channel(session, capture, lane.number, lane.incarnations, known)
     channel.state = _PROVED
-    if event is not None:
-        channel.state = CHANNEL.after[CHANNEL.start, event.side, event.name]
+    if known:
+        channel.state = _CHANNEL_START
+        _move_channel(channel, event)
         channel.opened_packet_number = event.number
         channel.start_ns = _time(event.ts_ns)
-    channel.deaf = session.closing[SERVER]
+    channel.deaf = session.closing[_SERVER]
     lane.channel = channel
     session.channels_opened += 1
     return channel
 
 
-def open_channel(
-    tracker: Any, session: Session, lane: Lane, capture: str | None, event: Event
-) -> None:
+def open_channel(tracker, session, lane, capture, event):
     """channel.open: what was open on the number ends, what waits for a reply gets none."""
     if lane.channel is not None:
         if tracker.judges:
             tracker.tell("channel-opened-twice", lane.channel, event.number, event.ts_ns, {})
         _end_channel(tracker, session, lane)
-    drop_requests(lane, CLIENT)
-    drop_requests(lane, SERVER)
-    lane.dead = [False, False]
-    channel = begin_channel(session, lane, capture, event)
+    drop_requests(lane, _CLIENT, True)
+    drop_requests(lane, _SERVER, True)
+    lane.dead = 0
+    begin_channel(session, lane, capture, event)
     if tracker.judges:
-        tracker.tell("channel-begins", channel, event.number, event.ts_ns, {})
+        tracker.tell("channel-begins", lane.channel, event.number, event.ts_ns, {})
+    return 0
 
 
-def _end_channel(tracker: Any, session: Session, lane: Lane) -> None:
-    channel = lane.channel
+def _end_channel(tracker, session, lane):
+    channel: Channel = lane.channel
     lane.channel = None
     tracker.add_channel(channel)
     session.published += channel.published
     session.delivered += channel.delivered
     session.acknowledged += channel.acknowledged
+    return 0
 
 
-def drop_requests(lane: Lane, side: int, *keep: str) -> None:
-    """Requests of a side get no reply any more, but those of the methods to `keep`."""
+def drop_requests(lane, side, closes):
+    """Requests of a side get no reply any more; those to close only where `closes` says so."""
+    request: Request
     if not lane.requests:
-        return
-    kept = []
+        return 0
+    kept: list = []
     for request in lane.requests:
-        if request.side == side and METHODS[request.method].name not in keep:
+        if request.side == side and (closes or not _CLOSES[request.method]):
             request.rows.settle(request.row)
         else:
             kept.append(request)
     lane.requests = kept
+    return 0
 
 
-def _move_channel(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> None:
+def _move_channel(channel, event):
     """The state of a channel after a method, and who has closed it."""
-    channel.state = CHANNEL.after[channel.state, event.side, event.name]
-    channel.closing = CHANNEL.closing[channel.state]
+    after: list = _CHANNEL_AFTER[channel.state]
+    channel.state = after[2 * event.method + event.side]
+    channel.closing = _CHANNEL_CLOSING[channel.state]
+    return 0
+
+
+def _open_ok(
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
+    _move_channel(channel, event)
 
 
 def _close(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    other = 1 - event.side
+    other: cython.int = 1 - event.side
     waiting = lane.requests
-    _move_channel(tracker, lane, channel, event, request)
-    drop_requests(lane, other, "channel.close")
-    lane.dead[other] = True
-    if event.side == SERVER:
+    _move_channel(channel, event)
+    drop_requests(lane, other, False)
+    lane.dead |= 1 << other
+    if event.side == _SERVER:
         channel.deaf = True
-    if event.side == SERVER and tracker.judges and waiting:
-        channel.blamed_packet_number = _blamed(waiting, other, close_reason(event)[2])
+    if event.side == _SERVER and tracker.judges and waiting:
+        channel.blamed_packet_number = _blamed(waiting, other, state.read_reason(event.octets)[2])
     if channel.closed_by is None:
         channel.closed_by = SIDES[event.side]
         channel.closed_packet_number = event.number
@@ -128,52 +144,47 @@ def _close(
 
 
 def _close_ok(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    _move_channel(tracker, lane, channel, event, request)
-    if channel.state != CHANNEL.start:
+    _move_channel(channel, event)
+    if channel.state != _CHANNEL_START:
         return
-    drop_requests(lane, CLIENT, "channel.close")
-    drop_requests(lane, SERVER, "channel.close")
+    drop_requests(lane, _CLIENT, False)
+    drop_requests(lane, _SERVER, False)
     _end_channel(tracker, channel.session, lane)
 
 
 def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
     """Packet of a side's oldest request of that method."""
     for request in requests:
-        if request.side == side and METHODS[request.method].name == method:
+        if request.side == side and kinds.NAMES[request.method] == method:
             number: int = request.number
             return number
     return None
-
-
-def close_reason(event: Event) -> Reason:
-    """Code, text and blamed method of a close; each null when it was not captured."""
-    return read_reason(event.octets)
 
 
 # modes
 
 
 def _select(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None:
-        channel.mode = MODE.after[MODE.start, event.side, event.name]
+        channel.mode = MODE.after[MODE.start][2 * event.method + event.side]
         channel.numbering = channel.numbered = channel.mode == "confirm"
         if channel.mode == "tx":
             tracker.settler.select(channel)
 
 
 def _selected(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None and request is None:
-        channel.mode = MODE.after[MODE.start, event.side, event.name]
+        channel.mode = MODE.after[MODE.start][2 * event.method + event.side]
 
 
 def _commit(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     channel.commits += 1
     if not channel.in_transaction:
@@ -184,7 +195,7 @@ def _commit(
 
 
 def _committed(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if request is None or request.subject is None:
         return
@@ -196,14 +207,16 @@ def _committed(
 
 
 def _roll_back(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.in_transaction:
         tracker.settler.roll_back(channel)
         tracker.settler.committed(channel, channel.passed + len(channel.uncommitted))
 
 
-def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> None:
+def _qos(
+    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+) -> None:
     count = event.arguments.get("prefetch_count")
     if count is None:
         return
@@ -216,7 +229,7 @@ def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Requ
 
 
 ON_CHANNEL: dict[str, Callable[..., Any]] = {
-    "channel.open-ok": _move_channel,
+    "channel.open-ok": _open_ok,
     "channel.close": _close,
     "channel.close-ok": _close_ok,
     "confirm.select": _select,
@@ -229,37 +242,36 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
     "basic.qos": _qos,
     **consumers.HANDLERS,
 }
+_CHANNEL_STEPS = (_open_ok, _close, _close_ok)
 
 
 # connections
 
 
-def move_connection(tracker: Any, session: Session, side: int, name: str) -> bool:
-    """The state of a connection after a method that has a step in the table, and who has closed it.
-
-    Gives whether the method was out of order, which only rules want to know.
-    """
-    before = session.state
-    then = CONNECTION.after[before, side, name]
-    if then != before:
+def move_connection(session, method, side):
+    """The state of a connection after a method, and who has closed it."""
+    after: list = _CONNECTION_AFTER[session.state]
+    then: object = after[2 * method + side]
+    if then is not session.state:
         session.state = then
-        session.closing = CONNECTION.closing[then]
-    return tracker.judges and not CONNECTION.allows(before, side, name)
+        session.closing = _CONNECTION_CLOSING[then]
+    return 0
 
 
-def learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
+def learn(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
     """Keep what the peers say of themselves and agree on, as JSON."""
     session.facts.setdefault(event.name, event.octets)
 
 
 def _close_connection(
-    tracker: Any, session: Session, event: Event, request: Request | None
+    tracker: Attacher, session: Session, event: Event, request: Request | None
 ) -> None:
-    other = 1 - event.side
-    session.dead[other] = True
+    other: cython.int = 1 - event.side
+    lane: Lane
+    session.dead |= 1 << other
     for lane in session.lanes.values():
-        drop_requests(lane, other, "channel.close", "connection.close")
-        if event.side == SERVER and lane.channel is not None:
+        drop_requests(lane, other, False)
+        if event.side == _SERVER and lane.channel is not None:
             lane.channel.deaf = True
     if session.closed_by is None:
         session.closed_by = SIDES[event.side]
@@ -270,17 +282,17 @@ def _close_connection(
 
 
 def _close_connection_ok(
-    tracker: Any, session: Session, event: Event, request: Request | None
+    tracker: Attacher, session: Session, event: Event, request: Request | None
 ) -> None:
     if session.state == "over" and not session.over:
         _end_channels(tracker, session)
         session.over = True
 
 
-def _block(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
+def _block(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
     """connection.blocked and unblocked: count the time between them."""
     before = session.blocking
-    session.blocking = BLOCKING.after[before, event.side, event.name]
+    session.blocking = BLOCKING.after[before][2 * event.method + event.side]
     if before == BLOCKING.start and session.blocking == "freed":
         session.blocked_ns = None  # it was blocked before the capture began
     elif session.blocking != before and session.blocked_ns is not None:
@@ -305,8 +317,9 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
 }
 
 
-def _end_channels(tracker: Any, session: Session) -> None:
+def _end_channels(tracker, session):
     """Every channel ends with its connection."""
+    lane: Lane
     for lane in session.lanes.values():
         if lane.channel is None:
             continue
@@ -315,34 +328,50 @@ def _end_channels(tracker: Any, session: Session) -> None:
             lane.channel.closed_packet_number = session.close_packet_number
             lane.channel.end_ns = session.close_ns
         _end_channel(tracker, session, lane)
+    return 0
 
 
-def end_connection(tracker: Any, session: Session) -> None:
+def end_connection(tracker, session):
     """The connection is over, in whatever way."""
-    conversation = session.peer.conversation
+    lane: Lane
+    peer: Connection = session.peer
+    conversation = peer.conversation
     if session.closed_by is None:
         session.closed_by = conversation.ended
     _end_channels(tracker, session)
     for lane in session.lanes.values():
-        drop_requests(lane, CLIENT)
-        drop_requests(lane, SERVER)
+        drop_requests(lane, _CLIENT, True)
+        drop_requests(lane, _SERVER, True)
     if session.blocked_since is not None:
         if conversation.end_ns >= session.blocked_since > 0:
             session.blocked_ns += conversation.end_ns - session.blocked_since
         session.blocked_since = None
     session.over = True
+    return 0
 
 
-def lose(session: Session, side: int) -> None:
+def lose(session, side):
     """Frames that a side sent may be missing from here on."""
+    lane: Lane
     session.lossy = True
     for lane in session.lanes.values():
-        drop_requests(lane, 1 - side)
-        channel = lane.channel
-        if channel is not None and side == CLIENT:
+        drop_requests(lane, 1 - side, True)
+        channel: Channel = lane.channel
+        if channel is not None and side == _CLIENT:
             channel.numbering = False
             channel.last_queue = channel.declaring = None
+    return 0
 
 
-def _time(ts_ns: int) -> int | None:
-    return None if ts_ns == NULL else ts_ns
+def _time(ts_ns):
+    """A time, None for null."""
+    return None if ts_ns == _NULL else ts_ns
+
+
+CHANNEL_HANDLERS = [ON_CHANNEL.get(name) for name in kinds.NAMES]
+CONNECTION_HANDLERS = [ON_CONNECTION.get(name) for name in kinds.NAMES]
+CHANNEL_STEP_HANDLERS = [one if one in _CHANNEL_STEPS else None for one in CHANNEL_HANDLERS]
+"""Those of channels where nobody asks for more than replies."""
+
+CONNECTION_STEP_HANDLERS = [one if one is not learn else None for one in CONNECTION_HANDLERS]
+"""Those of connections where nobody asks what the peers said of themselves."""

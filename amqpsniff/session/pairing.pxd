@@ -3,7 +3,7 @@ from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.state cimport Lane, Request, Session
 
 cdef class Pairing:
-    cdef public object limits
+    cdef public long long most
     cdef public Settler settler
     cdef const unsigned char[::1] closes, replies
     cdef int count

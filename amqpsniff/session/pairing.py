@@ -26,7 +26,7 @@ class Pairing:
     """
 
     def __init__(self, limits, settler):
-        self.limits = limits
+        self.most = limits.requests
         self.settler = settler
         self.closes = kinds.CLOSES
         self.replies = kinds.REPLIES
@@ -39,11 +39,11 @@ class Pairing:
 
     def ask(self, session, lane, frames, row, method, side, subject):
         """A request that waits for its reply from now on."""
-        if (lane.dead[side] or session.dead[side]) and not self.closes[method]:
+        if (lane.dead | session.dead) & (1 << side) and not self.closes[method]:
             return 0
-        if len(lane.requests) >= self.limits.requests:
+        if len(lane.requests) >= self.most:
             return self.settler.hit("requests")
-        request: Request = Request(method, side, frames, row)
+        request: Request = Request(frames, row)
         request.subject = subject
         lane.requests.append(request)
         frames.wait(row)

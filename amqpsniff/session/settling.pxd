@@ -32,4 +32,5 @@ cdef class Settler:
     cpdef int select(self, Channel channel) except? -1
     cpdef int committed(self, Channel channel, long long number) except? -1
     cdef int _be_done(self, Entry entry) except? -1
+    cdef int _leave_open(self, Entry entry) except? -1
     cpdef int finish(self, Channel channel) except? -1

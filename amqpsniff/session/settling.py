@@ -374,19 +374,27 @@ class Settler:
 
     def finish(self, channel):
         """A channel incarnation is over: what is open stays open."""
+        entry: Entry
         for entry in channel.publishes.take_until(-1):
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED)
-        for entry in every(channel.returnable):
-            self._be_done(entry)
-        channel.returnable = {}
-        if channel.uncommitted is not None:
+        if channel.returnable:
+            for entry in every(channel.returnable):
+                self._be_done(entry)
+        channel.returnable.clear()
+        channel.alike.clear()
+        for entry in channel.deliveries.take_until(-1):
+            self._leave_open(entry)
+        if channel.in_transaction:
             channel.uncommitted.clear()
-        channel.alike = {}
-        noted = [entry for listed in (channel.noted, *channel.committing) for entry, _ in listed]
-        for entry in (*channel.deliveries.take_until(-1), *noted):
-            self.outstanding -= 1
-            self._close_row(entry, _UNSETTLED if entry.wants else -1)
-        channel.noted = []
-        channel.committing = []
+            for noted in (channel.noted, *channel.committing):
+                for entry, _ in noted:
+                    self._leave_open(entry)
+            channel.noted = []
+            channel.committing = []
         return 0
+
+    def _leave_open(self, entry):
+        """A delivery is not settled any more."""
+        self.outstanding -= 1
+        return self._close_row(entry, _UNSETTLED if entry.wants else -1)

@@ -13,7 +13,7 @@ cdef class Entry:
 cdef class Ledger:
     cdef public dict entries
     cdef public list order
-    cdef public long long head, last, disorder
+    cdef public long long head, last, disorder, most_answered
     cdef public bint rising
     cdef Entry add(self, Entry entry)
     cdef Entry take(self, long long number)
@@ -34,7 +34,7 @@ cdef class Request:
 
 cdef class Event:
     cdef public str name
-    cdef public int side, flags, reply_code
+    cdef public int method, side, flags, reply_code
     cdef public FrameRows rows
     cdef public long long row, number, ts_ns
 
@@ -73,9 +73,9 @@ cdef class Channel(Closable):
     cdef public long long passed
 
 cdef class Lane:
-    cdef public int number, incarnations
+    cdef public int number, incarnations, dead
     cdef public Channel channel
-    cdef public list requests, dead
+    cdef public list requests
 
 cdef class Session(Closable):
     cdef public object peer, capture
@@ -89,6 +89,6 @@ cdef class Session(Closable):
     cdef public bint over
     cdef public str state, blocking
     cdef public tuple closing
-    cdef public list dead
+    cdef public int dead
     cdef public long long channels_opened, published, delivered, acknowledged
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns

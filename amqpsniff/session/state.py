@@ -21,6 +21,11 @@ else:
 
 _NULL = cython.declare(cython.longlong, NULL)
 
+_BEGUN = cython.declare(str, states.CONNECTION.start)
+_UNKNOWN = cython.declare(str, states.UNKNOWN)
+_FREE = cython.declare(str, states.BLOCKING.start)
+_CLOSED = cython.declare(str, states.CHANNEL.start)
+
 CLIENT, SERVER = 0, 1
 
 OUTCOMES = (
@@ -108,6 +113,7 @@ class Ledger:
         self.entries = {}
         self.order = []
         self.head = 0
+        self.most_answered = MOST_ANSWERED
         self.last = -1
         self.rising = True
         self.disorder = 0
@@ -124,7 +130,7 @@ class Ledger:
         self.last = entry.number
         self.entries[entry.number] = entry
         self.order.append(entry)
-        if len(self.order) > MOST_ANSWERED + 2 * len(self.entries):
+        if len(self.order) > self.most_answered + 2 * len(self.entries):
             self.order = [one for one in self.order[self.head :] if one.held]
             self.head = 0
         return before
@@ -136,7 +142,7 @@ class Ledger:
             return None
         found.held = False
         if len(self.entries) == 0:
-            self.order.clear()
+            self.order = []
             self.head = 0
             self.rising = True
             return found
@@ -148,13 +154,14 @@ class Ledger:
         """Take out every entry up to a number, all of them for a negative one, as a list."""
         entry: Entry
         taken: list = []
+        if not self.order:
+            return taken
         if not self.rising:
             self.order = sorted(self.entries.values(), key=_number_of)
             self.head = 0
             self.rising = True
-            if self.order:
-                entry = self.order[len(self.order) - 1]
-                self.last = entry.number
+            entry = self.order[len(self.order) - 1]
+            self.last = entry.number
         while self.head < len(self.order):
             entry = self.order[self.head]
             if number >= 0 and entry.number > number:
@@ -195,9 +202,9 @@ class Request:
     `subject` is what the request's handler keeps for that of the reply.
     """
 
-    def __init__(self, method, side, rows: FrameRows, row):
-        self.method = method
-        self.side = side
+    def __init__(self, rows: FrameRows, row: cython.longlong):
+        self.method = rows.method.values[row]
+        self.side = rows.sender.values[row]
         self.rows = rows
         self.row = row
         self.number = rows.packet_number.values[row]
@@ -206,11 +213,12 @@ class Request:
 
 
 class Event:
-    """One method frame, for a handler; `side` is who sent it."""
+    """One method frame, for a handler; `side` is who sent it, 0 for the client."""
 
-    def __init__(self, name, side, rows: FrameRows, row):
+    def __init__(self, name, rows: FrameRows, row: cython.longlong):
         self.name = name
-        self.side = side
+        self.method = rows.method.values[row]
+        self.side = rows.sender.values[row]
         self.rows = rows
         self.row = row
         self.number = rows.packet_number.values[row]
@@ -283,20 +291,14 @@ class Channel(Closable):
         self.number = number
         self.incarnation = incarnation
         self.known = known
-        self.opened_packet_number = None
-        self.start_ns = None
-        self.closed_packet_number = None
-        self.end_ns = None
+        self.opened_packet_number = self.start_ns = None
+        self.closed_packet_number = self.end_ns = None
         self.closed_by = None
         self.close_octets = None
         self.blamed_packet_number = None
         self.mode = None
-        self.prefetch_count = None
-        self.prefetch_each = None
-        self.prefetch_shared = None
-        self.published = 0
-        self.confirmed = 0
-        self.returned = 0
+        self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
+        self.published = self.confirmed = self.returned = 0
         self.delivered = 0
         self.acknowledged = 0
         self.unsettled = 0
@@ -306,8 +308,7 @@ class Channel(Closable):
         self.consumers = 0
         self.publish_octets = 0
         self.deliver_octets = 0
-        self.acks = 0
-        self.multiple_acks = 0
+        self.acks = self.multiple_acks = 0
         self.requeued = 0
         self.discarded = 0
         self.rejected = 0
@@ -342,23 +343,25 @@ class Channel(Closable):
         self.passed = 0
         self.noted = []
         self.committing = []
-        self.last_queue = None
-        self.declaring = None
+        self.last_queue = self.declaring = None
         self.joined = None
         self.deaf = False
-        self.state = states.CHANNEL.start
+        self.state = _CLOSED
         self.closing = (False, False)
 
 
 class Lane:
-    """A channel number of a connection: its incarnation, and requests that wait for replies."""
+    """A channel number of a connection: its incarnation, and requests that wait for replies.
+
+    `dead`: who waits for no reply any more, as one bit a side.
+    """
 
     def __init__(self, number):
         self.number = number
         self.channel = None
         self.incarnations = 0
         self.requests = []
-        self.dead = [False, False]
+        self.dead = 0
 
 
 class Session(Closable):
@@ -377,19 +380,16 @@ class Session(Closable):
         self.lanes = {}
         self.last = None
         self.over = False
-        self.state = states.CONNECTION.start if peer.began else states.UNKNOWN
-        self.blocking = states.BLOCKING.start
+        self.state = _BEGUN if peer.began else _UNKNOWN
+        self.blocking = _FREE
         self.closing = (False, False)
-        self.dead = [False, False]
+        self.dead = 0
         self.channels_opened = 0
-        self.published = 0
-        self.delivered = 0
-        self.acknowledged = 0
+        self.published = self.delivered = self.acknowledged = 0
         self.facts = {}
         self.closed_by = None
         self.close_octets = None
-        self.close_packet_number = None
-        self.close_ns = None
+        self.close_packet_number = self.close_ns = None
         self.memory = {}
         self.lossy = False
         self.calls = 0

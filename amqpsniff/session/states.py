@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from sys import intern
 from typing import NamedTuple
 
-from amqpsniff.spec import SIDES
+from amqpsniff.spec import METHODS, SIDES, Method
 
 UNKNOWN = "unknown"
 """The state of what began before the capture, until a method proves another."""
@@ -44,8 +44,9 @@ class Machine:
     Attributes:
         start: The state before anything; that of the first row.
         closing: By state, whether the client and whether the server has closed.
-        after: State by (state, side, method), with 0 for the client: of every method that a row
-            has, in every state and in `UNKNOWN`; the same one where it changes nothing.
+        after: By state, `UNKNOWN` too, the states after each method: at twice its place in
+            `spec.METHODS`, one more where the server sends it; the same one where it changes
+            nothing.
     """
 
     def __init__(self, name: str, table: str, closed: Iterable[str] = ()) -> None:
@@ -62,21 +63,24 @@ class Machine:
         self._proved: dict[tuple[str, str], str] = {}
         for row in [row for row in self.rows if row.state not in self.closed]:
             self._proved.setdefault((row.side, row.method), row.then)
-        self.after = {
-            (state, side, method): self._step(state, side, method)
-            for state in (*self.closing, UNKNOWN)
-            for side in (0, 1)
-            for method in self.methods
-        }
+        steps = [method for method in METHODS if method.name in self.methods]
+        self.after = {state: self._after(state, steps) for state in (*self.closing, UNKNOWN)}
 
     def allows(self, state: str, side: int, method: str) -> bool:
         """Whether a side (0: the client) may send a method in a state, as far as the table goes."""
         return method not in self.methods or (state, SIDES[side], method) in self._next
 
-    def _step(self, state: str, side: int, method: str) -> str:
-        then = self._next.get((state, SIDES[side], method))
+    def _after(self, state: str, steps: Iterable[Method]) -> list[str]:
+        after = [state] * (2 * len(METHODS))
+        for method in steps:
+            for side, name in enumerate(SIDES):
+                after[2 * method.index + side] = self._step(state, name, method.name)
+        return after
+
+    def _step(self, state: str, side: str, method: str) -> str:
+        then = self._next.get((state, side, method))
         if then is None and state not in self.closed:
-            then = self._proved.get((SIDES[side], method))
+            then = self._proved.get((side, method))
         return state if then is None else then
 
 

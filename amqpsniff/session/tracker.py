@@ -10,19 +10,20 @@ have hidden.
 import cython
 
 from amqpsniff.decode import plan
-from amqpsniff.session import kinds
+from amqpsniff.session import kinds, methods
 from amqpsniff.session.limits import Limits
-from amqpsniff.session.methods import (
-    end_connection,
-    lose,
-    move_connection,
-    open_channel,
-)
 from amqpsniff.session.records import channel_row, connection_row
+from amqpsniff.session.states import CONNECTION
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.messages import MessageMethods  # type: ignore
+    from cython.cimports.amqpsniff.session.methods import (  # type: ignore[import-not-found]
+        end_connection,
+        lose,
+        move_connection,
+        open_channel,
+    )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Event,
@@ -33,6 +34,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.messages import MessageMethods
+    from amqpsniff.session.methods import end_connection, lose, move_connection, open_channel
     from amqpsniff.session.state import Channel, Event, Lane, Request, Session
 
 _METHOD_FRAME = cython.declare(cython.int, 1)
@@ -40,6 +42,8 @@ _METHOD_FRAME = cython.declare(cython.int, 1)
 _OTHER = cython.declare(cython.int, kinds.OTHER)
 _GET_OK = cython.declare(cython.int, kinds.GET_OK)
 _ACK = cython.declare(cython.int, kinds.ACK)
+_CHANNEL_OPEN = cython.declare(cython.int, kinds.CHANNEL_OPEN)
+_CHANNEL_CLOSE_OK = cython.declare(cython.int, kinds.CHANNEL_CLOSE_OK)
 _NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
 
 
@@ -62,20 +66,23 @@ class Tracker(MessageMethods):
         self.sessions = 0
         self.lost_before = set()
         self.lanes = 0
+        self.most_lanes = self.limits.channels
         self.channels = []
         self.connections = []
         self.kinds = kinds.KINDS
         self.classes = kinds.ON_CHANNEL_ZERO
         self.senders = bytes(plan.senders)
         self.content = bytes(plan.content)
-        self.steps = kinds.STEPS
         self.synchronous = kinds.SYNCHRONOUS
         self.partings = kinds.PARTINGS
         self.farewell = kinds.FAREWELL
         self.discarded = kinds.DISCARDED
-        self.channel_handlers = kinds.CHANNEL_HANDLERS
-        learns = learns or self.wants_connections or self.judges
-        self.connection_handlers = kinds.CONNECTION_HANDLERS if learns else kinds.STATE_HANDLERS
+        self.channel_handlers = methods.CHANNEL_HANDLERS
+        self.connection_handlers = methods.CONNECTION_HANDLERS
+        if not (learns or self.wants_connections or self.judges):
+            self.connection_handlers = methods.CONNECTION_STEP_HANDLERS
+            if self.only_replies:
+                self.channel_handlers = methods.CHANNEL_STEP_HANDLERS
 
     def feed(self, frames, first_frame, messages, first_message, peers, losses, captures, until=-1):
         """Follow the rows from these on, up to frame `until`, -1 for all; gives the next message.
@@ -157,8 +164,9 @@ class Tracker(MessageMethods):
 
     def _begin(self, peer, capture):
         session: Session = Session(peer, capture, self.sessions)
-        session.lossy = peer in self.lost_before
-        self.lost_before.discard(peer)
+        if self.lost_before:
+            session.lossy = peer in self.lost_before
+            self.lost_before.discard(peer)
         self.sessions += 1
         peer.session = session
         return session
@@ -167,7 +175,7 @@ class Tracker(MessageMethods):
         """The lane of a channel number; None when there are too many."""
         lane: Lane = session.lanes.get(number)
         if lane is None:
-            if self.lanes >= self.limits.channels:
+            if self.lanes >= self.most_lanes:
                 self.settler.hit("channels")
                 return None
             lane = Lane(number)
@@ -197,13 +205,11 @@ class Tracker(MessageMethods):
         handler: object = self.connection_handlers[method]
         subject: object = None
         before: object = session.state
-        out_of_order: cython.bint = False
-        if self.steps[method]:
-            out_of_order = move_connection(self, session, side, self.names[method])
+        move_connection(session, method, side)
         if handler is None and not self.judges:
             return None
-        event: Event = Event(self.names[method], side, frames, row)
-        if out_of_order:
+        event: Event = Event(self.names[method], frames, row)
+        if self.judges and not CONNECTION.allows(before, side, event.name):
             facts = {"method": event.name, "side": side, "state": before}
             self.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
         if handler is not None:
@@ -214,26 +220,25 @@ class Tracker(MessageMethods):
 
     def _on_channel(self, session, lane, frames, row, method, side, request):
         """Let a method change the state of its channel; gives what its handler does."""
-        name: str = self.names[method]
         channel: Channel = lane.channel
         handler: object = self.channel_handlers[method]
         subject: object = None
         event: Event = None
-        if name == "channel.open":
-            event = Event(name, side, frames, row)
+        if method == _CHANNEL_OPEN:
+            event = Event(self.names[method], frames, row)
             open_channel(self, session, lane, self.capture_of(frames, row), event)
             channel = lane.channel
         else:
             if channel is None:
-                if name == "channel.close-ok":
+                if method == _CHANNEL_CLOSE_OK:
                     return None
                 channel = self.proved_channel(session, lane, frames, row)
             if handler is not None and not (side == 0 and channel.deaf and self.discarded[method]):
-                event = Event(name, side, frames, row)
+                event = Event(self.names[method], frames, row)
                 subject = handler(self, lane, channel, event, request)
         if self.judges:
             if event is None:
-                event = Event(name, side, frames, row)
+                event = Event(self.names[method], frames, row)
             self.tell_method(session, channel, event, request)
         return subject
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.leftovers import (
     INVALID,
     STALE,
@@ -15,7 +14,7 @@ from amqpsniff.session.rules.leftovers import (
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
 from amqpsniff.session.rules.wording import number_of, when_closed
-from amqpsniff.session.state import CLIENT, SERVER
+from amqpsniff.session.state import CLIENT, SERVER, read_reason
 
 
 def unknown_tag(scene: Scene) -> None:
@@ -67,7 +66,7 @@ def refused_tag(scene: Scene) -> None:
     channel = scene.channel
     if scene.event.side != SERVER:
         return
-    code, text, _ = close_reason(scene.event)
+    code, text, _ = read_reason(scene.event.octets)
     seen = scene.memory.get("refused", {}).get(channel.number) == channel.incarnation
     if code == 406 and text and "unknown delivery tag" in text and not seen:
         scene.report(INVALID, f"the broker says: {text}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
-from amqpsniff.session.state import CLIENT, SERVER
+from amqpsniff.session.state import CLIENT, SERVER, read_reason
 from amqpsniff.session.states import MODE
 from amqpsniff.spec import SIDES
 
@@ -69,7 +68,7 @@ def not_implemented(scene: Scene) -> None:
     """The broker closed the connection because it lacks a feature."""
     if scene.event.side != SERVER:
         return
-    code, text, method = close_reason(scene.event)
+    code, text, method = read_reason(scene.event.octets)
     if code != _NOT_IMPLEMENTED:
         return
     asked = scene.memory.get("asked", {}).get(method)

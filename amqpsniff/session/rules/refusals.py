@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.methods import close_reason
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.state import SERVER
+from amqpsniff.session.state import SERVER, read_reason
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 _LOCKED, _FAILED = 405, 406
@@ -18,7 +17,7 @@ def closed(scene: Scene) -> None:
     """The broker closed a channel: by its text, or by its code alone."""
     if scene.event.side != SERVER:
         return
-    code, text, method = close_reason(scene.event)
+    code, text, method = read_reason(scene.event.octets)
     if code is None or code < FIRST_ERROR_CODE:
         return
     said = f"{code} {text or ''}".strip() + _request(scene.channel, method)

@@ -1,0 +1,68 @@
+"""Counts by exchange, routing key and queue, over batches of rows and vocabularies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from amqpsniff import pipeline
+from amqpsniff.options import Options
+from amqpsniff.session import Census, census
+from tests.session.script import Script
+from tests.tcp import wire
+
+TALK = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+"""
+MESSAGES = """
+    C1: basic.publish exchange=e routing_key=a | body=5
+    C1: basic.publish exchange=e routing_key=b | body=7
+    S1: basic.deliver consumer_tag=t delivery_tag=1 exchange=e routing_key=a | body=5
+    C1: basic.publish exchange=f routing_key=a | body=9
+"""
+
+
+def _counted(turned: bool = False) -> list[dict[Any, list[int]]]:
+    """What a census counts that sees every packet alone; `turned`: asked after each of them."""
+    counts = Census()
+    joined = pipeline.Pipeline(Options(), (), census=counts)
+    talk = wire.Talk()
+    talk.hands()
+    for packet in Script(TALK + 3 * MESSAGES).packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    found: list[dict[Any, list[int]]] = [{}, {}]
+    for packet in talk.packets:
+        joined.feed(wire.batch([packet]))
+        for whole, part in zip(found, counts.turn() if turned else (), strict=False):
+            for name, numbers in part.counts.items():
+                before = whole.get(name, [0] * 4)
+                whole[name] = [a + b for a, b in zip(before, numbers, strict=True)]
+    joined.finish()
+    facts = counts.facts()
+    return found if turned else [facts["routes"].counts, facts["queues"].counts]
+
+
+ROUTES = {("e", "a"): [3, 15, 3, 15], ("e", "b"): [3, 21, 0, 0], ("f", "a"): [3, 27, 0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(None, ""), (pipeline, "NAMES_PER_BATCH"), (census, "MOST_NAMES")],
+    ids=["one vocabulary", "many vocabularies", "many names"],
+)
+def test_names_are_counted_across_batches(
+    module: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if module is not None:
+        monkeypatch.setattr(module, name, 1)
+    routes, queues = _counted()
+    assert (list(routes.items()), queues) == (list(ROUTES.items()), {"q": [0, 0, 3, 15]})
+
+
+def test_names_are_counted_between_turns() -> None:
+    assert _counted(turned=True) == [ROUTES, {"q": [0, 0, 3, 15]}]
