@@ -147,9 +147,9 @@ def as_pamqp_sees_it(streams: list[bytes]) -> Counter[Frame]:
     for side, octets in enumerate(streams):
         sender, at, view = ("client", "server")[side], 0, memoryview(octets)
         while at < len(octets):
-            size = (
-                8 if octets[at : at + 4] == b"AMQP" else 8 + int.from_bytes(view[at + 3 : at + 7])
-            )
+            size = 8
+            if octets[at : at + 4] != b"AMQP":
+                size += int.from_bytes(view[at + 3 : at + 7], "big")
             taken, channel, one = pamqp_frame.unmarshal(bytes(view[at : at + size]))
             assert taken == size
             kind = type(one).__name__
