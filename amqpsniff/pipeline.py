@@ -89,6 +89,8 @@ class Pipeline:
     for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end. Only
     rows of tables that are asked for are made (findings that show while a message's row is made
     need `messages`).
+    Without `outcomes` nobody asks what becomes of messages, and their rows do not wait for it,
+    unless something else that is asked for needs it.
     With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
     of them is to be linked with goes to `Linkables`. A `census` counts every row on its way.
     `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a
@@ -104,6 +106,7 @@ class Pipeline:
         tables: Iterable[str] = ("frames", "messages"),
         *,
         census: Census | None = None,
+        outcomes: bool = True,
         links: bool | Linkables = False,
         share: Share | None = None,
         claims: bool = False,
@@ -138,6 +141,10 @@ class Pipeline:
             tables=wanted,
             log=self.log if "findings" in wanted else None,
             learns=census is not None or links is not False,
+            settles=outcomes
+            or census is not None
+            or links is not False
+            or not wanted <= {"frames", "messages"},
         )
         if links is not False and "messages" in wanted:
             self.tracker.journeys = Journeys(written=None if links is True else links)

@@ -282,8 +282,13 @@ class Capture:
         tables = {maker.table for maker in makers}
         if "findings" in tables:
             tables.add("messages")  # some findings are made together with a message's row
-        links = any(maker.links for maker in makers)
-        pipeline = self._pipeline(tables, links=links, census=census, share=share)
+        pipeline = self._pipeline(
+            tables,
+            outcomes=any(maker.outcomes for maker in makers),
+            links=any(maker.links for maker in makers),
+            census=census,
+            share=share,
+        )
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch in packets:
                 pipeline.learn(packets.take_secrets())

@@ -238,15 +238,16 @@ class ContentAssembler:
         open_content.state = _AWAIT_BODY
         if size == 0:
             self._end(half, open_content, _COMPLETE)
-        elif self.writer.messages.wanted and (self.new_hash is not None or self.keep_bodies):
-            self._begin_body(half, open_content, number, ts_ns)
+        elif self.writer.messages.wanted:
+            self._begin_body(open_content)
         return 0
 
-    def _begin_body(self, half, content, number, ts_ns):
+    def _begin_body(self, content):
         if self.new_hash is not None:
             content.hash = self.new_hash()
         if self.keep_bodies:
             content.chunks = []
+        return 0
 
     def _check_header(self, half, content, reader, at, end, whole, number, ts_ns):
         class_id: cython.int = reader.u16(at)
@@ -305,18 +306,22 @@ class ContentAssembler:
                 self._drop_chunks(content)
             else:
                 content.chunks.append(octets)
+                content.held += count
                 self.held += count
         return 0
 
     def _drop_chunks(self, content):
-        self.held -= sum(map(len, content.chunks))
+        self.held -= content.held
+        content.held = 0
         content.chunks = None
+        return 0
 
     def _shorten(self, content):
         """Keep only what of a body came before octets that may have been part of it."""
         octets: bytes = b"".join(content.chunks)[: content.sound]
         self._drop_chunks(content)
         content.chunks = [octets]
+        content.held = len(octets)
         self.held += len(octets)
 
     def body_missing(self, half, channel, count):
@@ -363,10 +368,7 @@ class ContentAssembler:
         if self.unread:
             return 0
         if content.body_size == 0 and status == _COMPLETE:
-            if self.new_hash is not None:
-                content.hash = self.new_hash()
-            if self.keep_bodies:
-                content.chunks = []
+            self._begin_body(content)
         if content.lost and content.chunks is not None:
             if status != _COMPLETE or content.body_missing:
                 self._shorten(content)

@@ -159,7 +159,7 @@ class Content:
     `lossy`: octets of unknown meaning are missing from stream offset `lost_at` on, and nothing of
     it came since. `lost` counts such octets after which more of it came; `sound` octets of the body
     came before the first of them. `body_size` is null when the header declares more than a signed
-    number holds.
+    number holds. `held` counts the octets in `chunks`.
     """
 
     def __init__(self):
@@ -174,6 +174,7 @@ class Content:
         self.method = -1
         self.hash = None
         self.chunks = None
+        self.held = 0
         self.safe_text = None
         self.lossy = False
         self.vocabularies = None
@@ -201,6 +202,7 @@ class Content:
         self.body_missing = 0
         self.hash = None
         self.chunks = None
+        self.held = 0
         return 0
 
     def body_rest(self):

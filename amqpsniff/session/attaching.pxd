@@ -14,5 +14,5 @@ cdef class Attacher(Watcher):
     cdef int open(self, object known) except? -1
     cdef int meet(self, MessageRows messages, long long row, list peers) except? -1
     cdef int attach(self, MessageRows messages, long long row) except? -1
-    cdef int _queue_code(self, MessageRows messages, Consumer consumer) except? -1
+    cdef int _name_queue(self, MessageRows messages, long long row, Consumer consumer) except? -1
     cdef int _put_late(self) except? -1

@@ -18,6 +18,7 @@ if cython.compiled:
     )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
+        Consumer,
         Entry,
     )
     from cython.cimports.amqpsniff.session.watcher import (  # type: ignore[import-not-found]
@@ -26,7 +27,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.octets import OctetReader
     from amqpsniff.session.settling import Settler
-    from amqpsniff.session.state import Channel, Entry
+    from amqpsniff.session.state import Channel, Consumer, Entry
     from amqpsniff.session.watcher import Watcher
 
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
@@ -52,7 +53,7 @@ class Attacher(Watcher):
         self.late = {}
 
     def open(self, known):
-        """The next content begins: `known` is its entry, only its channel, or None."""
+        """The next content begins: `known` is its entry, only its channel or consumer, or None."""
         self.opened.append(known)
         if len(self.opened) > _MOST_OPENED:
             self._put_late()
@@ -85,6 +86,8 @@ class Attacher(Watcher):
         size: cython.longlong = messages.body_size.values[row]
         if type(opened) is Channel:
             return self.weigh(opened, None, messages, row, size)
+        if type(opened) is Consumer:
+            return self._name_queue(messages, row, opened)
         entry: Entry = opened
         entry.mark = messages.mark.values[row]
         if entry.kind == _RETURN:
@@ -99,19 +102,22 @@ class Attacher(Watcher):
         if entry.kind == _PUBLISH:
             if entry.number > 0:
                 messages.publish_number.values[row] = entry.number
-        elif entry.consumer is not None and entry.consumer.queue is not None:
-            messages.queue.values[row] = self._queue_code(messages, entry.consumer)
+        elif entry.consumer is not None:
+            self._name_queue(messages, row, entry.consumer)
         self.settler.attach(entry, messages, row)
         return self.weigh(entry.channel, entry, messages, row, size)
 
-    def _queue_code(self, messages, consumer):
-        """The code of a consumer's queue in the messages' vocabulary."""
+    def _name_queue(self, messages, row, consumer):
+        """Give a delivery the queue of its consumer, where that is known."""
+        if consumer.queue is None:
+            return 0
         if consumer.vocabulary is not messages.vocabularies.queue:
             octets: bytes = consumer.queue.encode()
             self.reader.read_from(octets)
             consumer.vocabulary = messages.vocabularies.queue
             consumer.code = self.reader.code_in(consumer.vocabulary, 0, len(octets))
-        return consumer.code
+        messages.queue.values[row] = consumer.code
+        return 0
 
     def _put_late(self):
         """Keep contents whose rows are long in coming apart."""

@@ -30,6 +30,7 @@ else:
 
 _NULL = cython.declare(cython.longlong, NULL)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
+_DELIVER = cython.declare(cython.int, kinds.DELIVER)
 _GET_OK = cython.declare(cython.int, kinds.GET_OK)
 _RETURN = cython.declare(cython.int, kinds.RETURN)
 _ACK = cython.declare(cython.int, kinds.ACK)
@@ -49,11 +50,24 @@ _DISCARDED = cython.declare(cython.int, state.DISCARDED)
 
 
 class MessageMethods(Attacher):
-    """Follows the methods of messages: `carry` those that carry content, `answer` the others."""
+    """Follows the methods of messages: `carry` those that carry content, `answer` the others, or,
+    where nobody asks what becomes of messages, `source` alone.
+    """
 
     def __init__(self, limits, log):
         Attacher.__init__(self, limits, log)
         self.pairing = Pairing(limits, self.settler)
+
+    def source(self, lane, frames, row, kind):
+        """The consumer, or the basic.get, that a delivery is for; None where it is not known."""
+        if kind == _GET_OK:
+            request: Request = self.pairing.reply(lane, frames, row, frames.method.values[row], 1)
+            return None if request is None else request.subject
+        channel: Channel = lane.channel
+        if kind != _DELIVER or channel is None:
+            return None
+        tag = frames.vocabularies.consumer_tag.text(frames.consumer_tag.values[row])
+        return channel.by_tag.get(tag)
 
     def carry(self, session, lane, frames, row, kind):
         """A method that carries content; gives what its message's row needs: its entry, or only
@@ -81,14 +95,7 @@ class MessageMethods(Attacher):
             facts = {"tag": entry.number, "last": channel.last_tag}
             self.tell("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
         channel.last_tag = entry.number
-        consumer: Consumer = None
-        if kind == _GET_OK:
-            request: Request = self.pairing.reply(lane, frames, row, frames.method.values[row], 1)
-            if request is not None:
-                consumer = request.subject
-        else:
-            tag = frames.vocabularies.consumer_tag.text(frames.consumer_tag.values[row])
-            consumer = channel.by_tag.get(tag)
+        consumer: Consumer = self.source(lane, frames, row, kind)
         entry.consumer = consumer
         if consumer is not None:
             consumer.delivered += 1

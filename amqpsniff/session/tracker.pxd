@@ -7,7 +7,7 @@ cdef class Tracker(MessageMethods):
     cdef public list channels, connections
     cdef public int farewell
     cdef public list channel_handlers, connection_handlers
-    cdef public bint only_replies, wants_connections, wants_channels
+    cdef public bint only_replies, settles, wants_connections, wants_channels
     cdef public long long sessions, lanes, most_lanes
     cdef public set lost_before
     cdef const unsigned char[::1] kinds, classes, senders, content

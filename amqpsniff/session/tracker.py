@@ -56,11 +56,13 @@ class Tracker(MessageMethods):
         tables: Names of the tables whose rows are wanted; of frames alone only replies are found.
         log: Collects what the rules find; None asks no rules.
         learns: Somebody else asks what the peers said of themselves (`Session.facts`).
+        settles: Somebody asks what became of messages; else only their queues are found.
     """
 
-    def __init__(self, limits=None, tables=(), log=None, learns=False):
+    def __init__(self, limits=None, tables=(), log=None, learns=False, settles=True):
         MessageMethods.__init__(self, limits or Limits(), log)
         self.only_replies = frozenset(tables) == {"frames"}
+        self.settles = settles
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
         self.sessions = 0
@@ -156,6 +158,8 @@ class Tracker(MessageMethods):
         elif self.only_replies:
             if kind == _GET_OK:
                 self.pairing.reply(lane, frames, row, method, side)
+        elif not self.settles:
+            return self.source(lane, frames, row, kind)
         elif kind >= _ACK:  # or a nack, or a reject
             self.answer(session, lane, frames, row, kind, side)
         else:

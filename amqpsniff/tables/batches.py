@@ -25,7 +25,7 @@ from amqpsniff.session.state import OUTCOMES
 from amqpsniff.session.waiting import CHANGING
 from amqpsniff.spec import FRAME_TYPES, METHODS
 from amqpsniff.tables import bitmaps
-from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKS, MESSAGES, schema_of
+from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKS, MESSAGES, OUTCOME, schema_of
 
 Connections = Sequence[tuple[str, str | None, str | None]]
 
@@ -325,6 +325,11 @@ class Maker:
                     known = ", ".join(self.schema.names)
                     raise UsageError(f"{table} has no column `{name}`; it has {known}")
             self.schema = pa.schema([field for field in self.schema if field.name in columns])
+
+    @property
+    def outcomes(self) -> bool:
+        """Whether a column is wanted that says what became of a message."""
+        return self.table == "messages" and not OUTCOME.isdisjoint(self.schema.names)
 
     @property
     def links(self) -> bool:

@@ -78,6 +78,9 @@ _LINKS = _schema(
 )
 
 LINKS: Final = frozenset(_LINKS.names)
+
+OUTCOME: Final = frozenset("publish_number outcome outcome_packet_number outcome_ns".split())
+"""Columns of messages for which the tracker follows what becomes of them."""
 """Columns of messages that link them across connections: made only where they are named."""
 
 CONNECTIONS: Final = _schema(

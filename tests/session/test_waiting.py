@@ -9,6 +9,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff import pipeline
+from amqpsniff.capture import CaptureSet
 from amqpsniff.columns import NULL, Codes, Integers, Texts
 from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
 from amqpsniff.session import waiting
@@ -176,3 +177,12 @@ def test_batches_end_at_their_octets(line: str, monkeypatch: pytest.MonkeyPatch)
     for packet in talk.packets:
         joined.feed(wire.batch([packet]))
     assert len(joined._held) >= 50 * 200 // 1_000 - 1
+
+
+@pytest.mark.parametrize(("outcomes", "outstanding"), [(True, 9), (False, 0)])
+def test_nothing_waits_for_outcomes_that_nobody_asks_for(outcomes: bool, outstanding: int) -> None:
+    passed = pipeline.Pipeline(tables=("messages",), outcomes=outcomes)
+    with CaptureSet([str(SAMPLES / "lost.pcap")]) as packets:
+        for batch in packets:
+            passed.feed(batch)
+    assert passed.tracker.settler.outstanding == outstanding

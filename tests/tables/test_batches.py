@@ -10,7 +10,7 @@ from amqpsniff.engine import Engine
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
 from amqpsniff.tables.batches import Maker, finding_batch, plain
-from amqpsniff.tables.schema import FINDINGS, TABLES, schema_of
+from amqpsniff.tables.schema import FINDINGS, OUTCOME, TABLES, schema_of
 
 NO_METHOD = bytes.fromhex("01 0001 00000004 1234 5678 ce")
 ODD_TYPE = bytes.fromhex("1f 0001 00000000 ce")
@@ -46,6 +46,15 @@ def test_columns_asked_for_are_as_in_the_whole_table(samples: Path, table: str) 
         assert capture.table(table, columns=[name]).equals(whole.select([name])), name
     some = whole.column_names[::3]
     assert capture.table(table, columns=some[::-1]).column_names == some
+
+
+def test_messages_are_the_same_where_nobody_asks_what_became_of_them(samples: Path) -> None:
+    for path in captures(samples):
+        capture = amqpsniff.open(path)
+        whole = capture.table("messages")
+        names = [name for name in whole.column_names if name not in OUTCOME]
+        assert capture.table("messages", columns=names).equals(whole.select(names)), path.name
+        assert capture.table("messages", columns=["outcome"]).equals(whole.select(["outcome"]))
 
 
 def test_a_column_that_is_not_there_is_named() -> None:
