@@ -42,8 +42,9 @@ Batch([sys.argv[1]], sys.argv[2], tables=sys.argv[3].split(","), task_octets=1 <
 print(json.dumps({"summary": {}}), flush=True)
 """
 
-WARM = 3
-"""Runs of each scan after the first of its kind, of which the quickest counts."""
+WARM = 5
+"""Runs of each scan after the first of its kind, of which the quickest counts. A JVM compiles what
+it does often, and has done so after some three."""
 
 SOURCE = f"""
 import json, shutil, sys, time

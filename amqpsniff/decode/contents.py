@@ -68,7 +68,7 @@ class ContentAssembler:
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
 
-    `unread`: nobody looks at messages, their rows need not be made. `losses` are places where
+    `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction). `seed` is that of the
     marks of messages.
     """
@@ -136,6 +136,8 @@ class ContentAssembler:
         content.ordinal = self.opened
         content.mark = 0
         self.opened += 1
+        if self.unread:
+            return 0
         row: cython.longlong = self.frames.rows - 1
         content.vocabularies = self.frames.vocabularies
         content.exchange = self.frames.exchange.values[row]
@@ -222,13 +224,14 @@ class ContentAssembler:
             self._end(half, open_content, _TRUNCATED)
             return 0
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
-        open_content.located = self.properties.located
-        open_content.mark = cython.cast(
-            cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
-        )
-        open_content.header_start = open_content.store.used
-        reader.copy_to(open_content.store, at, end - at)
-        open_content.header_end = open_content.store.used
+        if not self.unread:
+            open_content.located = self.properties.located
+            open_content.mark = cython.cast(
+                cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
+            )
+            open_content.header_start = open_content.store.used
+            reader.copy_to(open_content.store, at, end - at)
+            open_content.header_end = open_content.store.used
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
             self.report("number-out-of-range", half, channel, number, ts_ns, "body size")
