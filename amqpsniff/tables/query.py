@@ -47,11 +47,14 @@ BATCH_ROWS = 2_048
 on. `SELECT *` of messages with headers of 1.5 kB takes 18 MB more with 4,096 and 160 MB more with
 32,768, and no less time; with 1,024 all takes 5 % longer."""
 
-STREAMING = frozenset(
+PASSING = frozenset(
     ("EMPTY_RESULT", "DUMMY_SCAN", "FILTER", "LIMIT", "PROJECTION", "PYTHON_ARROW_SCAN",
      "STREAMING_LIMIT", "STREAMING_WINDOW", "UNION", "UNNEST")
 )  # fmt: skip
-"""Steps of DuckDB's plans that give rows while they take them, and hold none."""
+"""Steps of DuckDB's plans that give rows while they take them."""
+
+GATHERING = frozenset(("HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "TOP_N", "UNGROUPED_AGGREGATE"))
+"""Steps that keep but a few facts of the rows that they take, and give these."""
 
 ROWS_SHOWN = 20
 """Rows of a result that a notebook shows."""
@@ -191,7 +194,7 @@ class Result:
             relation = self._run(lambda: self._connection.sql(statement))
             if relation is None:
                 raise FilterError("not a statement that gives rows; begin it with SELECT")
-            if not STREAMING.issuperset(self._steps()):
+            if any(map(_holds_rows, self._plan())):
                 for source in self._sources.values():
                     source.folder = self._folder.name
             self._ahead: list[pa.RecordBatch] = []
@@ -254,11 +257,12 @@ class Result:
         known = {name for schema, _ in tables.values() for name in schema.names}
         return None if needs_all(nodes, tables) else frozenset(column_names(nodes, known))
 
-    def _steps(self) -> Iterator[str]:
-        """Names of the steps of DuckDB's plan for the statement."""
+    def _plan(self) -> list[Any]:
+        """DuckDB's plan for the statement: steps with those whose rows they take, `children`."""
         explain = f"EXPLAIN (FORMAT json) {self._statement}"
         ((_, plan),) = self._run(lambda: self._connection.execute(explain).fetchall())
-        return (node["name"].strip() for node in nodes_of(json.loads(plan)) if "name" in node)
+        steps: list[Any] = json.loads(plan)
+        return steps
 
     def _run(self, step: Callable[[], Any]) -> Any:
         """Take a step; what went wrong in a source comes out as it was raised there."""
@@ -284,6 +288,18 @@ def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Resul
     Raises FilterError, in one line, for a statement that does not run, and what reading raises.
     """
     return Result(statement, tables)
+
+
+def _holds_rows(step: dict[str, Any]) -> bool:
+    """Whether a step of a plan, or one beneath it, holds rows of a table."""
+    known = step["name"].strip() in PASSING | GATHERING
+    return any(map(_holds_rows, step["children"])) or (not known and _takes_rows(step))
+
+
+def _takes_rows(step: dict[str, Any]) -> bool:
+    """Whether rows of a table come to a step, and not only what was gathered of them."""
+    beneath = [one for one in step["children"] if one["name"].strip() not in GATHERING]
+    return not step["children"] or any(map(_takes_rows, beneath))
 
 
 class _Source:

@@ -1,6 +1,6 @@
 """Rows that wait in a file until who makes them is done and gone.
 
-The engine that reads a capture and DuckDB where it sorts, groups or joins both want much memory,
+The engine that reads a capture and DuckDB where it sorts or joins both want much memory,
 each by itself bearable. Rows wait as the encoded batches that they came in, which takes a
 fifteenth of the time that reading the capture takes.
 """
