@@ -47,10 +47,7 @@ BATCH_ROWS = 2_048
 on. `SELECT *` of messages with headers of 1.5 kB takes 18 MB more with 4,096 and 160 MB more with
 32,768, and no less time; with 1,024 all takes 5 % longer."""
 
-PASSING = frozenset(
-    ("EMPTY_RESULT", "DUMMY_SCAN", "FILTER", "LIMIT", "PROJECTION", "PYTHON_ARROW_SCAN",
-     "STREAMING_LIMIT", "STREAMING_WINDOW", "UNION", "UNNEST")
-)  # fmt: skip
+PASSING = frozenset("FILTER LIMIT PROJECTION STREAMING_LIMIT STREAMING_WINDOW UNION UNNEST".split())
 """Steps of DuckDB's plans that give rows while they take them."""
 
 GATHERING = frozenset(("HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "TOP_N", "UNGROUPED_AGGREGATE"))
@@ -292,14 +289,18 @@ def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Resul
 
 def _holds_rows(step: dict[str, Any]) -> bool:
     """Whether a step of a plan, or one beneath it, holds rows of a table."""
-    known = step["name"].strip() in PASSING | GATHERING
-    return any(map(_holds_rows, step["children"])) or (not known and _takes_rows(step))
+    if any(map(_holds_rows, step["children"])):
+        return True
+    return step["name"].strip() not in PASSING | GATHERING and any(
+        map(_gives_rows, step["children"])
+    )
 
 
-def _takes_rows(step: dict[str, Any]) -> bool:
-    """Whether rows of a table come to a step, and not only what was gathered of them."""
-    beneath = [one for one in step["children"] if one["name"].strip() not in GATHERING]
-    return not step["children"] or any(map(_takes_rows, beneath))
+def _gives_rows(step: dict[str, Any]) -> bool:
+    """Whether a step gives rows of a table, and not only what it, or one beneath, gathers."""
+    if step["name"].strip() in GATHERING:
+        return False
+    return not step["children"] or any(map(_gives_rows, step["children"]))
 
 
 class _Source:
