@@ -78,10 +78,10 @@ _LINKS = _schema(
 )
 
 LINKS: Final = frozenset(_LINKS.names)
+"""Columns of messages that link them across connections: made only where they are named."""
 
 OUTCOME: Final = frozenset("publish_number outcome outcome_packet_number outcome_ns".split())
 """Columns of messages for which the tracker follows what becomes of them."""
-"""Columns of messages that link them across connections: made only where they are named."""
 
 CONNECTIONS: Final = _schema(
     """string: capture connection_id client server

@@ -22,9 +22,9 @@ else:
 
 CONNECTION_ID_OCTETS = 8
 
-
-# Addresses whose text is remembered: a capture has many connections, but few hosts.
 MAX_HOSTS = 1024
+"""Addresses whose text is remembered: a capture has many connections, but few hosts."""
+
 _HOSTS = cython.declare(dict, {})
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
