@@ -1,5 +1,6 @@
 from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.session.sent cimport Sent
 
 cdef class Entry:
     cdef public MessageRows rows
@@ -76,6 +77,7 @@ cdef class Lane:
     cdef public int number, incarnations, dead
     cdef public Channel channel
     cdef public list requests
+    cdef public Sent sent
 
 cdef class Session(Closable):
     cdef public object peer, capture
@@ -84,6 +86,7 @@ cdef class Session(Closable):
     cdef public bint lossy
     cdef public long long calls
     cdef public object confirms, acks
+    cdef public Sent sent
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
     cdef public Lane last
     cdef public bint over

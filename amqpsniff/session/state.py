@@ -353,12 +353,12 @@ class Channel(Closable):
 class Lane:
     """A channel number of a connection: its incarnation, and requests that wait for replies.
 
-    `dead`: who waits for no reply any more, as one bit a side.
+    `dead`: who waits for no reply any more, as one bit a side. `sent`: None where nobody judges.
     """
 
     def __init__(self, number):
         self.number = number
-        self.channel = None
+        self.channel = self.sent = None
         self.incarnations = 0
         self.requests = []
         self.dead = 0
@@ -369,8 +369,8 @@ class Session(Closable):
 
     `facts` has the arguments of the handshake's methods as JSON, by method. `lossy`: frames may be
     missing. `confirms`, `acks`: `counts.Delays` of late, None without any. `calls`: requests by
-    message that wait for their answers. `last_…_ns`: time of the last frame of a side,
-    `silence_…_ns`: its longest pause.
+    message that wait for their answers. `sent`: of all channels, None before the client's first
+    frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest pause.
     """
 
     def __init__(self, peer, capture, number):
@@ -393,7 +393,7 @@ class Session(Closable):
         self.memory = {}
         self.lossy = False
         self.calls = 0
-        self.confirms = self.acks = None
+        self.confirms = self.acks = self.sent = None
         self.last_client_ns = self.last_server_ns = _NULL
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since = None

@@ -10,7 +10,7 @@ cdef class Tracker(MessageMethods):
     cdef public bint only_replies, settles, wants_connections, wants_channels
     cdef public long long sessions, lanes, most_lanes
     cdef public set lost_before
-    cdef const unsigned char[::1] kinds, classes, senders, content
+    cdef const unsigned char[::1] classes, senders, content
     cdef const unsigned char[::1] synchronous, partings, discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
     cdef int _method(self, FrameRows frames, long long row, list peers) except? -1

@@ -71,7 +71,6 @@ class Tracker(MessageMethods):
         self.most_lanes = self.limits.channels
         self.channels = []
         self.connections = []
-        self.kinds = kinds.KINDS
         self.classes = kinds.ON_CHANNEL_ZERO
         self.senders = bytes(plan.senders)
         self.content = bytes(plan.content)

@@ -1,4 +1,3 @@
-from amqpsniff.columns cimport Texts
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.session.journeys cimport Journeys
@@ -7,13 +6,12 @@ from amqpsniff.session.sightings cimport Sightings
 from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
 from amqpsniff.session.witness cimport Witness
 
-cdef bint _may_stand_out(Texts column, long long start, long long end) except? -1
-
 cdef class Watcher:
     cdef public object log
     cdef public bint judges
     cdef public dict memory
     cdef public list names
+    cdef const unsigned char[::1] kinds
     cdef public long long large, stalled
     cdef public Repeats repeats
     cdef public object words
@@ -27,6 +25,7 @@ cdef class Watcher:
     cdef public dict exchanges
     cdef long long[::1] tallies
     cdef int hear(self, FrameRows frames, long long row, list peers) except? -1
+    cdef int _note_sent(self, Session session, FrameRows frames, long long row) except? -1
     cpdef tell(self, str occasion, Channel channel, object number, object ts_ns, dict facts)
     cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
     cdef tell_method(self, Session session, Channel channel, Event event, Request request)

@@ -14,33 +14,34 @@ from amqpsniff.decode import rows
 from amqpsniff.session import kinds
 from amqpsniff.session.rules import RULES, Scene
 from amqpsniff.session.rules.foreseeing import LOOK_BITS, look
-from amqpsniff.session.rules.scene import (
-    LARGE_HEADERS_OCTETS,
-    LARGE_OCTETS,
-    MANY_TABLES,
-    PAUSED_NS,
-    STALLED_NS,
-)
+from amqpsniff.session.rules.scene import LARGE_OCTETS, PAUSED_NS, STALLED_NS
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.headers import (  # type: ignore[import-not-found]
+        occasions_of,
+    )
     from cython.cimports.amqpsniff.session.repeats import (  # type: ignore[import-not-found]
         Repeats,
     )
+    from cython.cimports.amqpsniff.session.sent import Sent  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.sightings import (  # type: ignore[import-not-found]
         Sightings,
     )
-    from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
+        Lane,
+        Session,
+    )
     from cython.cimports.amqpsniff.session.witness import Witness  # type: ignore
 else:
-    from amqpsniff.columns import Texts
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Connection
+    from amqpsniff.session.headers import occasions_of
     from amqpsniff.session.repeats import Repeats
+    from amqpsniff.session.sent import Sent
     from amqpsniff.session.sightings import Sightings
-    from amqpsniff.session.state import Session
+    from amqpsniff.session.state import Lane, Session
     from amqpsniff.session.witness import Witness  # noqa: F401 (a type of arguments)
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -50,8 +51,6 @@ _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
 _LOOK_BITS = cython.declare(cython.int, LOOK_BITS)
-_MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
-_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
 
 MOST_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
@@ -67,24 +66,6 @@ def _ask(rules, scene, memory):
             rule(scene)
 
 
-def _may_stand_out(column, start, end):
-    """Whether headers are worth reading: many tables in them, or a name like one looked for."""
-    tables: cython.int = 0
-    at: cython.longlong
-    octet: cython.int
-    for at in range(start, end - 3):
-        octet = column.octets[at]
-        if octet == 0x22:  # a quote, and then `x-d` or `eta`
-            octet = column.octets[at + 1]
-            if octet == 0x78 and column.octets[at + 3] == 0x64:
-                return True
-            if octet == 0x65 and column.octets[at + 2] == 0x74 and column.octets[at + 3] == 0x61:
-                return True
-        elif octet == 0x7B or octet == 0x5B:
-            tables += 1
-    return tables > _MANY_TABLES
-
-
 class Watcher:
     """Asks the rules.
 
@@ -97,6 +78,7 @@ class Watcher:
         self.judges = log is not None
         self.memory = {}
         self.names = kinds.NAMES
+        self.kinds = kinds.KINDS
         self.large = LARGE_OCTETS
         self.repeats = Repeats() if self.judges else None
         self.stalled = STALLED_NS
@@ -126,6 +108,7 @@ class Watcher:
             ):
                 session.silence_client_ns = now - session.last_client_ns
             session.last_client_ns = now
+            self._note_sent(session, frames, row)
         else:
             if session.last_server_ns != _NULL and (
                 now - session.last_server_ns > session.silence_server_ns
@@ -134,6 +117,30 @@ class Watcher:
             session.last_server_ns = now
         if last != _NULL and now >> _LOOK_BITS > last >> _LOOK_BITS:
             look(self, session, frames.packet_number.values[row], now)
+        return 0
+
+    def _note_sent(self, session, frames, row):
+        """A frame of the client, which the broker may object to."""
+        kind: cython.int = -1
+        method: cython.int = frames.method.values[row]
+        channel: cython.int = frames.channel.values[row]
+        number: cython.longlong = frames.packet_number.values[row]
+        lane: Lane = session.last
+        sent: Sent = session.sent
+        if 0 <= method < len(self.kinds):
+            kind = self.kinds[method]
+        if sent is None:
+            sent = session.sent = Sent()
+        sent.note(kind, method, number)
+        if channel == 0:
+            return 0
+        if lane is None or lane.number != channel:
+            lane = session.lanes.get(channel)
+        if lane is not None:
+            if lane.sent is None:
+                lane.sent = Sent()
+            sent = lane.sent
+            sent.note(kind, method, number)
         return 0
 
     def tell(self, occasion, channel, number, ts_ns, facts):
@@ -347,20 +354,7 @@ class Watcher:
 
     def _look_at_headers(self, channel, entry, messages, row):
         """Ask the rules about headers that stand out."""
-        column: Texts = messages.headers
-        start: cython.longlong = column.offsets[row]
-        end: cython.longlong = column.offsets[row + 1]
-        if end - start <= _LARGE_HEADERS and not _may_stand_out(column, start, end):
-            return 0
-        octets: bytes = column.octets_of(row)
-        occasions: list = []
-        if b'"x-death"' in octets:
-            occasions.append("dead-lettered")
-        if b'"eta":"' in octets:
-            occasions.append("to-be-done-later")
-        if len(octets) > _LARGE_HEADERS or octets.count(b"{") + octets.count(b"[") > MANY_TABLES:
-            occasions.append("large-headers")
-        for occasion in occasions:
+        for occasion in occasions_of(messages.headers, row):
             facts = {"entry": entry, "rows": messages, "row": row}
             number: cython.longlong = messages.packet_number.values[row]
             self.tell(occasion, channel, number, messages.ts_ns.values[row], facts)

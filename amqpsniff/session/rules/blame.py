@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.kinds import NAMES
 from amqpsniff.session.rules.scene import Scene
 from amqpsniff.session.rules.wording import in_packet
 from amqpsniff.spec import FIRST_ERROR_CODE
 
-LOOK_BACK = 512
-"""Rows that are searched, some 40 us: a broker answers a fault at once, and a capture may be made
-of nothing but connections that are closed."""
-
 
 def request_packet(scene: Scene, method: str | None) -> int | None:
-    """The packet of the client's last frame before a scene's event; None when it is not near.
+    """The packet of the client's last frame before a scene's event; None when there was none.
 
     With a method, of the last frame with that one; on the event's channel unless that is 0.
     """
-    event = scene.event
-    rows = event.rows
-    connections, senders, channels, methods = (
-        memoryview(column.storage).cast("i")
-        for column in (rows.connection, rows.sender, rows.channel, rows.method)
-    )
-    connection, channel = connections[event.row], channels[event.row]
-    for row in range(event.row - 1, max(event.row - LOOK_BACK, 0) - 1, -1):
-        if connections[row] != connection or senders[row] != 0:
-            continue
-        if channel and channels[row] != channel:
-            continue
-        if method is None or (0 <= methods[row] < len(NAMES) and NAMES[methods[row]] == method):
-            number: int = memoryview(rows.packet_number.storage).cast("q")[row]
-            return number
-    return None
+    where = scene.session
+    if scene.channel is not None:
+        where = where.lanes.get(scene.channel.number)
+    if where is None or where.sent is None:
+        return None
+    number: int | None = where.sent.packet(method)
+    return number
 
 
 def objection(scene: Scene) -> str:

@@ -2,88 +2,103 @@
 
 from __future__ import annotations
 
-from array import array
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
-from amqpsniff.session.rules import blame
-from amqpsniff.spec import METHODS
+from amqpsniff import Engine
 from tests.findings.cases import packets_of
 from tests.session.rules.telling import one, told, told_of
+from tests.session.script import Script, wired
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
-CODES = {row.name: code for code, row in enumerate(METHODS)}
-DECLARE = (0, 0, 1, "queue.declare")
-BODY = (0, 0, 1, None)
-"""Frames: connection, sender, channel and method."""
+TWO = OPEN + "C2: channel.open\nS2: channel.open-ok\n"
+DECLARE, BIND, PUBLISH, ACK, NACK, NONE = (50, 10), (50, 20), (60, 40), (60, 80), (60, 120), (0, 0)
+"""Methods that are blamed, by their numbers."""
 
-
-def asked(frames: list[tuple[int, int, int, str | None]], close: int, method: str | None) -> Any:
-    """The place of the frame that the one at `close` is the answer to."""
-    numbers = [(a, b, c, -1 if name is None else CODES[name]) for a, b, c, name in frames]
-    connection, sender, channel, code = (
-        SimpleNamespace(storage=array("i", column).tobytes())
-        for column in zip(*numbers, strict=True)
-    )
-    rows = SimpleNamespace(
-        connection=connection,
-        sender=sender,
-        channel=channel,
-        method=code,
-        packet_number=SimpleNamespace(storage=array("q", range(len(frames))).tobytes()),
-    )
-    scene: Any = SimpleNamespace(event=SimpleNamespace(rows=rows, row=close))
-    return blame.request_packet(scene, method)
-
-
-CLOSE = (0, 1, 1, "channel.close")
-FORCED = (0, 1, 0, "connection.close")
+IN = "; it answers {} in packet {}"
+LAST = "; the client's last frame before is in packet {}"
 
 
 @pytest.mark.parametrize(
-    ("frames", "method", "place"),
+    ("frames", "channel", "blamed", "said"),
     [
-        ([DECLARE, CLOSE], "queue.declare", 0),
-        ([DECLARE, CLOSE], "queue.bind", None),
-        ([DECLARE, BODY, CLOSE], "queue.declare", 0),
-        ([DECLARE, BODY, CLOSE], METHODS[-1].name, None),
-        ([(0, 0, 0, "connection.start"), FORCED], "connection.start", 0),
-        ([DECLARE, BODY, CLOSE], None, 1),
-        ([DECLARE, (1, 0, 1, "queue.declare"), CLOSE], "queue.declare", 0),
-        ([DECLARE, (0, 1, 1, "queue.declare"), CLOSE], "queue.declare", 0),
-        ([DECLARE, (0, 0, 2, "queue.declare"), CLOSE], "queue.declare", 0),
-        ([DECLARE, (0, 0, 2, "queue.declare"), FORCED], "queue.declare", 1),
-        ([CLOSE], None, None),
-        ([(0, 1, 1, "basic.deliver"), CLOSE, DECLARE], None, None),
+        ("C1: queue.declare", 1, DECLARE, IN.format("queue.declare", 15)),
+        ("C1: queue.declare", 1, BIND, "; it answers queue.bind"),
+        ("C1: queue.declare", 1, NONE, LAST.format(15)),
+        ("C1: queue.declare\nC1: queue.declare", 1, DECLARE, IN.format("queue.declare", 16)),
+        ("C1: queue.declare\nC1: queue.bind", 1, DECLARE, IN.format("queue.declare", 15)),
+        ("C1: basic.publish | body=1\nC1: tx.select", 1, PUBLISH, IN.format("basic.publish", 15)),
+        ("C1: basic.ack delivery_tag=1\nC1: tx.select", 1, ACK, IN.format("basic.ack", 15)),
+        ("C1: tx.select", 1, ACK, "; it answers basic.ack"),
+        ("C1: tx.select", 1, PUBLISH, "; it answers basic.publish"),
+        ("C1: basic.nack delivery_tag=1\nC1: tx.select", 1, NACK, IN.format("basic.nack", 15)),
+        ("C1: tx.select\nC1: basic.publish | body=200000", 1, NONE, LAST.format(19)),
+        ("C1: queue.declare\nS1: queue.declare-ok", 1, NONE, LAST.format(15)),
+        ("C1: queue.declare\nC2: queue.declare", 1, DECLARE, IN.format("queue.declare", 15)),
+        ("C1: queue.declare\nC2: queue.declare", 0, DECLARE, IN.format("queue.declare", 16)),
+        (
+            "C2: queue.declare\nC1: queue.declare\nC2: queue.bind",
+            0,
+            DECLARE,
+            IN.format("queue.declare", 16),
+        ),
+        ("C1: queue.declare\nC: connection.close-ok", 0, NONE, LAST.format(16)),
+        (
+            "C1: queue.declare\nC: basic.publish | body=1",
+            0,
+            PUBLISH,
+            IN.format("basic.publish", 16),
+        ),
+        (
+            "C1: queue.declare\nC1: basic.deliver | body=1",
+            0,
+            (60, 60),
+            IN.format("basic.deliver", 16),
+        ),
+        ("C7: basic.publish | body=1", 0, PUBLISH, IN.format("basic.publish", 15)),
+        ("", 0, (10, 40), IN.format("connection.open", 9)),
+        (
+            "C1: tx.select\nb.handshake user=o\nb.C1: tx.select",
+            1,
+            (90, 10),
+            IN.format("tx.select", 15),
+        ),
     ],
 )
 def test_the_frame_that_a_close_answers(
-    frames: list[tuple[int, int, int, str | None]], method: str | None, place: int | None
+    frames: str, channel: int, blamed: tuple[int, int], said: str
 ) -> None:
-    close = max(n for n, frame in enumerate(frames) if frame in (CLOSE, FORCED))
-    assert asked(frames, close, method) == place
+    what = "channel" if channel else "connection"
+    code = "exclusive-queue-locked" if channel else "connection-closed-by-broker"
+    numbers = "class_id={} method_id={}".format(*blamed)
+    close = f"S{channel or ''}: {what}.close reply_code=405 reply_text=no {numbers}"
+    assert one(f"{TWO}{frames}\n{close}", code)["detail"] == "405 no" + said
 
 
-@pytest.mark.parametrize("between", [blame.LOOK_BACK - 1, blame.LOOK_BACK])
-def test_the_search_for_it_ends(between: int) -> None:
-    frames = [BODY, DECLARE, *[(1, 1, 1, None)] * between, CLOSE]
-    found = asked(frames, len(frames) - 1, None)
-    assert found == (1 if between < blame.LOOK_BACK else None)
+def test_a_frame_before_the_first_of_the_server() -> None:
+    close = "S: connection.close reply_code=503 reply_text=no"
+    assert one(f"midstream\n{close}", "connection-closed-by-broker")["detail"] == "503 no"
 
 
-def test_a_close_of_which_the_request_is_far_away() -> None:
-    noise = "b.S1: basic.cancel consumer_tag=t\n" * (blame.LOOK_BACK + 1)
-    close = "S: connection.close reply_code=503 reply_text=no class_id=50 method_id={}"
-    text = f"handshake\nC1: queue.declare\nb.midstream\nNOISE{close}"
-    for method, where, words in (
-        (10, "", "503 no; it answers queue.declare in packet 11"),
-        (10, noise, "503 no; it answers queue.declare"),
-        (0, noise, "503 no"),
-    ):
-        row = one(text.replace("NOISE", where).format(method), "connection-closed-by-broker")
-        assert row["detail"] == words
+@pytest.mark.parametrize("others", [0, 3_000])
+@pytest.mark.parametrize("batch", [1, 7, 100_000])
+def test_it_is_known_in_whatever_batches_and_after_whatever_of_others(
+    others: int, batch: int
+) -> None:
+    noise = "b.S1: basic.cancel consumer_tag=t\n" * others
+    close = "S: connection.close reply_code=503 reply_text=no class_id=50 method_id=10"
+    script = Script(f"handshake\nC1: queue.declare\nb.midstream\n{noise}{close}")
+    engine = Engine()
+    asked = 0
+    for number, packet in wired(script):
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+        if b"\x00\x32\x00\x0a" in packet.octets and not asked:
+            asked = engine.totals.packets
+        if number % batch == 0:
+            engine.take("frames")
+    engine.finish()
+    rows = engine.take("findings").to_pylist()
+    (said,) = [row["detail"] for row in rows if row["code"] == "connection-closed-by-broker"]
+    assert said == f"503 no; it answers queue.declare in packet {asked}"
 
 
 @pytest.mark.parametrize(("code", "is_error"), [(299, False), (300, True)])
