@@ -9,7 +9,7 @@ import os
 import sys
 
 from amqpsniff import __version__
-from amqpsniff.garbage import ARROW_MEMORY, collect_seldom
+from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, end_soon
 
 from .interrupts import remembered
 
@@ -29,6 +29,7 @@ def main() -> int:
     _open_streams()
     os.environ.setdefault(*ARROW_MEMORY)
     collect_seldom()
+    end_soon()
     try:
         with remembered():
             code = _run(sys.argv[1:])
