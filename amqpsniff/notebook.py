@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime
-from html import escape
 
 MOST_CHARACTERS = 200
 """Characters of a value that are shown: two lines of a notebook."""
@@ -50,13 +49,20 @@ def _printable(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def _escaped(value: object) -> str:
+    """A value in one line of HTML, whose names of characters are imported for notebooks alone."""
+    from html import escape
+
+    return escape(line(value))
+
+
 def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
     """Names and values as an HTML table; those that are None are left out."""
     shown = [(name, value) for name, value in rows if value is not None]
-    lines = [f"{_TABLE}<b>{escape(line(title))}</b></caption>"]
+    lines = [f"{_TABLE}<b>{_escaped(title)}</b></caption>"]
     for name, value in shown[:MOST_ROWS]:
-        cell = f"<code>{escape(line(value))}</code>"
-        lines.append(f"<tr><th{_LEFT}>{escape(line(name))}</th><td{_LEFT}>{cell}</td></tr>")
+        cell = f"<code>{_escaped(value)}</code>"
+        lines.append(f"<tr><th{_LEFT}>{_escaped(name)}</th><td{_LEFT}>{cell}</td></tr>")
     if len(shown) > MOST_ROWS:
         lines.append(f"<tr><td{_LEFT}>… and {len(shown) - MOST_ROWS:,} more</td></tr>")
     return "\n".join([*lines, "</table>"])
@@ -66,11 +72,11 @@ def grid(
     title: str, names: Iterable[str], rows: Iterable[Iterable[object]], *, more: bool = False
 ) -> str:
     """Rows under headings as an HTML table; with `more`, there are others that are not shown."""
-    lines = [f"{_TABLE}<b>{escape(line(title))}</b></caption>"]
-    headings = "".join(f"<th{_LEFT}>{escape(line(name))}</th>" for name in names)
+    lines = [f"{_TABLE}<b>{_escaped(title)}</b></caption>"]
+    headings = "".join(f"<th{_LEFT}>{_escaped(name)}</th>" for name in names)
     lines.append(f"<tr>{headings}</tr>")
     for row in rows:
-        cells = ("" if cell is None else f"<code>{escape(line(cell))}</code>" for cell in row)
+        cells = ("" if cell is None else f"<code>{_escaped(cell)}</code>" for cell in row)
         lines.append("<tr>" + "".join(f"<td{_LEFT}>{cell}</td>" for cell in cells) + "</tr>")
     if more:
         lines.append(f"<tr><td{_LEFT}>…</td></tr>")

@@ -7,12 +7,11 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.moments import Moments
@@ -20,16 +19,20 @@ from amqpsniff.decode.proxied import header_octets
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
 from amqpsniff.quantities import octets
-from amqpsniff.session import Census, Journeys, Tracker
-from amqpsniff.session.linkables import Linkables
-from amqpsniff.session.sightings import Sightings
+from amqpsniff.session import Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.session.waiting import Batch, Waiting
 from amqpsniff.spec import METHODS
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.shares import Share
-from amqpsniff.tcp.stream import StreamBatch
 from amqpsniff.tls import Secrets, TlsStage
+
+if TYPE_CHECKING:
+    from amqpsniff.capture.packets import PacketBatch
+    from amqpsniff.session.census import Census
+    from amqpsniff.session.linkables import Linkables
+    from amqpsniff.session.sightings import Sightings
+    from amqpsniff.tcp.shares import Share
+    from amqpsniff.tcp.stream import StreamBatch
 
 ROWS_PER_BATCH = 24_576
 """Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, and what the
@@ -131,7 +134,7 @@ class Pipeline:
             reading=self.options.table_dialect,
             dialect=self.options.dialect,
             show_secrets=self.options.show_secrets,
-            new_hash=hashlib.sha256 if self.options.body_sha256 else None,
+            new_hash=import_module("hashlib").sha256 if self.options.body_sha256 else None,
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
             tables=wanted,
@@ -160,8 +163,7 @@ class Pipeline:
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
         self._held = Waiting()
-        self._given_early = 0
-        self._frames_followed = self._messages_followed = 0
+        self._given_early = self._frames_followed = self._messages_followed = 0
         self._finished = self._several = False
 
     @property
@@ -203,8 +205,7 @@ class Pipeline:
         counters = self.totals.counters = dict(self.reassembler.counters)
         if counters.get("cut"):
             detail = f"{counters['cut']} segments of {counters['segments']}"
-            capture = None if self._several else self.capture
-            self.log.add(Finding("packets-cut", detail, capture))
+            self.log.add(Finding("packets-cut", detail, None if self._several else self.capture))
         self.tracker.finish(None, self.totals.last_ns)
         hits = dict(self.tracker.settler.hits)
         if self.tracker.journeys is not None:

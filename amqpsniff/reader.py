@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from amqpsniff.capture import CaptureSet
-    from amqpsniff.session import Census
+    from amqpsniff.session.census import Census
     from amqpsniff.tables.query import Result
     from amqpsniff.tcp.shares import Share
 

@@ -111,7 +111,7 @@ class _Comparison:
     def _read(self, source: Input) -> Facts:
         """Everything about one side, in one pass."""
         from amqpsniff.compare import Facts
-        from amqpsniff.session import Census
+        from amqpsniff.session.census import Census
         from amqpsniff.session.counts import MOST_NAMES
 
         from .quality import quality

@@ -9,9 +9,6 @@ import os
 import sys
 
 from amqpsniff import __version__
-from amqpsniff.garbage import ARROW_MEMORY, collect_seldom
-
-from .interrupts import remembered
 
 FOUND = 1
 USAGE = 2
@@ -26,9 +23,14 @@ def main() -> int:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"amqpsniff {__version__}")
         return 0
+    from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, end_soon
+
+    from .interrupts import remembered
+
     _open_streams()
     os.environ.setdefault(*ARROW_MEMORY)
     collect_seldom()
+    end_soon()
     try:
         with remembered():
             code = _run(sys.argv[1:])

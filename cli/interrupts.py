@@ -11,7 +11,10 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
-from typing import NoReturn
+
+TYPE_CHECKING = False  # as in `typing`, while whose import Ctrl-C would not be remembered
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _heard: list[int] = []
 

@@ -74,6 +74,11 @@ class Selection:
         )
 
     @property
+    def limits(self) -> bool:
+        """Whether the options leave anything out, be it by `--limit`."""
+        return self.left is not None or self.chooses
+
+    @property
     def needs_all_columns(self) -> bool:
         """Whether any column may be asked for by `--where`."""
         return self.where is not None

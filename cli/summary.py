@@ -63,7 +63,7 @@ def summary(
 
 def _census(reading: Reading, scope: Scope, top: int) -> dict[str, Any]:
     """Read everything once and count it."""
-    from amqpsniff.session import Census
+    from amqpsniff.session.census import Census
 
     from .selection import Selection
 

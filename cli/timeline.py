@@ -7,7 +7,7 @@ come much later, so entries wait behind it until the message's row is there; not
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ FRAME_COLUMNS = (
     "capture packet_number ts_ns connection_id client server sender stream_offset channel "
     "frame_type size method arguments response_packet_number response_ns"
 ).split()
+_FRAME_TYPE = FRAME_COLUMNS.index("frame_type")
 MESSAGE_KEY = ("connection_id", "sender", "channel", "packet_number", "method")
 
 
@@ -69,9 +70,13 @@ class Timeline:
         self._entries: deque[Entry] = deque()
         self._waiting: dict[tuple[Any, ...], deque[Entry]] = {}
 
-    def frames(self, batch: Any, *, early: bool = False) -> None:
-        """Take frames, in order."""
+    def frames(self, batch: Any, *, early: bool = False, unseen: Collection[str] = ()) -> int:
+        """Take frames, in order, but those of an `unseen` type; how many it took."""
+        taken = 0
         for row in zip(*(values(batch, name) for name in FRAME_COLUMNS), strict=True):
+            if row[_FRAME_TYPE] in unseen:
+                continue
+            taken += 1
             entry = Entry(*row)
             entry.early = early
             if entry.method in self._opening and entry.frame_type == "method":
@@ -79,6 +84,7 @@ class Timeline:
                 key = tuple(getattr(entry, name) for name in MESSAGE_KEY)
                 self._waiting.setdefault(key, deque()).append(entry)
             self._entries.append(entry)
+        return taken
 
     def messages(self, batch: Any) -> Iterator[Entry]:
         """Take messages that ended: the frames that open them came before.

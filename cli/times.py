@@ -14,12 +14,10 @@ FORMS = ("relative", "absolute", "delta")
 """How `inspect` and `messages` write times."""
 
 _UNITS = {"ms": 10**6, "s": SECOND_NS, "m": 60 * SECOND_NS, "h": 3600 * SECOND_NS, "d": DAY_NS}
-_OFFSET = re.compile(r"\+(\d{1,9})(?:\.(\d{1,9}))?(ms|s|m|h|d)?")
-_EPOCH = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")
-_CLOCK = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
-_INSTANT = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?"
-)
+_OFFSET = r"\+(\d{1,9})(?:\.(\d{1,9}))?(ms|s|m|h|d)?"
+_EPOCH = r"(\d{1,10})(?:\.(\d{1,9}))?"
+_CLOCK = r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
+_INSTANT = r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?"
 
 Moment = Callable[[int], int]
 """Nanoseconds since 1970, once it is known when the capture began."""
@@ -33,21 +31,21 @@ def _fraction(digits: str | None, unit_ns: int) -> int:
 def parse(text: str, option: str) -> Moment:
     """A time of the forms that the help of `--from` lists; raises UsageError for any other."""
     word = text.strip()
-    if match := _OFFSET.fullmatch(word):
+    if match := re.fullmatch(_OFFSET, word):
         whole, digits, unit = match.groups()
         unit_ns = _UNITS[unit or "s"]
         offset_ns = int(whole) * unit_ns + _fraction(digits, unit_ns)
         return lambda start_ns: start_ns + offset_ns
-    if match := _CLOCK.fullmatch(word):
+    if match := re.fullmatch(_CLOCK, word):
         hours, minutes, seconds, digits = match.groups()
         of_day_ns = (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * SECOND_NS
         of_day_ns += _fraction(digits, SECOND_NS)
         if of_day_ns < DAY_NS and int(minutes) < 60 and int(seconds or 0) < 60:
             return lambda start_ns: start_ns - start_ns % DAY_NS + of_day_ns
-    elif match := _EPOCH.fullmatch(word):
+    elif match := re.fullmatch(_EPOCH, word):
         instant_ns = int(match[1]) * SECOND_NS + _fraction(match[2], SECOND_NS)
         return lambda _: instant_ns
-    elif (match := _INSTANT.fullmatch(word)) and (found := _instant(match)) is not None:
+    elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match)) is not None:
         return lambda _: found
     raise UsageError(
         f"--{option} {text!r} is no time; write 2026-01-31T12:00:00Z, 12:00:00, seconds since 1970 "

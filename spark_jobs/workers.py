@@ -21,7 +21,13 @@ from amqpsniff.garbage import ARROW_MEMORY, collect_seldom
 
 from . import standby
 
-NEEDED = ("pyspark.worker", "amqpsniff.pipeline")
+NEEDED = (
+    "pyspark.worker",
+    "amqpsniff.pipeline",
+    "amqpsniff.findings.catalogue",
+    "amqpsniff.session.linkables",
+    "amqpsniff.session.rules.asking",
+)
 """Modules that start no thread."""
 
 ARROW = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amqpsniff.capture.file import CaptureFile, Opener, is_regular
 from amqpsniff.capture.formats import (
@@ -11,20 +11,21 @@ from amqpsniff.capture.formats import (
     is_wiresharks,
     may_be_wiresharks,
 )
-from amqpsniff.capture.through import (
-    AUTO,
-    LINK_TYPES,
-    OWN,
-    READERS,
-    TSHARK,
-    ThroughTshark,
-    found_tshark,
-)
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 
-__all__ = ["AUTO", "OWN", "READERS", "TSHARK", "AnyCapture", "for_tshark", "opened"]
+if TYPE_CHECKING:
+    from amqpsniff.capture.through import ThroughTshark
 
-AnyCapture: TypeAlias = CaptureFile | ThroughTshark
+AnyCapture: TypeAlias = "CaptureFile | ThroughTshark"
+
+LINK_TYPES = frozenset(
+    (0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276)
+)
+"""LINKTYPE_ values whose packets are read here; the others are tshark's."""
+
+AUTO, OWN, TSHARK = "auto", "own", "tshark"
+READERS = (AUTO, OWN, TSHARK)
+"""Who reads: tshark where nothing else can, never, or always."""
 
 
 def opened(name: str, block_octets: int, reader: str, opener: Opener | None = None) -> AnyCapture:
@@ -38,7 +39,7 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
         return CaptureFile(name, block_octets=block_octets, opener=opener)
     if reader == TSHARK:
         why = "tshark is asked for"
-        return ThroughTshark(name, why, block_octets=block_octets, segments=True)
+        return _through(name, why, block_octets=block_octets, segments=True)
     try:
         file = CaptureFile(name, block_octets=block_octets)
     except NotACapture as error:
@@ -47,10 +48,17 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
         trouble = _trouble()
         if trouble:
             raise NotACapture(f"{error}; reading it through tshark: {trouble}") from None
-        return ThroughTshark(name, error.what, block_octets=block_octets)
+        return _through(name, error.what, block_octets=block_octets)
     if reader == AUTO and file.regular and file.compression is None:
         return _with_known_links(file, block_octets)
     return file
+
+
+def _through(name: str, why: str, **how: Any) -> ThroughTshark:
+    """A capture that tshark reads, imported for those that it has to."""
+    from amqpsniff.capture.through import ThroughTshark
+
+    return ThroughTshark(name, why, **how)
 
 
 def _with_known_links(file: CaptureFile, block_octets: int) -> AnyCapture:
@@ -64,7 +72,7 @@ def _with_known_links(file: CaptureFile, block_octets: int) -> AnyCapture:
         return file
     file.close()
     why = f"its link type is {', '.join(map(str, kinds))}"
-    return ThroughTshark(file.capture, why, block_octets=block_octets, segments=True)
+    return _through(file.capture, why, block_octets=block_octets, segments=True)
 
 
 def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
@@ -77,7 +85,7 @@ def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
         return None
     why = "its records are not laid out as in pcap, though it begins like one"
     try:
-        other = ThroughTshark(file.capture, why, block_octets=block_octets)
+        other = _through(file.capture, why, block_octets=block_octets)
     except CaptureError:
         return None
     if other.packets > file.packets:
@@ -100,6 +108,8 @@ def for_tshark(name: str, *, named: bool) -> bool:
 
 def _trouble() -> str:
     """Why tshark cannot be used; empty when it can."""
+    from amqpsniff.capture.through import found_tshark
+
     try:
         found_tshark()
     except TsharkError as error:

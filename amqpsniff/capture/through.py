@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from subprocess import DEVNULL
 
+from amqpsniff.capture.choosing import LINK_TYPES
 from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile, is_regular
 from amqpsniff.capture.formats import shown
 from amqpsniff.capture.packets import PacketBatch
@@ -21,15 +22,6 @@ from amqpsniff.capture.segments import ARGUMENTS, LINK_RAW, Segments
 from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, find
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 from amqpsniff.findings import Finding
-
-LINK_TYPES = frozenset(
-    (0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276)
-)
-"""LINKTYPE_ values whose packets are read here; the others are tshark's."""
-
-AUTO, OWN, TSHARK = "auto", "own", "tshark"
-READERS = (AUTO, OWN, TSHARK)
-"""Who reads: tshark where nothing else can, never, or always."""
 
 PATIENCE_S = 1e9
 """Seconds that a stream may be silent: for as long as it likes."""

@@ -96,16 +96,18 @@ def _tag_place(method: Method) -> int:
 
 def _meaning(method: Method) -> tuple[object, ...]:
     """Equal for rows whose numbers stand for the same name and arguments."""
-    arguments = method.arguments if method.arguments_known else None
-    return (method.class_id, method.method_id, method.name, arguments)
+    arguments = method.arguments if method.arguments_known else ("?",)
+    # rows share equal arguments, and comparing those by value is most of what this module takes
+    return (method.class_id, method.method_id, method.name, *map(id, arguments))
 
 
 _masks: dict[tuple[object, ...], int] = {}
-for _method in METHODS:
+_meanings = [_meaning(_method) for _method in METHODS]
+for _method, _one in zip(METHODS, _meanings, strict=True):
     _bits = sum(1 << DIALECTS.index(each) for each in _method.dialects)
-    _masks[_meaning(_method)] = _masks.get(_meaning(_method), 0) | _bits
+    _masks[_one] = _masks.get(_one, 0) | _bits
 
-for _method in METHODS:
+for _method, _one in zip(METHODS, _meanings, strict=True):
     content.append(_method.content)
     known.append(_method.arguments_known)
     frequent.append(_method.content or _method.name in _FREQUENT)
@@ -113,7 +115,7 @@ for _method in METHODS:
     senders.append(_SENDERS[_method.sender])
     flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments
                           if a.name in FLAG_NAMES))  # fmt: skip
-    dialects.append(_masks[_meaning(_method)])
+    dialects.append(_masks[_one])
     for _position, _argument in enumerate(_method.arguments):
         _key = f'{"," if _position else ""}"{_argument.name}":'.encode()
         types.append(ord(_argument.type))
@@ -141,8 +143,9 @@ far: dict[tuple[int, int, int], int] = {}
 choices = array("i")
 """Method indices in order of preference, each list ended by -1."""
 
+_ids = sorted({(m.class_id, m.method_id) for m in METHODS})
 for _code, _dialect in enumerate(DIALECT_NAMES):
-    for _id in sorted({(m.class_id, m.method_id) for m in METHODS}):
+    for _id in _ids:
         _candidates = methods_for(_dialect, *_id)
         if not _candidates:
             continue
@@ -150,8 +153,7 @@ for _code, _dialect in enumerate(DIALECT_NAMES):
             lookup[(_code * CLASS_LIMIT + _id[0]) * METHOD_LIMIT + _id[1]] = len(choices)
         else:
             far[(_code, _id[0], _id[1])] = len(choices)
-        choices.extend(m.index for m in _candidates)
-        choices.append(-1)
+        choices.extend([*[m.index for m in _candidates], -1])
 
 content_classes: tuple[frozenset[int], ...] = (
     frozenset().union(*CONTENT_CLASSES.values()),

@@ -7,11 +7,17 @@ million broken frames are one row and not a million. What one finding brought ab
 close after a wrong frame end, say) names it as its cause.
 """
 
-from .catalogue import KINDS, SUBJECTS
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .finding import Finding
 from .kind import GRADES, SEVERITIES, Kind
 from .log import MAX_FINDINGS, MAX_PLACES, FindingLog
 from .records import Records
+
+if TYPE_CHECKING:
+    from .catalogue import KINDS, SUBJECTS
 
 __all__ = [
     "GRADES",
@@ -25,3 +31,12 @@ __all__ = [
     "Kind",
     "Records",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The catalogue, imported when somebody asks for it: most of reading finds nothing."""
+    if name not in ("KINDS", "SUBJECTS"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import catalogue
+
+    return getattr(catalogue, name)

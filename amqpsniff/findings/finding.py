@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .catalogue import KINDS
 from .kind import Kind
 
 
@@ -41,4 +40,6 @@ class Finding:
     @property
     def kind(self) -> Kind:
         """The catalogue's row for this finding's code."""
+        from .catalogue import KINDS  # most captures have nothing to say of
+
         return KINDS[self.code]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from .catalogue import KINDS
 from .causes import find_causes
 from .finding import Finding
 from .records import Records
@@ -59,9 +58,10 @@ class FindingLog:
 
     def add(self, finding: Finding) -> None:
         """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
-        KINDS[finding.code]
         key = finding.key
         known = self._findings.get(key)
+        if known is None:
+            _ = finding.kind
         if self._news is not None:
             self._news[key] = known or finding
         if known is not None:

@@ -24,7 +24,7 @@ from amqpsniff.live.peers import (
     unacked,
     unconfirmed,
 )
-from amqpsniff.session import Census
+from amqpsniff.session.census import Census
 from amqpsniff.session.counts import Tally
 from amqpsniff.session.lately import Lately
 from amqpsniff.session.records import connection_row

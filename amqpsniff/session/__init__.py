@@ -5,9 +5,8 @@ became of a request or a message, and makes the rows of `connections` and `chann
 links messages across connections: deliveries with publishes, replies with requests.
 """
 
-from amqpsniff.session.census import Census
 from amqpsniff.session.journeys import Journeys
 from amqpsniff.session.limits import Limits, Memory
 from amqpsniff.session.tracker import Tracker
 
-__all__ = ["Census", "Journeys", "Limits", "Memory", "Tracker"]
+__all__ = ["Journeys", "Limits", "Memory", "Tracker"]

@@ -39,10 +39,13 @@ CHANNEL_OPEN, CHANNEL_CLOSE_OK = NAMES.index("channel.open"), NAMES.index("chann
 def _replies() -> bytes:
     """[request * number of methods + method]: whether a method is a reply to a request."""
     table = bytearray(len(METHODS) * len(METHODS))
+    named: dict[str, list[int]] = {}
+    for method in METHODS:
+        named.setdefault(method.name, []).append(method.index)
     for request in METHODS:
-        for reply in METHODS:
-            if request.synchronous and reply.name in request.replies:
-                table[request.index * len(METHODS) + reply.index] = 1
+        for name in request.replies if request.synchronous else ():
+            for reply in named[name]:
+                table[request.index * len(METHODS) + reply] = 1
     return bytes(table)
 
 

@@ -9,7 +9,7 @@ from amqpsniff.session.witness cimport Witness
 cdef class Watcher:
     cdef public object log
     cdef public bint judges
-    cdef public dict memory
+    cdef public dict memory, rules
     cdef public list names
     cdef const unsigned char[::1] kinds
     cdef public long long large, stalled

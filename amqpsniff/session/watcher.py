@@ -12,9 +12,8 @@ import cython
 from amqpsniff.columns import NULL
 from amqpsniff.decode import rows
 from amqpsniff.session import kinds
-from amqpsniff.session.rules import RULES, Scene
 from amqpsniff.session.rules.foreseeing import LOOK_BITS, look
-from amqpsniff.session.rules.scene import LARGE_OCTETS, PAUSED_NS, STALLED_NS
+from amqpsniff.session.rules.scene import LARGE_OCTETS, PAUSED_NS, STALLED_NS, Scene
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
@@ -56,9 +55,6 @@ MOST_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
 
 
-_REPLIED = RULES.get("replied", ())
-
-
 def _ask(rules, scene, memory):
     """Ask rules about one scene, which they share; `memory` is what was noted of its connection."""
     for noted, rule in rules:
@@ -76,11 +72,16 @@ class Watcher:
     def __init__(self, log):
         self.log = log
         self.judges = log is not None
+        self.rules = {}
         self.memory = {}
         self.names = kinds.NAMES
         self.kinds = kinds.KINDS
         self.large = LARGE_OCTETS
         self.repeats = Repeats() if self.judges else None
+        if self.judges:
+            from amqpsniff.session.rules.asking import RULES
+
+            self.rules = RULES
         self.stalled = STALLED_NS
         self.sightings = None
         self.journeys = None
@@ -145,7 +146,7 @@ class Watcher:
 
     def tell(self, occasion, channel, number, ts_ns, facts):
         """Ask the rules of an occasion on a channel."""
-        rules = RULES.get(occasion, ())
+        rules = self.rules.get(occasion, ())
         if rules:
             session: Session = channel.session
             scene = Scene(self, session, channel, number, ts_ns, None, None, facts)
@@ -153,20 +154,20 @@ class Watcher:
 
     def tell_of(self, occasion, session, number, ts_ns, facts):
         """Ask the rules of an occasion of a connection."""
-        rules = RULES.get(occasion, ())
+        rules = self.rules.get(occasion, ())
         if rules:
             memory = {} if session is None else session.memory
             _ask(rules, Scene(self, session, None, number, ts_ns, None, None, facts), memory)
 
     def tell_method(self, session, channel, event, request):
         """Ask the rules of a method, and those of a reply."""
-        rules = RULES.get(event.name, ())
+        rules = self.rules.get(event.name, ())
         if not rules and request is None:
             return
         scene = Scene(self, session, channel, event.number, event.ts_ns, event, request)
         _ask(rules, scene, session.memory)
         if request is not None:
-            _ask(_REPLIED, scene, session.memory)
+            _ask(self.rules.get("replied", ()), scene, session.memory)
 
     def witness(self, session):
         """Where what concerns several connections is written down, as of now; None: nowhere."""

@@ -4,12 +4,16 @@
 There may be hundreds of thousands of short ones in a capture, so texts are made when someone asks.
 """
 
-from hashlib import blake2b
 from ipaddress import IPv6Address
 
 import cython
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
+
+try:
+    from _blake2 import blake2b  # what hashlib gives, which loads OpenSSL first, for 2 ms
+except ImportError:
+    from hashlib import blake2b
 
 from .shut import Shut
 

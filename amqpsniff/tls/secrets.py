@@ -47,15 +47,15 @@ _SESSION_MARK = b"\xff"
 NEEDS = 'opening TLS needs the Python package cryptography: pip install "amqpsniff[tls]"'
 
 
-_LINE = re.compile(r"\b(CLIENT_RANDOM|[A-Z_]+_SECRET(?:_\d+)?|RSA)((?:\s+[0-9A-Fa-f]{16,}){1,2})")
-_WRITTEN = re.compile(r"(Master-Key:)\s*[0-9A-Fa-f]{16,}")
+_LINE = r"\b(CLIENT_RANDOM|[A-Z_]+_SECRET(?:_\d+)?|RSA)((?:\s+[0-9A-Fa-f]{16,}){1,2})"
+_WRITTEN = r"(Master-Key:)\s*[0-9A-Fa-f]{16,}"
 """Lines of key logs, as they may stand in a text."""
 
 
 def without_secrets(text: str) -> str:
     """The text with the secrets of what looks like lines of a key log left out."""
-    text = _LINE.sub(lambda line: f"{line[1]} [redacted]", text)
-    return _WRITTEN.sub(r"\1[redacted]", text)
+    text = re.sub(_LINE, lambda line: f"{line[1]} [redacted]", text)
+    return re.sub(_WRITTEN, r"\1[redacted]", text)
 
 
 class Contents(NamedTuple):

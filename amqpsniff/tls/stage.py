@@ -11,7 +11,6 @@ from array import array
 
 import cython
 
-from .conversation import CLEAR, TlsConversation
 from .records import is_header
 
 _OPEN = cython.declare(cython.int, 0)
@@ -77,6 +76,8 @@ class Passage:
     """
 
     def __init__(self, conversation, secrets, sink):
+        from .conversation import TlsConversation  # most captures have no TLS
+
         self.conversation = conversation
         self.tls = TlsConversation(secrets, sink)
         self.undecided = []
@@ -306,6 +307,8 @@ class TlsStage:
 
     def _decide(self, passage):
         """Whether it is clear by now that a conversation is TLS."""
+        from .opening import CLEAR
+
         tls = passage.tls
         both = all(way.records for way in tls.directions)
         if both or tls.state != CLEAR or len(passage.undecided) > MAX_UNDECIDED:

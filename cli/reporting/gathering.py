@@ -117,7 +117,7 @@ class Gathering:
 
     def run(self) -> None:
         """Read the captures."""
-        from amqpsniff.session import Census
+        from amqpsniff.session.census import Census
 
         census = Census(1, None, None, self._selections["frames"].span)
         batches = self.reading.rows(*self._take, columns=COLUMNS, progress=True, census=census)

@@ -15,8 +15,8 @@ import pytest
 import amqpsniff
 from amqpsniff.capture import through
 from amqpsniff.capture import tshark as module
-from amqpsniff.capture.choosing import AUTO, OWN, TSHARK, opened
-from amqpsniff.capture.through import LINK_TYPES, found_tshark
+from amqpsniff.capture.choosing import AUTO, LINK_TYPES, OWN, TSHARK, opened
+from amqpsniff.capture.through import found_tshark
 from amqpsniff.errors import NotACapture, TsharkError, UsageError
 from amqpsniff.tcp import Reassembler
 from tests.capture import build

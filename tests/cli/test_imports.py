@@ -24,7 +24,8 @@ print(*sorted(set({HEAVY!r}.split()) & set(sys.modules)))
     ("command", "needed"),
     [
         ("summary bunny.pcapng", ""),
-        ("inspect bunny.pcapng", "pyarrow pyarrow.compute"),
+        ("inspect bunny.pcapng", "pyarrow"),
+        ("messages bunny.pcapng", "pyarrow"),
         ("export bunny.pcapng --table frames --format ndjson", "pyarrow"),
         ("diagnose pika_mix.pcap", "pyarrow pyarrow.compute"),
         ("spec basic.publish", ""),

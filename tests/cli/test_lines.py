@@ -6,9 +6,10 @@ import io
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pytest
 
 import amqpsniff
-from amqpsniff.cli import output, timeline
+from amqpsniff.cli import inspect, output, timeline
 from amqpsniff.cli.inspect import CONTENT_METHODS
 from amqpsniff.cli.timeline import Timeline
 from tests.cli.running import run
@@ -29,6 +30,13 @@ def test_lines_are_written_before_the_last_is_there() -> None:
     assert written[output.LINES_AT_ONCE] > 0
     numbers = [str(number) for number in range(3 * output.LINES_AT_ONCE)]
     assert file.getvalue() == "\n".join([*numbers, "", ""])
+
+
+@pytest.mark.parametrize("few", [0, 100])
+def test_lines_are_those_of_arrow_however_few(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = run("inspect", "node.pcap").out
+    monkeypatch.setattr(inspect, "FEW", few)
+    assert run("inspect", "node.pcap").out == lines
 
 
 def test_no_line_writes_nothing() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from amqpsniff import pipeline
 from amqpsniff.options import Options
-from amqpsniff.session import Census, census
+from amqpsniff.session import census
+from amqpsniff.session.census import Census
 from tests.session.script import Script
 from tests.tcp import wire
 

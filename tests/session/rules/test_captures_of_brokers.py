@@ -111,6 +111,6 @@ def test_captures_of_others(public_captures: Path) -> None:
 @pytest.mark.parametrize("module", [one for one in MODULES if hasattr(one, "RULES")])
 def test_rules_are_asked_on_occasions_that_exist(module: object) -> None:
     from amqpsniff.session.kinds import NAMES
-    from amqpsniff.session.rules import OCCASIONS
+    from amqpsniff.session.rules.scene import OCCASIONS
 
     assert set(module.RULES) <= {*NAMES, *OCCASIONS}  # type: ignore[attr-defined]
