@@ -8,7 +8,7 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,7 +88,8 @@ class Pipeline:
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
     for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end. Only
     rows of tables that are asked for are made (findings that show while a message's row is made
-    need `messages`).
+    need `messages`). Of `frames` and `messages` those `columns` are made that somebody looks at, by
+    table, null for all; more are where something else that is asked for needs them.
     Without `outcomes` nobody asks what becomes of messages, and their rows do not wait for it,
     unless something else that is asked for needs it.
     With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
@@ -105,6 +106,7 @@ class Pipeline:
         options: Options | None = None,
         tables: Iterable[str] = ("frames", "messages"),
         *,
+        columns: Mapping[str, Collection[str]] | None = None,
         census: Census | None = None,
         outcomes: bool = True,
         links: bool | Linkables = False,
@@ -115,6 +117,7 @@ class Pipeline:
         sightings: Sightings | None = None,
     ) -> None:
         wanted = frozenset(tables)
+        looked_at = census is None and links is False and wanted <= {"frames", "messages"}
         self.options = options or Options()
         self.log = FindingLog()
         if records:
@@ -135,16 +138,14 @@ class Pipeline:
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
             tables=wanted,
+            columns=columns if looked_at else None,
             claims=claims,
         )
         self.tracker = Tracker(
             tables=wanted,
             log=self.log if "findings" in wanted else None,
             learns=census is not None or links is not False,
-            settles=outcomes
-            or census is not None
-            or links is not False
-            or not wanted <= {"frames", "messages"},
+            settles=outcomes or not looked_at,
         )
         if links is not False and "messages" in wanted:
             self.tracker.journeys = Journeys(written=None if links is True else links)

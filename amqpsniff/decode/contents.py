@@ -249,7 +249,7 @@ class ContentAssembler:
         if self.new_hash is not None:
             content.hash = self.new_hash()
         if self.keep_bodies:
-            content.chunks = []
+            content.begin_body()
         return 0
 
     def _check_header(self, half, content, reader, at, end, whole, number, ts_ns):
@@ -295,37 +295,28 @@ class ContentAssembler:
         open_content: Content = content
         rest: cython.longlong = open_content.body_rest()
         open_content.body_seen += count
-        if open_content.hash is not None or open_content.chunks is not None:
+        if open_content.hash is not None or open_content.keeping:
             self._take(half, open_content, reader, at, min(count, rest))
         return 0
 
     def _take(self, half, content, reader, at, count):
-        octets: bytes = reader.octets_at(at, count)
+        """Octets of a body that is asked for."""
         if content.hash is not None:
-            content.hash.update(octets)
-        if content.chunks is not None and not content.body_missing:
+            content.hash.update(reader.octets_at(at, count))
+        if content.keeping and not content.body_missing:
             if self.held + count > MAX_BODY_OCTETS:
                 self.report("body-limit", half, content.channel, content.number, content.ts_ns, "")
-                self._drop_chunks(content)
+                self._let_go(content)
             else:
-                content.chunks.append(octets)
-                content.held += count
+                reader.copy_to(content.body, at, count)
                 self.held += count
         return 0
 
-    def _drop_chunks(self, content):
-        self.held -= content.held
-        content.held = 0
-        content.chunks = None
+    def _let_go(self, content):
+        """The octets of a body are not held any more."""
+        self.held -= content.body.used
+        content.end_body()
         return 0
-
-    def _shorten(self, content):
-        """Keep only what of a body came before octets that may have been part of it."""
-        octets: bytes = b"".join(content.chunks)[: content.sound]
-        self._drop_chunks(content)
-        content.chunks = [octets]
-        content.held = len(octets)
-        self.held += len(octets)
 
     def body_missing(self, half, channel, count):
         """Octets of a body that are not in the capture."""
@@ -372,11 +363,11 @@ class ContentAssembler:
             return 0
         if content.body_size == 0 and status == _COMPLETE:
             self._begin_body(content)
-        if content.lost and content.chunks is not None:
-            if status != _COMPLETE or content.body_missing:
-                self._shorten(content)
-        self.writer.write(half, content, status, self.frames.rows)
-        if content.chunks is not None:
-            self._drop_chunks(content)
+        sound: cython.longlong = content.body_seen
+        if content.lost and (status != _COMPLETE or content.body_missing):
+            sound = content.sound
+        self.writer.write(half, content, status, sound, self.frames.rows)
+        if content.keeping:
+            self._let_go(content)
         content.hash = None
         return 0
