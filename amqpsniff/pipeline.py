@@ -88,10 +88,9 @@ class Pipeline:
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
     for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end. Only
     rows of tables that are asked for are made (findings that show while a message's row is made
-    need `messages`). Of `frames` and `messages` those `columns` are made that somebody looks at, by
-    table, null for all; more are where something else that is asked for needs them.
-    Without `outcomes` nobody asks what becomes of messages, and their rows do not wait for it,
-    unless something else that is asked for needs it.
+    need `messages`). `columns`, by table, are those of `frames` and `messages` that somebody looks
+    at, null for all. Without `outcomes` nobody asks what becomes of messages, and their rows do not
+    wait for it. More of both is made where something else that is asked for needs it.
     With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
     of them is to be linked with goes to `Linkables`. A `census` counts every row on its way.
     `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a
@@ -147,6 +146,7 @@ class Pipeline:
             learns=census is not None or links is not False,
             settles=outcomes or not looked_at,
         )
+        self.decoder.handler.contents.marking = self.tracker.settles
         if links is not False and "messages" in wanted:
             self.tracker.journeys = Journeys(written=None if links is True else links)
         if sightings is not None:

@@ -10,7 +10,7 @@ cdef class ContentAssembler:
     cdef public MessageWriter writer
     cdef public PropertyDecoder properties
     cdef public object report, new_hash
-    cdef public bint keep_bodies, unread
+    cdef public bint keep_bodies, unread, marking
     cdef public long long held, opened
     cdef public unsigned long long seed
     cdef public list losses

@@ -70,7 +70,7 @@ class ContentAssembler:
 
     `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction). `seed` is that of the
-    marks of messages.
+    marks of messages, which are made while `marking`: nobody needs those who follows no message.
     """
 
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
@@ -84,6 +84,7 @@ class ContentAssembler:
         self.held = 0
         self.opened = 0
         self.unread = False
+        self.marking = True
         self.losses = []
 
     def _find(self, half, channel):
@@ -226,9 +227,10 @@ class ContentAssembler:
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
         if not self.unread:
             open_content.located = self.properties.located
-            open_content.mark = cython.cast(
-                cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
-            )
+            if self.marking:
+                open_content.mark = cython.cast(
+                    cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
+                )
             open_content.header_start = open_content.store.used
             reader.copy_to(open_content.store, at, end - at)
             open_content.header_end = open_content.store.used
