@@ -1,6 +1,7 @@
 cdef class Integers:
     cdef long long[::1] values
     cdef public long long capacity
+    cdef public bint nulls
     cdef public object storage
     cpdef int reserve(self, long long rows) except? -1
     cpdef int clear(self, long long rows) except? -1
@@ -8,6 +9,7 @@ cdef class Integers:
 cdef class Codes:
     cdef int[::1] values
     cdef public long long capacity
+    cdef public bint nulls
     cdef public object storage
     cpdef int reserve(self, long long rows) except? -1
     cpdef int clear(self, long long rows) except? -1
@@ -46,6 +48,6 @@ cdef class Texts(Octets):
     cpdef int reserve(self, long long rows) except? -1
     cpdef int begin(self, long long row) except? -1
     cdef int end(self) except? -1
-    cpdef int clear(self) except? -1
+    cpdef int clear(self, long long rows) except? -1
     cpdef bint has(self, long long row) except? -1
     cpdef bytes octets_of(self, long long row)

@@ -12,15 +12,15 @@ appended octet by octet (`room` first, then `octets[used]`) and closed with `end
 are entered into a `Vocabulary` and stand in the rows as its codes.
 """
 
-import sys
-
 import cython
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
 
-NULL = -(2**63 - 1) - 1
+from amqpsniff.storage import NULL_INTEGER, null_codes, null_integers, room_for, sealed
+
+NULL = NULL_INTEGER
 """The integer that stands for null in `Integers`; no column of ours can hold it as a value."""
 
 NUMBER_BITS = 40
@@ -29,31 +29,23 @@ the capture's place among those fed."""
 
 NUMBER_MASK = (1 << NUMBER_BITS) - 1
 
-# Repeating one octet is quick, repeating eight is not: integers are copied from a block of nulls.
-_NULLS_ROWS = 4096
-_NULLS = NULL.to_bytes(8, sys.byteorder, signed=True) * _NULLS_ROWS
-
-
-def _null_integers(rows):
-    """Storage of so many 64-bit nulls."""
-    return bytearray().join([_NULLS] * (rows // _NULLS_ROWS) + [_NULLS[: 8 * (rows % _NULLS_ROWS)]])
-
-
-def _null_codes(rows):
-    """Storage of so many 32-bit nulls."""
-    return bytearray(b"\xff") * (4 * rows)
+_NULL = cython.declare(cython.longlong, NULL)
 
 
 class Integers:
-    """64-bit integers; `values[row]` is `NULL` for null."""
+    """64-bit integers; `values[row]` is `NULL` for null.
 
-    def __init__(self):
+    Rows are null before they are written, or anything without `nulls`: where every row is written.
+    """
+
+    def __init__(self, nulls=True):
+        self.nulls = nulls
         self.capacity = 0
         self.storage = bytearray()
 
     def reserve(self, rows):
         """Make room for `rows` rows in all."""
-        storage = _null_integers(rows)
+        storage = null_integers(rows) if self.nulls else room_for(8 * rows)
         storage[: len(self.storage)] = self.storage
         self.storage = storage
         self.values = memoryview(storage).cast("q")
@@ -62,27 +54,38 @@ class Integers:
 
     def clear(self, rows):
         """Make the first `rows` rows null again."""
-        self.storage[: 8 * rows] = _null_integers(rows)
+        row: cython.longlong
+        if not self.nulls:
+            return 0
+        if rows > self.capacity:
+            raise IndexError("no such rows")
+        with cython.boundscheck(False):  # they are there
+            for row in range(rows):
+                self.values[row] = _NULL
         return 0
 
-    def take(self):
-        """Give the storage away and start empty."""
+    def take(self, rows):
+        """Give the storage away, of which `rows` rows are used, and start empty."""
         storage = self.storage
         self.capacity = 0
         self.storage = bytearray()
-        return storage
+        return sealed(storage, 8 * rows)
 
 
 class Codes:
-    """32-bit indices into a list of strings kept elsewhere; negative for null."""
+    """32-bit indices into a list of strings kept elsewhere; negative for null.
 
-    def __init__(self):
+    Rows are null before they are written, or anything without `nulls`, as in `Integers`.
+    """
+
+    def __init__(self, nulls=True):
+        self.nulls = nulls
         self.capacity = 0
         self.storage = bytearray()
 
     def reserve(self, rows):
         """Make room for `rows` rows in all."""
-        storage = _null_codes(rows)
+        storage = null_codes(rows) if self.nulls else room_for(4 * rows)
         storage[: len(self.storage)] = self.storage
         self.storage = storage
         self.values = memoryview(storage).cast("i")
@@ -91,15 +94,22 @@ class Codes:
 
     def clear(self, rows):
         """Make the first `rows` rows null again."""
-        self.storage[: 4 * rows] = _null_codes(rows)
+        row: cython.longlong
+        if not self.nulls:
+            return 0
+        if rows > self.capacity:
+            raise IndexError("no such rows")
+        with cython.boundscheck(False):  # they are there
+            for row in range(rows):
+                self.values[row] = -1
         return 0
 
-    def take(self):
-        """Give the storage away and start empty."""
+    def take(self, rows):
+        """Give the storage away, of which `rows` rows are used, and start empty."""
         storage = self.storage
         self.capacity = 0
         self.storage = bytearray()
-        return storage
+        return sealed(storage, 4 * rows)
 
 
 class Octets:
@@ -108,7 +118,7 @@ class Octets:
     def __init__(self, size=256):
         self.used = 0
         self.size = size
-        self.storage = bytearray(size)
+        self.storage = room_for(size)
         self.octets = self.storage
 
     def room(self, count):
@@ -121,7 +131,7 @@ class Octets:
         size: cython.longlong = self.size * 2
         while size < self.used + count:
             size *= 2
-        storage = bytearray(size)
+        storage = room_for(size)
         memoryview(storage)[: self.used] = memoryview(self.storage)[: self.used]
         self.storage = storage
         self.octets = storage
@@ -223,7 +233,7 @@ class Vocabulary(Octets):
         self.ends = memoryview(self.ends_storage).cast("i")
         self.meant = memoryview(bytearray(4 * (_FIRST_SLOTS // 2))).cast("i")
         self.hashes = memoryview(bytearray(8 * (_FIRST_SLOTS // 2))).cast("Q")
-        self.slots = memoryview(_null_codes(_FIRST_SLOTS)).cast("i")
+        self.slots = memoryview(null_codes(_FIRST_SLOTS)).cast("i")
         self.strings = []
 
     def find(self, digest, length):
@@ -272,7 +282,7 @@ class Vocabulary(Octets):
         self.meant = memoryview(bytearray(memoryview(self.meant)) + bytes(3 * size // 2)).cast("i")
         hashes = bytearray(memoryview(self.hashes)) + bytes(3 * size)
         self.hashes = memoryview(hashes).cast("Q")
-        self.slots = memoryview(_null_codes(size)).cast("i")
+        self.slots = memoryview(null_codes(size)).cast("i")
         for code in range(self.count):
             slot = cython.cast(cython.longlong, self.hashes[code] & _MASK32) & (size - 1)
             while self.slots[slot] >= 0:
@@ -296,7 +306,7 @@ class Vocabulary(Octets):
         The offsets are 32-bit integers, one more than there are texts.
         """
         offsets = bytearray(self.ends_storage)
-        octets = bytearray(self.storage)
+        octets = self.storage[: self.used]
         if all(self.meant[code] == code for code in range(self.count)):
             return offsets, octets
         kept = bytearray()
@@ -359,8 +369,8 @@ class Texts(Octets):
             return None
         return self.octets_between(self.offsets[row], self.offsets[row + 1])
 
-    def clear(self):
-        """Forget every row."""
+    def clear(self, rows):
+        """Forget every row; there are `rows` at most."""
         self.valid_storage[: self.rows] = bytes(self.rows)
         self.used = self.rows = self.values = 0
         return 0
@@ -368,7 +378,8 @@ class Texts(Octets):
     def take(self, rows):
         """Give (offsets, valid, octets, values that are not null) of `rows` rows away."""
         self.begin(rows)
-        taken = (self.offsets_storage, self.valid_storage, self.storage, self.values)
+        octets = sealed(self.storage, self.used)
+        taken = (self.offsets_storage, self.valid_storage, octets, self.values)
         Octets.__init__(self)
         self._clear()
         return taken

@@ -7,7 +7,7 @@ connection that came some other way go to the `decoder` (`amqpsniff.engine` does
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -91,16 +91,16 @@ class Pipeline:
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
     for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end. Only
     rows of tables that are asked for are made (findings that show while a message's row is made
-    need `messages`).
-    Without `outcomes` nobody asks what becomes of messages, and their rows do not wait for it,
-    unless something else that is asked for needs it.
-    With `links` messages are linked across connections: see `amqpsniff.session.links`; what a share
-    of them is to be linked with goes to `Linkables`. A `census` counts every row on its way.
-    `encrypted` has what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a
-    `share` only its conversations are followed; with `records` what concerns several connections is
-    not judged but kept (`amqpsniff.findings.records`), and what takes all messages goes to
-    `sightings`. With `places` the `reassembler` says where segments lie. `capture` is the one that
-    rows and findings are of, None before the first.
+    need `messages`). `columns`, by table, are those of `frames` and `messages` that somebody looks
+    at, null for all. Without `outcomes` nobody asks what becomes of messages, and their rows do not
+    wait for it. More of both is made where something else that is asked for needs it. With `links`
+    messages are linked across connections: see `amqpsniff.session.links`; what a share of them is
+    to be linked with goes to `Linkables`. A `census` counts every row on its way. `encrypted` has
+    what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a `share` only its
+    conversations are followed; with `records` what concerns several connections is not judged but
+    kept (`amqpsniff.findings.records`), and what takes all messages goes to `sightings`. With
+    `places` the `reassembler` says where segments lie. `capture` is the one that rows and findings
+    are of, None before the first.
     """
 
     def __init__(
@@ -108,6 +108,7 @@ class Pipeline:
         options: Options | None = None,
         tables: Iterable[str] = ("frames", "messages"),
         *,
+        columns: Mapping[str, Collection[str]] | None = None,
         census: Census | None = None,
         outcomes: bool = True,
         links: bool | Linkables = False,
@@ -118,6 +119,7 @@ class Pipeline:
         sightings: Sightings | None = None,
     ) -> None:
         wanted = frozenset(tables)
+        looked_at = census is None and links is False and wanted <= {"frames", "messages"}
         self.options = options or Options()
         self.log = FindingLog()
         if records:
@@ -138,17 +140,16 @@ class Pipeline:
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
             tables=wanted,
+            columns=columns if looked_at else None,
             claims=claims,
         )
         self.tracker = Tracker(
             tables=wanted,
             log=self.log if "findings" in wanted else None,
             learns=census is not None or links is not False,
-            settles=outcomes
-            or census is not None
-            or links is not False
-            or not wanted <= {"frames", "messages"},
+            settles=outcomes or not looked_at,
         )
+        self.decoder.handler.contents.marking = self.tracker.settles
         if links is not False and "messages" in wanted:
             self.tracker.journeys = Journeys(written=None if links is True else links)
         if sightings is not None:

@@ -284,6 +284,7 @@ class Capture:
             tables.add("messages")  # some findings are made together with a message's row
         pipeline = self._pipeline(
             tables,
+            columns={maker.table: maker.schema.names for maker in makers},
             outcomes=any(maker.outcomes for maker in makers),
             links=any(maker.links for maker in makers),
             census=census,

@@ -77,6 +77,7 @@ class TaskRun:
         links = self._linkables or any(maker.links for maker in self._makers)
         pipeline = Pipeline(
             self.options, wanted, share=_share(self.task), records=True, sightings=self._sightings,
+            columns={maker.table: maker.schema.names for maker in self._makers},
             outcomes=any(maker.outcomes for maker in self._makers), links=links,
         )  # fmt: skip
         self.totals = pipeline.totals

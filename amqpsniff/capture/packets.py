@@ -1,13 +1,15 @@
 """Packets on their way into the engine: rows over one block of octets.
 
-A batch makes no object per packet. Each packet is one row of six arrays of 64-bit integers, and its
-octets are a slice of the batch's one immutable block. A block is never written to or reused, so
+A batch makes no object per packet. Each packet is one row of six columns of 64-bit integers, and
+its octets are a slice of the batch's one immutable block. A block is never written to or reused, so
 whatever keeps a batch (or a view of it) keeps valid octets.
 """
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Sequence
+
+from amqpsniff.storage import room_for
 
 NO_TIME = -(2**63)
 """`ts_ns` of a packet whose record carries no time, or one that 64 bits cannot hold."""
@@ -21,7 +23,7 @@ _COLUMNS = ("number", "ts_ns", "start", "captured", "original", "link_type")
 
 
 class PacketBatch:
-    """Packets of one capture: rows `begin` to `end - 1` of the arrays, octets in one block.
+    """Packets of one capture: rows `begin` to `end - 1` of the columns, octets in one block.
 
     `number` is 1-based within the capture, `ts_ns` nanoseconds since the epoch or `NO_TIME`,
     `start` the offset of the captured octets in `octets`, `captured` and `original` lengths in
@@ -36,12 +38,12 @@ class PacketBatch:
         octets: bytes,
         begin: int,
         end: int,
-        number: array[int],
-        ts_ns: array[int],
-        start: array[int],
-        captured: array[int],
-        original: array[int],
-        link_type: array[int],
+        number: Sequence[int],
+        ts_ns: Sequence[int],
+        start: Sequence[int],
+        captured: Sequence[int],
+        original: Sequence[int],
+        link_type: Sequence[int],
     ) -> None:
         self.capture = capture
         self.octets = octets
@@ -84,31 +86,34 @@ class PacketBatch:
 
 
 class PacketRows:
-    """The columns of a batch while a reader fills them: `capacity` rows, doubled by `grow`."""
+    """The columns of a batch while a reader fills them: `capacity` rows, doubled by `grow`.
+
+    What is in a row before it is filled is anything.
+    """
 
     __slots__ = ("capacity", *_COLUMNS)
 
-    number: array[int]
-    ts_ns: array[int]
-    start: array[int]
-    captured: array[int]
-    original: array[int]
-    link_type: array[int]
+    number: memoryview
+    ts_ns: memoryview
+    start: memoryview
+    captured: memoryview
+    original: memoryview
+    link_type: memoryview
 
     def __init__(self, octets: int) -> None:
         self.capacity = max(FEWEST_ROWS, octets // OCTETS_PER_ROW)
         for column in _COLUMNS:
-            setattr(self, column, array("q", [0]) * self.capacity)
+            setattr(self, column, memoryview(room_for(8 * self.capacity)).cast("q"))
 
     def grow(self) -> None:
         """Double the rows; rows already filled stay."""
         for column in _COLUMNS:
-            getattr(self, column).extend(array("q", [0]) * self.capacity)
+            more = memoryview(room_for(16 * self.capacity)).cast("q")
+            more[: self.capacity] = getattr(self, column)
+            setattr(self, column, more)
         self.capacity *= 2
 
     def batch(self, capture: str, octets: bytes, count: int) -> PacketBatch:
         """The first `count` rows as a batch over `octets`; the rows are not to be filled again."""
-        columns = [getattr(self, column) for column in _COLUMNS]
-        for column in columns:
-            del column[count:]
+        columns = [getattr(self, column)[:count] for column in _COLUMNS]
         return PacketBatch(capture, octets, 0, count, *columns)

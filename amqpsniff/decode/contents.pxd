@@ -10,7 +10,7 @@ cdef class ContentAssembler:
     cdef public MessageWriter writer
     cdef public PropertyDecoder properties
     cdef public object report, new_hash
-    cdef public bint keep_bodies, unread
+    cdef public bint keep_bodies, unread, marking
     cdef public long long held, opened
     cdef public unsigned long long seed
     cdef public list losses
@@ -28,6 +28,6 @@ cdef class ContentAssembler:
     cdef int body_end(self, Half half, int channel, long long number, long long ts_ns) except? -1
     cpdef int finish(self, Half half) except? -1
     cdef int _begin_body(self, Content content) except? -1
-    cpdef int _drop_chunks(self, Content content) except? -1
+    cpdef int _let_go(self, Content content) except? -1
     cdef int _take(self, Half half, Content content, ValueReader reader, long long at, long long count) except? -1
     cdef int _end(self, Half half, Content content, int status) except? -1

@@ -70,7 +70,7 @@ class ContentAssembler:
 
     `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction). `seed` is that of the
-    marks of messages.
+    marks of messages, which are made while `marking`: nobody needs those who follows no message.
     """
 
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
@@ -84,6 +84,7 @@ class ContentAssembler:
         self.held = 0
         self.opened = 0
         self.unread = False
+        self.marking = True
         self.losses = []
 
     def _find(self, half, channel):
@@ -226,9 +227,10 @@ class ContentAssembler:
         self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
         if not self.unread:
             open_content.located = self.properties.located
-            open_content.mark = cython.cast(
-                cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
-            )
+            if self.marking:
+                open_content.mark = cython.cast(
+                    cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
+                )
             open_content.header_start = open_content.store.used
             reader.copy_to(open_content.store, at, end - at)
             open_content.header_end = open_content.store.used
@@ -249,7 +251,7 @@ class ContentAssembler:
         if self.new_hash is not None:
             content.hash = self.new_hash()
         if self.keep_bodies:
-            content.chunks = []
+            content.begin_body()
         return 0
 
     def _check_header(self, half, content, reader, at, end, whole, number, ts_ns):
@@ -295,37 +297,28 @@ class ContentAssembler:
         open_content: Content = content
         rest: cython.longlong = open_content.body_rest()
         open_content.body_seen += count
-        if open_content.hash is not None or open_content.chunks is not None:
+        if open_content.hash is not None or open_content.keeping:
             self._take(half, open_content, reader, at, min(count, rest))
         return 0
 
     def _take(self, half, content, reader, at, count):
-        octets: bytes = reader.octets_at(at, count)
+        """Octets of a body that is asked for."""
         if content.hash is not None:
-            content.hash.update(octets)
-        if content.chunks is not None and not content.body_missing:
+            content.hash.update(reader.octets_at(at, count))
+        if content.keeping and not content.body_missing:
             if self.held + count > MAX_BODY_OCTETS:
                 self.report("body-limit", half, content.channel, content.number, content.ts_ns, "")
-                self._drop_chunks(content)
+                self._let_go(content)
             else:
-                content.chunks.append(octets)
-                content.held += count
+                reader.copy_to(content.body, at, count)
                 self.held += count
         return 0
 
-    def _drop_chunks(self, content):
-        self.held -= content.held
-        content.held = 0
-        content.chunks = None
+    def _let_go(self, content):
+        """The octets of a body are not held any more."""
+        self.held -= content.body.used
+        content.end_body()
         return 0
-
-    def _shorten(self, content):
-        """Keep only what of a body came before octets that may have been part of it."""
-        octets: bytes = b"".join(content.chunks)[: content.sound]
-        self._drop_chunks(content)
-        content.chunks = [octets]
-        content.held = len(octets)
-        self.held += len(octets)
 
     def body_missing(self, half, channel, count):
         """Octets of a body that are not in the capture."""
@@ -372,11 +365,11 @@ class ContentAssembler:
             return 0
         if content.body_size == 0 and status == _COMPLETE:
             self._begin_body(content)
-        if content.lost and content.chunks is not None:
-            if status != _COMPLETE or content.body_missing:
-                self._shorten(content)
-        self.writer.write(half, content, status, self.frames.rows)
-        if content.chunks is not None:
-            self._drop_chunks(content)
+        sound: cython.longlong = content.body_seen
+        if content.lost and (status != _COMPLETE or content.body_missing):
+            sound = content.sound
+        self.writer.write(half, content, status, sound, self.frames.rows)
+        if content.keeping:
+            self._let_go(content)
         content.hash = None
         return 0

@@ -37,6 +37,7 @@ from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan
 from amqpsniff.decode.bystanders import Bystanders
 from amqpsniff.decode.foreign import name_protocol
+from amqpsniff.decode.wanted import Wanted
 
 _NULL = cython.declare(cython.longlong, NULL)
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
@@ -72,6 +73,7 @@ class Decoder:
         keep_bodies: Keep message bodies.
         ports: Ports that servers listen on, beside 5671 and 5672.
         tables: Names of the tables whose rows are wanted; the others stay empty.
+        columns: Columns of `frames` and `messages` that somebody looks at, by table; null for all.
         claims: Gather `claims.Claim`s for `take_claims`.
 
     `moments` are told what makes rows known, None where nobody asks.
@@ -100,12 +102,14 @@ class Decoder:
         keep_bodies=False,
         ports=None,
         tables=("frames", "messages"),
+        columns=None,
         claims=False,
     ):
         self.log = log
         self.dialect = plan.DIALECT_CODES[dialect]
+        wanted = Wanted(tables, columns)
         self.handler = FrameHandler(
-            reading, show_secrets, new_hash, keep_bodies, ports, self._report, tables
+            reading, show_secrets, new_hash, keep_bodies, ports, self._report, wanted
         )
         if claims:
             self.handler.claims = []

@@ -82,22 +82,21 @@ class FrameHandler:
         keep_bodies: Whether bodies are kept.
         ports: Ports that servers listen on, beside the well-known ones.
         report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
-        tables: Names of the tables whose rows are wanted.
+        wanted: What of the rows somebody looks at.
     """
 
-    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, tables):
+    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, wanted):
         words = Vocabularies()
-        self.frames = FrameRows(words, FIRST_ROWS, "frames" in tables)
-        self.messages = MessageRows(words, FIRST_ROWS, "messages" in tables)
-        quiet = "frames" not in tables and "findings" not in tables
-        self.decoder = ArgumentDecoder(show_secrets, quiet)
+        self.frames = FrameRows(words, FIRST_ROWS, wanted.frames)
+        self.messages = MessageRows(words, FIRST_ROWS, wanted.messages, unmade=wanted.unmade)
+        self.decoder = ArgumentDecoder(show_secrets, wanted.quiet)
         self.memory = MethodMemory()
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(
             self.frames, self.messages, reading, report, new_hash, keep_bodies
         )
-        self.contents.unread = frozenset(tables) == {"frames"}
+        self.contents.unread = wanted.unread
         self.report = report
         self.ports = AMQP_PORTS | frozenset(ports or ())
         self.content = bytes(plan.content)
@@ -184,9 +183,8 @@ class FrameHandler:
         self.frames = FrameRows(
             words, as_many(frames.rows), frames.wanted, as_many(frames.arguments.used)
         )
-        self.messages = MessageRows(
-            words, as_many(messages.rows), messages.wanted, as_many(messages.headers.used)
-        )
+        room = as_many(messages.rows), messages.wanted, as_many(messages.headers.used)
+        self.messages = MessageRows(words, *room, messages.unmade)
         self.block.out = self.scratch.out = self.frames.arguments
         self.contents.frames = self.frames
         self.contents.writer.use(self.messages)

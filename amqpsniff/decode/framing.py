@@ -112,9 +112,13 @@ class Framer:
 
     def _boundary(self, half, reader, at, end, number, ts_ns):
         """At a frame boundary with a whole frame header at hand; position gone on to."""
-        kind: cython.int = reader.data[at]
-        channel: cython.int = reader.u16(at + 1)
-        size: cython.longlong = reader.u32(at + 3)
+        if at < 0 or at + 7 > len(reader.data):
+            raise IndexError("frame header outside the data")
+        with cython.boundscheck(False):  # it is there
+            kind: cython.int = reader.data[at]
+            channel: cython.int = (reader.data[at + 1] << 8) | reader.data[at + 2]
+            high: cython.longlong = (reader.data[at + 3] << 8) | reader.data[at + 4]
+            size: cython.longlong = high << 16 | (reader.data[at + 5] << 8) | reader.data[at + 6]
         half.frame_offset = half.offset
         if not self._acceptable(half, kind, channel, size, number, ts_ns):
             self.lose(half, True)

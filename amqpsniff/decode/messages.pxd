@@ -16,11 +16,9 @@ cdef class MessageWriter:
     cdef public object capture
     cdef int _capture_of(self, Content content) except? -2
     cdef int[::1] flags_of
-    cdef int write(self, Half half, Content content, int status, long long frames) except? -1
+    cdef int write(self, Half half, Content content, int status, long long sound, long long frames) except? -1
     cdef int _write_names(self, Content content, long long row) except? -1
     cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, long long at, int place) except? -1
-    cdef int _write_flags(self, Content content, long long row) except? -1
     cdef int _write_properties(self, Half half, Content content, long long row) except? -1
     cdef int _text(self, Texts column, long long row, long long at, int place) except? -1
-    cdef int _octet(self, long long at, int place) except? -2
-    cdef int _write_body(self, Content content, int status, long long row) except? -1
+    cdef int _write_body(self, Content content, int status, long long sound, long long row) except? -1

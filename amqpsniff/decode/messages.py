@@ -73,8 +73,11 @@ class MessageWriter:
         self.messages = messages
         self.reader.out = messages.headers
 
-    def write(self, half, content, status, frames):
-        """Write the row of a content that is over, when there are so many frames."""
+    def write(self, half, content, status, sound, frames):
+        """Write the row of a content that is over, when there are so many frames.
+
+        Octets of the body after the first `sound` are not believed.
+        """
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
         out.reserve()
@@ -86,28 +89,36 @@ class MessageWriter:
             captured = 0
         elif content.body_size != _NULL and captured > content.body_size:
             captured = content.body_size
-        out.capture.values[row] = (
-            self.capture_code if content.capture is self.capture else self._capture_of(content)
-        )
-        out.connection.values[row] = half.connection.row_code
-        out.sender.values[row] = (
-            -1 if half.connection.client_direction < 0
-            else half.direction ^ half.connection.client_direction
-        )  # fmt: skip
-        out.channel.values[row] = content.channel
-        out.method.values[row] = content.method
-        out.reply_code.values[row] = content.reply_code
-        out.packet_number.values[row] = content.number
-        out.ts_ns.values[row] = content.ts_ns
-        out.last_packet_number.values[row] = content.last_number
-        out.delivery_tag.values[row] = content.delivery_tag
-        out.body_size.values[row] = content.body_size
-        out.body_captured.values[row] = captured
-        out.status.values[row] = status
-        out.ordinal.values[row] = content.ordinal
-        out.mark.values[row] = content.mark
-        out.ended_at.values[row] = frames
-        self._write_flags(content, row)
+        has: cython.int = 0 if content.flags & _FLAGS_CUT else self.flags_of[content.method]
+        capture: cython.int = self.capture_code
+        if content.capture is not self.capture:
+            capture = self._capture_of(content)
+        if row >= out.capacity:
+            raise IndexError("no room for a row")
+        with cython.boundscheck(False):  # every column has room for as many rows
+            out.capture.values[row] = capture
+            out.connection.values[row] = half.connection.row_code
+            out.sender.values[row] = (
+                -1 if half.connection.client_direction < 0
+                else half.direction ^ half.connection.client_direction
+            )  # fmt: skip
+            out.channel.values[row] = content.channel
+            out.method.values[row] = content.method
+            out.reply_code.values[row] = content.reply_code
+            out.packet_number.values[row] = content.number
+            out.ts_ns.values[row] = content.ts_ns
+            out.last_packet_number.values[row] = content.last_number
+            out.delivery_tag.values[row] = content.delivery_tag
+            out.body_size.values[row] = content.body_size
+            out.body_captured.values[row] = captured
+            out.status.values[row] = status
+            out.ordinal.values[row] = content.ordinal
+            out.mark.values[row] = content.mark
+            out.ended_at.values[row] = frames
+            # the bit arguments: null where the method has no such, or it was not captured
+            out.mandatory.values[row] = content.flags & 1 if has & 1 else -1
+            out.immediate.values[row] = content.flags >> 1 & 1 if has & 2 else -1
+            out.redelivered.values[row] = content.flags >> 2 & 1 if has & 4 else -1
         reader.data = content.store.octets
         self._write_names(content, row)
         if not out.wanted:
@@ -118,7 +129,7 @@ class MessageWriter:
         else:
             put_text(out.reply_text, row, content.safe_text)
         self._write_properties(half, content, row)
-        self._write_body(content, status, row)
+        self._write_body(content, status, sound, row)
         out.rows += 1
         return 0
 
@@ -156,51 +167,53 @@ class MessageWriter:
         )
         return 0
 
-    def _write_flags(self, content, row):
-        """Write the bit arguments; null where the method has no such, or it was not captured."""
-        out: MessageRows = self.messages
-        flags: cython.int = content.flags
-        has: cython.int = 0 if flags & _FLAGS_CUT else self.flags_of[content.method]
-        out.mandatory.values[row] = (flags & 1) if has & 1 else -1
-        out.immediate.values[row] = ((flags >> 1) & 1) if has & 2 else -1
-        out.redelivered.values[row] = ((flags >> 2) & 1) if has & 4 else -1
-        return 0
-
     def _write_properties(self, half, content, row):
-        """Write the property columns."""
+        """Write the columns of properties that are made."""
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
         found: PropertyDecoder = self.properties
+        if content.header_start < 0 or out.made == 0:
+            return 0
         reader.oddities = 0
         at: cython.longlong = content.header_start + 12
-        if content.header_start < 0:
-            found.forget()
-        elif content.located != found.located:
+        if content.located != found.located:
             found.locate(reader, content.class_id, at, content.header_end)
         words: Vocabularies = out.vocabularies
-        self._name(out.content_type, words.content_type, row, at, 0)
-        self._name(out.content_encoding, words.content_encoding, row, at, 1)
-        if found.starts[2] >= 0:
+        there: cython.int = found.present & out.made
+        if there & 1:
+            self._name(out.content_type, words.content_type, row, at, 0)
+        if there & 1 << 1:
+            self._name(out.content_encoding, words.content_encoding, row, at, 1)
+        if there & 1 << 2:
             out.headers.begin(row)
             self.tables.put_table(
                 reader, at + found.starts[2], at + found.starts[2] + found.lengths[2]
             )
             out.headers.end()
-        out.delivery_mode.values[row] = self._octet(at, 3)
-        out.priority.values[row] = self._octet(at, 4)
-        self._text(out.correlation_id, row, at, 5)
-        self._name(out.reply_to, words.reply_to, row, at, 6)
-        self._name(out.expiration, words.expiration, row, at, 7)
-        self._text(out.message_id, row, at, 8)
-        out.message_timestamp.values[row] = _NULL
-        if found.starts[9] >= 0:
+        if there & 1 << 3:
+            out.delivery_mode.values[row] = reader.data[at + found.starts[3]]
+        if there & 1 << 4:
+            out.priority.values[row] = reader.data[at + found.starts[4]]
+        if there & 1 << 5:
+            self._text(out.correlation_id, row, at, 5)
+        if there & 1 << 6:
+            self._name(out.reply_to, words.reply_to, row, at, 6)
+        if there & 1 << 7:
+            self._name(out.expiration, words.expiration, row, at, 7)
+        if there & 1 << 8:
+            self._text(out.message_id, row, at, 8)
+        if there & 1 << 9:
             ms: cython.longlong = reader.timestamp_ms(at + found.starts[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
-        self._name(out.type, words.type, row, at, 10)
-        self._name(out.user_id, words.user_id, row, at, 11)
-        self._name(out.app_id, words.app_id, row, at, 12)
-        self._name(out.cluster_id, words.cluster_id, row, at, 13)
+        if there & 1 << 10:
+            self._name(out.type, words.type, row, at, 10)
+        if there & 1 << 11:
+            self._name(out.user_id, words.user_id, row, at, 11)
+        if there & 1 << 12:
+            self._name(out.app_id, words.app_id, row, at, 12)
+        if there & 1 << 13:
+            self._name(out.cluster_id, words.cluster_id, row, at, 13)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
                 where = (half, content.channel, content.number, content.ts_ns)
@@ -208,32 +221,22 @@ class MessageWriter:
         return 0
 
     def _text(self, column, row, at, place):
-        """Write the property at a place of the list at `at`, when it is there."""
-        start: cython.longlong = self.properties.starts[place]
-        if start < 0:
-            return 0
-        return copy_text(column, row, self.reader, at + start, self.properties.lengths[place])
+        """Write the property at a place of the list at `at`."""
+        start: cython.longlong = at + self.properties.starts[place]
+        return copy_text(column, row, self.reader, start, self.properties.lengths[place])
 
     def _name(self, column, vocabulary, row, at, place):
-        """Write the property at a place of the list at `at`, when it is there, as a code."""
-        start: cython.longlong = self.properties.starts[place]
-        if start < 0:
-            return 0
+        """Write the property at a place of the list at `at` as a code."""
+        start: cython.longlong = at + self.properties.starts[place]
         length: cython.longlong = self.properties.lengths[place]
-        return copy_name(column, vocabulary, row, self.reader, at + start, length)
+        return copy_name(column, vocabulary, row, self.reader, start, length)
 
-    def _octet(self, at, place):
-        """The value of a one-octet property; -1 when it is absent."""
-        start: cython.longlong = self.properties.starts[place]
-        return self.reader.data[at + start] if start >= 0 else -1
-
-    def _write_body(self, content, status, row):
+    def _write_body(self, content, status, sound, row):
         """Write the body and its hash, where they were asked for."""
         out: MessageRows = self.messages
-        if content.chunks is not None:
-            octets: bytes = b"".join(content.chunks)
+        if content.keeping:
             out.body.begin(row)
-            out.body.put_bytes(octets)
+            out.body.put_from(content.body, 0, min(content.body.used, sound))
             out.body.end()
         if content.hash is not None and status == _COMPLETE:
             out.body_sha256.begin(row)

@@ -52,8 +52,11 @@ class OctetReader:
         if at < 0 or at + 4 > len(self.data):
             raise IndexError("number outside the data")
         with cython.boundscheck(False):
-            high: cython.longlong = (self.data[at] << 8) | self.data[at + 1]
-            return (high << 16) | (self.data[at + 2] << 8) | self.data[at + 3]
+            first: cython.uint = self.data[at]
+            second: cython.uint = self.data[at + 1]
+            third: cython.uint = self.data[at + 2]
+            fourth: cython.uint = self.data[at + 3]
+            return (first << 24) | (second << 16) | (third << 8) | fourth
 
     def i64(self, at):
         """Signed 64-bit integer at `at`."""

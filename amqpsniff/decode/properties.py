@@ -31,14 +31,16 @@ _BIT = cython.declare(cython.int, 98)
 class PropertyDecoder:
     """Finds the properties of a content header; one object serves all headers in turn.
 
-    `located` counts them: who remembers it can tell whether what is noted is still his.
+    `present` has a bit for each of `COLUMNS` that was found, from the lowest; `starts` and
+    `lengths` are of those. `located` counts headers: who remembers it can tell whether what is
+    noted is still his.
     """
 
     def __init__(self):
         self.starts = memoryview(bytearray(8 * 16)).cast("q")
         self.lengths = memoryview(bytearray(8 * 16)).cast("q")
         self.plans = {}
-        self.located = 0
+        self.present = self.located = 0
         self.class_id = -1
         self.types = b""
         self.places = b""
@@ -55,13 +57,6 @@ class PropertyDecoder:
         self.class_id = class_id
         return 0
 
-    def forget(self):
-        """No property is present."""
-        i: cython.int
-        for i in range(16):
-            self.starts[i] = -1
-        return 0
-
     def locate(self, reader, class_id, at, end):
         """Note where each property of the list at `at` (its flags) is, counted from there.
 
@@ -70,7 +65,7 @@ class PropertyDecoder:
         """
         if class_id != self.class_id:
             self._select(class_id)
-        self.forget()
+        self.present = 0
         self.located += 1
         base: cython.longlong = at
         if at + 2 > end:
@@ -122,6 +117,7 @@ class PropertyDecoder:
             length = 4 + reader.u32(at)
         if start + length > end:
             return -2
+        self.present |= 1 << place
         self.starts[place] = start - base
         self.lengths[place] = length
         return start + length

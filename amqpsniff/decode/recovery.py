@@ -196,7 +196,7 @@ class RecoveringFramer(Framer):
         content = self.contents._awaiting(half, channel)
         if content is not None:
             content.hash = None
-            if content.chunks is not None:
-                self.contents._drop_chunks(content)
+            if content.keeping:
+                self.contents._let_go(content)
             self.contents.body_octets(half, channel, self.handler.scratch, 0, size - missing)
             self.contents.body_missing(half, channel, missing)

@@ -13,6 +13,7 @@ cdef class Vocabularies:
 cdef class Rows:
     cdef public long long rows, capacity, rows_expected, pending
     cdef public bint wanted, given
+    cdef public object unmade
     cdef public Vocabularies vocabularies
     cdef public Codes waiting
     cpdef int reserve(self) except? -1
@@ -40,5 +41,6 @@ cdef class MessageRows(Rows):
     cdef public Integers publish_number, outcome_packet_number, outcome_ns
     cdef public Integers ordinal, mark, ended_at
     cdef public object links
+    cdef public int made
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256
     cdef long long sent(self, long long row) except? -1

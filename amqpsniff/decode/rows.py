@@ -98,35 +98,39 @@ class Vocabularies:
 
 
 class Rows:
-    """Rows of a table as columns, whose names are in `CODES`, `INTEGERS` and `TEXTS`.
+    """Rows of a table as columns, whose names are in `CODES`, `INTEGERS` and `TEXTS`; those in
+    `WRITTEN` are written in every row.
 
     `rows_expected` are made room for; nobody looks at them but the session where they are not
-    `wanted`. `pending` counts rows that may still change, which are `waiting`; none does once they
-    were `given` out.
+    `wanted`. The columns `unmade` stay empty, for nobody looks at these. `pending` counts rows that
+    may still change, which are `waiting`; none does once they were `given` out.
     """
 
     CODES = ()
     INTEGERS = ()
     TEXTS = ()
+    WRITTEN = frozenset()
 
-    def __init__(self, vocabularies, rows_expected, wanted):
+    def __init__(self, vocabularies, rows_expected, wanted, unmade=frozenset()):
         self.rows = 0
         self.pending = 0
         self.given = False
         self.wanted = wanted
+        self.unmade = unmade
         self.capacity = 0
         self.rows_expected = rows_expected
         self.vocabularies = vocabularies
         for name in self.CODES:
-            setattr(self, name, Codes())
+            setattr(self, name, Codes(name not in self.WRITTEN))
         for name in self.INTEGERS:
-            setattr(self, name, Integers())
+            setattr(self, name, Integers(name not in self.WRITTEN))
         for name in self.TEXTS:
             setattr(self, name, Texts())
 
     def columns(self):
-        """Every column by name."""
-        return {name: getattr(self, name) for name in self.CODES + self.INTEGERS + self.TEXTS}
+        """Every column that is made by name."""
+        names = self.CODES + self.INTEGERS + self.TEXTS
+        return {name: getattr(self, name) for name in names if name not in self.unmade}
 
     def octets(self):
         """Octets of texts."""
@@ -143,10 +147,8 @@ class Rows:
 
     def rewind(self):
         """Forget every row."""
-        for name in self.CODES + self.INTEGERS:
-            getattr(self, name).clear(self.rows)
-        for name in self.TEXTS:
-            getattr(self, name).clear()
+        for column in self.columns().values():
+            column.clear(self.rows)
         self.rows = 0
         return 0
 
@@ -170,7 +172,7 @@ class Rows:
         What still refers to this one, a message that waits for its outcome, holds no columns then:
         else one message that is never settled would hold a batch of them.
         """
-        taken = type(self)(self.vocabularies, 1, self.wanted)
+        taken = type(self)(self.vocabularies, 1, self.wanted, unmade=self.unmade)
         for name in self.CODES + self.INTEGERS + self.TEXTS:
             setattr(taken, name, getattr(self, name))
             setattr(self, name, None)
@@ -195,9 +197,21 @@ class FrameRows(Rows):
         "packet_number ts_ns stream_offset size delivery_tag response_packet_number response_ns"
     )
     TEXTS = ("arguments", "reply_text")
+    WRITTEN = frozenset(
+        _names(
+            "capture connection sender channel frame_type packet_number ts_ns stream_offset size"
+        )
+    )
 
-    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
-        Rows.__init__(self, vocabularies, rows_expected, wanted)
+    def __init__(
+        self,
+        vocabularies,
+        rows_expected=FIRST_ROWS,
+        wanted=True,
+        octets_expected=256,
+        unmade=frozenset(),
+    ):
+        Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
         self.capture_code = 0
         self.arguments = Texts(octets_expected)
 
@@ -256,7 +270,8 @@ class MessageRows(Rows):
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
     properties and body size, and the number of frames that were there when it `ended_at`.
-    `links` are the columns of `amqpsniff.session.links`, None where nobody asked.
+    `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
+    of `amqpsniff.session.links`, None where nobody asked.
     """
 
     TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")
@@ -271,11 +286,35 @@ class MessageRows(Rows):
         "packet_number ts_ns last_packet_number delivery_tag message_timestamp body_size "
         "body_captured publish_number outcome_packet_number outcome_ns ordinal mark ended_at"
     )
+    WRITTEN = frozenset(
+        _names(
+            "capture connection sender channel method reply_code redelivered mandatory immediate "
+            "status packet_number ts_ns last_packet_number delivery_tag body_size body_captured "
+            "ordinal mark ended_at"
+        )
+    )
 
-    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
-        Rows.__init__(self, vocabularies, rows_expected, wanted)
+    PROPERTIES = _names(
+        "content_type content_encoding headers delivery_mode priority correlation_id reply_to "
+        "expiration message_id message_timestamp type user_id app_id cluster_id"
+    )
+    """Columns of properties, in the order of these on the wire; those that may stay `unmade`."""
+
+    def __init__(
+        self,
+        vocabularies,
+        rows_expected=FIRST_ROWS,
+        wanted=True,
+        octets_expected=256,
+        unmade=frozenset(),
+    ):
+        Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
         self.headers = Texts(octets_expected)
         self.links = None
+        self.made = 0
+        for place, name in enumerate(self.PROPERTIES):
+            if name not in unmade:
+                self.made |= 1 << place
 
     def sent(self, row):
         """Octets of a body that were sent: what was announced, or was there of one that never

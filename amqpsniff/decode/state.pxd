@@ -11,10 +11,9 @@ cdef class Connection:
 
 cdef class Content:
     cdef public int state, channel, method, class_id
-    cdef public Octets store
+    cdef public Octets store, body
     cdef public object hash, safe_text, capture
-    cdef public list chunks
-    cdef public bint lossy
+    cdef public bint keeping, lossy
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
     cdef public object vocabularies
@@ -24,9 +23,11 @@ cdef class Content:
     cdef public long long body_size, body_seen, body_missing
     cdef public long long exchange_start, exchange_length, key_start, key_length
     cdef public long long tag_start, tag_length, text_start, text_length
-    cdef public long long lost_at, lost, sound, held
+    cdef public long long lost_at, lost, sound
     cdef int open(self, int channel) except? -1
     cdef int forget(self) except? -1
+    cdef int begin_body(self) except? -1
+    cdef int end_body(self) except? -1
     cdef long long body_rest(self) except? -1
 
 cdef class Half:

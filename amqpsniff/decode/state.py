@@ -127,8 +127,9 @@ class Half:
     def has_grown(self):
         """Whether buffers have become so large that they are better given back."""
         size: cython.longlong = 0 if self.store is None else self.store.size
-        if self.active.store is not None:
-            size += self.active.store.size
+        for buffer in (self.active.store, self.active.body):
+            if buffer is not None:
+                size += buffer.size
         return size > MOST_KEPT_OCTETS
 
     def forget_frame(self):
@@ -159,11 +160,11 @@ class Content:
     `lossy`: octets of unknown meaning are missing from stream offset `lost_at` on, and nothing of
     it came since. `lost` counts such octets after which more of it came; `sound` octets of the body
     came before the first of them. `body_size` is null when the header declares more than a signed
-    number holds. `held` counts the octets in `chunks`.
+    number holds. `body` has its octets while one is `keeping` them.
     """
 
     def __init__(self):
-        self.store = None
+        self.store = self.body = None
         self.capture = None
         self.forget()
 
@@ -173,8 +174,7 @@ class Content:
         self.channel = -1
         self.method = -1
         self.hash = None
-        self.chunks = None
-        self.held = 0
+        self.keeping = False
         self.safe_text = None
         self.lossy = False
         self.vocabularies = None
@@ -201,8 +201,22 @@ class Content:
         self.body_seen = 0
         self.body_missing = 0
         self.hash = None
-        self.chunks = None
-        self.held = 0
+        self.keeping = False
+        return 0
+
+    def begin_body(self):
+        """Keep the octets of the body from now on."""
+        if self.body is None:
+            self.body = Octets(max(256, min(self.body_size, MOST_KEPT_OCTETS)))
+        self.body.used = 0
+        self.keeping = True
+        return 0
+
+    def end_body(self):
+        """Keep no octets of a body any more; only a small buffer is used again."""
+        self.keeping = False
+        if self.body.size > MOST_KEPT_OCTETS:
+            self.body = None
         return 0
 
     def body_rest(self):

@@ -118,7 +118,7 @@ class _Packed:
 def _pack_numbers(column: Any, rows: int) -> bytes:
     """What a column of numbers has: one of them where all are alike."""
     width = 8 if isinstance(column, Integers) else 4
-    octets = bytes(memoryview(column.take())[: width * rows])
+    octets = bytes(memoryview(column.take(rows))[: width * rows])
     column.reserve(0)
     return _same(octets, width)
 

@@ -154,7 +154,7 @@ class _Columns:
         if taken is None:
             of = bitmaps.of_integers if isinstance(column, Integers) else bitmaps.of_codes
             kept = source in SETTLED and not self._given
-            storage = bytearray(column.storage) if kept else column.take()
+            storage = bytearray(column.storage) if kept else column.take(self._rows)
             taken = self._taken[source] = (storage, *of(storage, self._rows))
         return taken
 

@@ -1,14 +1,19 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Where events of conversations are written: the columns of the next `StreamBatch`."""
 
-from array import array
-
 import cython
+
+from amqpsniff.storage import room_for
 
 from .stream import StreamBatch
 
 # Rows made ready at once when a batch has more events than were expected.
 MORE_ROWS = 64
+
+
+def _column(code, rows):
+    """A column of so many numbers, `i` of 32 and `q` of 64 bits, whatever they are."""
+    return memoryview(room_for((4 if code == "i" else 8) * rows)).cast(code)
 
 
 class EventWriter:
@@ -23,8 +28,7 @@ class EventWriter:
         self.count = 0
         self.extra = []
         self.findings = []
-        self.columns = [array("i", [0]) * rows for _ in range(3)]
-        self.columns.extend([array("q", [0]) * rows for _ in range(5)])
+        self.columns = [_column(code, rows) for code in "iiiqqqqq"]
         return self._look(rows)
 
     def _look(self, rows):
@@ -35,9 +39,10 @@ class EventWriter:
 
     def _grow(self):
         rows = self.capacity * 2 + MORE_ROWS
-        self.columns = [
-            column + array(column.typecode, [0]) * (rows - self.capacity) for column in self.columns
-        ]
+        columns = self.columns
+        self.columns = [_column(column.format, rows) for column in columns]
+        for new, old in zip(self.columns, columns, strict=True):
+            new[: self.capacity] = old
         return self._look(rows)
 
     def append(self, kind, half, source, start, length, stream_offset, number, ts_ns):
@@ -69,6 +74,5 @@ class EventWriter:
         """The events written since `reserve`, as a batch; the writer is empty afterwards."""
         columns, count, extra, findings = self.columns, self.count, self.extra, self.findings
         self.reserve(0)
-        for column in columns:
-            del column[count:]
-        return StreamBatch(octets, extra, tuple(columns), list(conversations), findings, captures)
+        columns = tuple([column[:count] for column in columns])
+        return StreamBatch(octets, extra, columns, list(conversations), findings, captures)

@@ -14,8 +14,7 @@ its `length`. Several conversations interleave as they do in the capture.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from amqpsniff.columns import NUMBER_MASK
@@ -85,7 +84,7 @@ class StreamBatch:
         self,
         octets: bytes,
         extra: list[bytes],
-        columns: tuple[array[int], ...],
+        columns: tuple[Sequence[int], ...],
         conversations: list[Conversation | None],
         findings: list[TcpFinding],
         captures: list[str],
@@ -103,7 +102,7 @@ class StreamBatch:
     def __len__(self) -> int:
         return self.count
 
-    def with_events(self, columns: tuple[array[int], ...], extra: list[bytes]) -> StreamBatch:
+    def with_events(self, columns: tuple[Sequence[int], ...], extra: list[bytes]) -> StreamBatch:
         """Other events of the same conversations, over the same octets and those of `extra`.
 
         Which of them are `late` is the caller's to say.

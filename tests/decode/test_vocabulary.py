@@ -19,7 +19,7 @@ def _enter(vocabulary, texts):
         reader.read_from(octets or b"")
         start = -1 if octets is None else 0
         copy_name(column, vocabulary, row, reader, start, len(octets or b""))
-    return memoryview(column.take()).cast("i").tolist(), reader.oddities
+    return memoryview(column.take(len(texts))).cast("i").tolist(), reader.oddities
 
 
 def test_equal_texts_have_one_code() -> None:

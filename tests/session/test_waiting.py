@@ -146,8 +146,8 @@ def test_nulls_are_nulls() -> None:
     rows.reserve()
     rows.rows = 5
     waiting._Packed(rows).unpack()
-    assert memoryview(rows.size.storage).cast("q").tolist() == [NULL] * 5
-    assert memoryview(rows.channel.storage).cast("i").tolist() == [-1] * 5
+    assert memoryview(rows.delivery_tag.storage).cast("q").tolist() == [NULL] * 5
+    assert memoryview(rows.method.storage).cast("i").tolist() == [-1] * 5
 
 
 def test_texts_that_wait_have_no_room_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:

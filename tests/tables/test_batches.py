@@ -6,9 +6,11 @@ import pyarrow as pa
 import pytest
 
 import amqpsniff
+from amqpsniff.decode.rows import FrameRows, MessageRows
 from amqpsniff.engine import Engine
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
+from amqpsniff.storage import PADDING_OCTETS
 from amqpsniff.tables.batches import Maker, finding_batch, plain
 from amqpsniff.tables.schema import FINDINGS, OUTCOME, TABLES, schema_of
 
@@ -38,8 +40,9 @@ def test_every_sample_gives_valid_batches_of_the_contract(samples: Path, table: 
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_columns_asked_for_are_as_in_the_whole_table(samples: Path, table: str) -> None:
-    capture = amqpsniff.open(samples / "v08_v09.pcap")
+@pytest.mark.parametrize("name", ["v08_v09.pcap", "pika_mix.pcap"])
+def test_columns_asked_for_are_as_in_the_whole_table(samples: Path, name: str, table: str) -> None:
+    capture = amqpsniff.open(samples / name, bodies=True, body_sha256=True)
     whole = capture.table(table)
     assert whole.num_rows
     for name in whole.column_names:
@@ -55,6 +58,23 @@ def test_messages_are_the_same_where_nobody_asks_what_became_of_them(samples: Pa
         names = [name for name in whole.column_names if name not in OUTCOME]
         assert capture.table("messages", columns=names).equals(whole.select(names)), path.name
         assert capture.table("messages", columns=["outcome"]).equals(whole.select(["outcome"]))
+
+
+def test_nothing_of_the_memory_stands_behind_the_rows(samples: Path) -> None:
+    """Arrow's streams have up to `PADDING_OCTETS` of what a buffer has behind its last row."""
+    capture = amqpsniff.open(samples / "pika_mix.pcap", bodies=True)
+    for table, kind in (("frames", FrameRows), ("messages", MessageRows)):
+        for batch in capture.batches(table, encoded=True):
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                texts = getattr(column, "dictionary", column)
+                if pa.types.is_string(texts.type) or pa.types.is_binary(texts.type):
+                    _, offsets, octets = texts.buffers()
+                    end = memoryview(offsets).cast("i")[len(texts)]
+                    assert not any(bytes(octets)[end : end + PADDING_OCTETS]), name
+                if name in kind.WRITTEN and column.type not in (pa.string(), pa.bool_()):
+                    numbers = getattr(column, "indices", column)
+                    end = numbers.type.bit_width // 8 * len(numbers)
+                    assert not any(bytes(numbers.buffers()[1])[end : end + PADDING_OCTETS]), name
 
 
 def test_a_column_that_is_not_there_is_named() -> None:

@@ -1,0 +1,59 @@
+"""Rows do not depend on how packets come in batches, nor on when rows are given out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff import pipeline
+from amqpsniff.capture import CaptureSet
+from amqpsniff.tables.batches import Maker
+from amqpsniff.tables.schema import TABLES
+
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.pcap*"))
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def told(path: Path, at_once: int) -> Rows:
+    """All rows of a capture whose packets come so many at a time."""
+    joined = pipeline.Pipeline(tables=TABLES)
+    makers = {table: Maker(table) for table in TABLES}
+    rows: Rows = {table: [] for table in TABLES}
+
+    def keep(batches: Any) -> None:
+        for taken in batches:
+            for table in ("frames", "messages"):
+                rows[table] += makers[table].make(taken).to_pylist()
+
+    with CaptureSet([str(path)]) as packets:
+        for batch in packets:
+            joined.learn(packets.take_secrets())
+            for begin in range(batch.begin, batch.end, at_once):
+                joined.feed(batch.slice(begin, min(begin + at_once, batch.end)))
+                keep(joined.settled())
+        joined.finish()
+        found = [*packets.findings, *joined.findings(packets.findings)]
+    keep(joined.rest())
+    for table, records in joined.records().items():
+        rows[table] += makers[table].make(records).to_pylist()
+    rows["findings"] = makers["findings"].make(found).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("at_once", [1, 7])
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_rows_are_those_of_the_whole(
+    path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = amqpsniff.open(path)
+    whole = {table: capture.table(table).to_pylist() for table in TABLES}
+    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
+    rows = told(path, at_once)
+    findings = [Counter(map(repr, some.pop("findings"))) for some in (rows, whole)]
+    assert rows == whole
+    assert findings[0] == findings[1]  # in the order in which they came to be known
