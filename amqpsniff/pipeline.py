@@ -1,8 +1,8 @@
 """The way through the house: packets → segments → half-streams → frames → rows.
 
 `Pipeline` joins the stages and is fed; it never reads by itself, so that the same object serves
-files, a live interface, a Spark task and a test. `feed` takes a batch of packets; octets of a
-connection that came some other way go to the `decoder` (`amqpsniff.engine` does that).
+files, a live interface, a Spark task and a test. Octets of a connection that came some other way
+than in packets go to its `decoder` (`amqpsniff.engine` does that).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ MOST_ENCRYPTED = 1_000
 
 OCTETS_PER_BATCH = 4 * 1024 * 1024
 """Octets of text and bodies after which a batch is given out, however few its rows: with 32 MiB
-`export` of messages with headers of 1.5 kB that are never confirmed took 100 MB more, for a batch
-is there several times: where it grows, where it waits and where it is written."""
+`export` of messages with large headers that are never confirmed took 100 MB more, for a batch is
+there several times, where it grows, waits and is written."""
 
 
 @dataclass
@@ -272,8 +272,7 @@ class Pipeline:
 
     def replies(self) -> dict[str, Any]:
         """A `Spread` of the times of replies by the request's method, with a census."""
-        spreads = self.tracker.pairing.spreads or {}
-        return {METHODS[at].name: spread for at, spread in spreads.items()}
+        return {METHODS[at].name: one for at, one in (self.tracker.pairing.spreads or {}).items()}
 
     def _count(self, packets: PacketBatch) -> None:
         totals = self.totals
