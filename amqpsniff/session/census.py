@@ -15,7 +15,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import kinds
 from amqpsniff.session.counts import MOST_NAMES, Tally
-from amqpsniff.session.state import read_json
+from amqpsniff.session.event import read_json
 from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_OCTETS, FRAME_TYPES
 
 if cython.compiled:
