@@ -16,7 +16,7 @@ cdef Entry entry_of(Channel channel, int kind, long long number, long long ts_ns
 cdef class Ledger:
     cdef public dict entries
     cdef public list order
-    cdef public long long head, waiting, last, disorder, most_answered
+    cdef public long long head, end, waiting, last, disorder, most_answered
     cdef public bint rising
     cdef Entry add(self, Entry entry)
     cpdef Entry find(self, long long number)
@@ -24,6 +24,7 @@ cdef class Ledger:
     cdef list take_until(self, long long number)
     cdef int _release(self, Entry entry) except? -1
     cdef int _clear(self) except? -1
+    cdef int _put(self, list order) except? -1
 
 cdef class Consumer:
     cdef public str tag, queue

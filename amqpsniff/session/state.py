@@ -12,6 +12,7 @@ from amqpsniff.session import states
 from amqpsniff.session.event import read_reason
 
 _NULL = cython.declare(cython.longlong, NULL)
+_FEW = cython.declare(cython.longlong, 16)
 
 _STATES = cython.declare(list, states.CONNECTION.states)
 _CHANNEL_STATES = cython.declare(list, states.CHANNEL.states)
@@ -75,16 +76,15 @@ answered would keep all after it."""
 class Ledger:
     """Entries of one channel that wait for an answer, by number; `waiting` counts them.
 
-    `order` holds the entries as they came, from `head` on, those that were answered meanwhile among
-    them; answering many at once costs what there is to answer. Numbers mostly rise, and an entry is
-    found in that order by its number; from the first number that does not until nothing waits,
-    `entries` has those that wait by number, else it is None.
+    `order` holds the entries as they came, from `head` to `end`, those that were answered meanwhile
+    among them; answering many at once costs what there is to answer. Numbers mostly rise, and an
+    entry is found in that order by its number; from the first number that does not until nothing
+    waits, `entries` has those that wait by number, else it is None.
     """
 
     def __init__(self):
         self.order = []
-        self.head = 0
-        self.waiting = 0
+        self.head = self.end = self.waiting = 0
         self.entries = None
         self.most_answered = MOST_ANSWERED
         self.last = -1
@@ -108,10 +108,13 @@ class Ledger:
             self.waiting -= 1
         entry.held = True
         self.waiting += 1
-        self.order.append(entry)
-        if len(self.order) > self.most_answered + 2 * self.waiting:
-            self.order = [one for one in self.order[self.head :] if one.held]
-            self.head = 0
+        if self.end < len(self.order):
+            self.order[self.end] = entry
+        else:
+            self.order.append(entry)
+        self.end += 1
+        if self.end > self.most_answered + 2 * self.waiting:
+            self._put([one for one in self.order[self.head : self.end] if one.held])
         return before
 
     def find(self, number):
@@ -122,7 +125,7 @@ class Ledger:
         if self.waiting == 0:
             return None
         low: cython.longlong = self.head
-        high: cython.longlong = len(self.order) - 1
+        high: cython.longlong = self.end - 1
         entry = self.order[low]
         if number < entry.number:
             return None
@@ -158,12 +161,10 @@ class Ledger:
         entry: Entry
         taken: list = []
         if not self.rising:
-            self.order = sorted(self.entries.values(), key=_number_of)
-            self.head = 0
+            self._put([self.entries[one] for one in sorted(self.entries)])
             self.rising = True
-            entry = self.order[len(self.order) - 1]
-            self.last = entry.number
-        while self.head < len(self.order):
+            self.last = max(self.entries)
+        while self.head < self.end:
             entry = self.order[self.head]
             if number >= 0 and entry.number > number:
                 break
@@ -184,7 +185,7 @@ class Ledger:
             yield from self.entries.values()
             return
         place: cython.Py_ssize_t
-        for place in range(self.head, len(self.order)):
+        for place in range(self.head, self.end):
             entry: Entry = self.order[place]
             if entry.held:
                 yield entry
@@ -198,16 +199,24 @@ class Ledger:
         return 0
 
     def _clear(self):
-        """Nothing waits any more."""
-        self.order.clear()
-        self.head = 0
+        """Nothing waits any more. A few places are used again: that costs less than making them."""
+        place: cython.Py_ssize_t
+        if self.end > _FEW:
+            self.order = []
+        else:
+            for place in range(self.end):
+                self.order[place] = None
+        self.head = self.end = 0
         self.entries = None
         self.rising = True
         return 0
 
-
-def _number_of(entry):
-    return entry.number
+    def _put(self, order):
+        """Other entries in their order."""
+        self.order = order
+        self.head = 0
+        self.end = len(order)
+        return 0
 
 
 class Consumer:
@@ -272,25 +281,17 @@ class Channel(Closable):
         self.known = known
         self.opened_packet_number = self.start_ns = None
         self.closed_packet_number = self.end_ns = None
-        self.closed_by = None
-        self.close_octets = None
-        self.blamed_packet_number = None
+        self.closed_by = self.close_octets = self.blamed_packet_number = None
         self.mode = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
         self.published = self.confirmed = self.returned = 0
-        self.delivered = self.acknowledged = 0
+        self.delivered = self.acknowledged = self.consumers = 0
         self.unsettled = self.unsettled_max = 0
         self.unconfirmed = self.unconfirmed_max = 0
-        self.consumers = 0
         self.publish_octets = self.deliver_octets = 0
         self.acks = self.multiple_acks = 0
-        self.requeued = 0
-        self.discarded = 0
-        self.rejected = 0
-        self.redelivered = 0
-        self.gets = 0
-        self.commits = 0
-        self.waited_publishes = 0
+        self.requeued = self.discarded = self.rejected = self.redelivered = 0
+        self.gets = self.commits = self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = _NULL
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = _NULL
@@ -377,8 +378,7 @@ class Session(Closable):
         self.channels_opened = 0
         self.published = self.delivered = self.acknowledged = 0
         self.facts = {}
-        self.closed_by = None
-        self.close_octets = None
+        self.closed_by = self.close_octets = None
         self.close_packet_number = self.close_ns = None
         self.memory = {}
         self.lossy = False

@@ -115,6 +115,30 @@ def test_a_delivery_that_waits_does_not_keep_those_after_it(
     assert (talk.channel.acknowledged, talk.outstanding) == (199, 0)
 
 
+ACK = "C1: basic.ack delivery_tag={n}\n"
+
+
+@pytest.mark.parametrize(
+    ("delivered", "acknowledged", "left"),
+    [
+        ((2, 5, 9, 10, 17), (9, 4, 2, 17, 11, 1, 18, 10), [5]),  # tags were left out
+        ((2, 5, 9, 10, 17), (9, 9, 10, 10), [2, 5, 17]),
+        (range(1, 60), (*range(2, 60, 2), 30, 31), [n for n in range(1, 60, 2) if n != 31]),
+        ((5, 3, 9, 4), (4, 9, 7), [5, 3]),  # they do not rise
+        ((5, 3, 5, 9), (3, 9), [5]),
+        ((7, 8), (8, 7, 8), []),
+    ],
+)
+def test_a_delivery_is_found_by_its_tag(
+    delivered: Iterable[int], acknowledged: Iterable[int], left: list[int]
+) -> None:
+    talk = Talk(CONSUME).say(DELIVER, delivered).say(ACK, acknowledged)
+    assert [entry.number for entry in talk.channel.deliveries] == left
+    assert talk.outstanding == len(talk.channel.deliveries) == len(left)
+    talk.say(DELIVER, [100, 101]).say(ACK, [100, *left])
+    assert [entry.number for entry in talk.channel.deliveries] == [101]
+
+
 def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row was given out before: nothing of its columns is left there."""
     monkeypatch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 4)
