@@ -295,11 +295,15 @@ class Pipeline:
         ended, foreign, encrypted = self.decoder.take_ended()
         self.totals.foreign += foreign
         self._account_tls(encrypted)
-        self._track(rows, peers, losses, captures, ended)
+        self.tracker.follow(*rows, peers, losses, captures, ended, self._account)
+        if self.decoder.moments is not None:
+            self.decoder.moments.clear()
         if self.census is not None:
             self.census.look(*rows, peers, captures, self.decoder.other_methods)
+        self.totals.connections += len(ended)
         for connection, _ in ended:
-            self._account(connection)
+            if self.census is not None:
+                self.census.end(connection, connection.session)
             connection.session = None
         self.decoder.drop_unwanted()
         self._frames_followed, self._messages_followed = frames.rows, messages.rows
@@ -322,47 +326,6 @@ class Pipeline:
         self._held.put(self.decoder.take())
         self._frames_followed = self._messages_followed = 0
 
-    def _track(
-        self,
-        rows: tuple[Any, int, Any, int],
-        peers: list[Any],
-        losses: list[Any],
-        captures: list[str],
-        ended: list[tuple[Any, int]],
-    ) -> None:
-        """Follow rows, and the ends of connections where they stand between them."""
-        frames, frame, messages, message = rows
-        lost = 0
-        for connection, row in ended:
-            some = lost
-            while lost < len(losses) and losses[lost][0] <= row:
-                lost += 1
-            these = losses[some:lost]
-            message = self.tracker.feed(
-                frames, frame, messages, message, peers, these, captures, row
-            )
-            frame = row
-            self._say_what_lacks(connection)
-            session = connection.session
-            self.tracker.end(connection, connection.capture)
-            connection.session = session  # for those that are still to look at the rows
-        self.tracker.feed(frames, frame, messages, message, peers, losses[lost:], captures)
-        if self.decoder.moments is not None:
-            self.decoder.moments.clear()
-
-    def _account(self, connection: Any) -> None:
-        """Count a connection that ended."""
-        totals = self.totals
-        conversation = connection.conversation
-        totals.connections += 1
-        if conversation.impaired:
-            totals.retransmissions += sum(conversation.retransmissions)
-            totals.gaps += sum(conversation.gaps)
-            totals.lost_octets += sum(conversation.lost_octets) if sum(conversation.gaps) else 0
-        totals.midstream += not connection.began
-        if self.census is not None:
-            self.census.end(connection, connection.session)
-
     def _account_tls(self, encrypted: list[Any]) -> None:
         """Count the TLS conversations that ended."""
         for connection in encrypted:
@@ -375,15 +338,21 @@ class Pipeline:
                     alert["packet_number"] &= NUMBER_MASK
                 self.encrypted.append({"capture": connection.capture, **row})
 
-    def _say_what_lacks(self, connection: Any) -> None:
-        """Say what the rows of a connection lack."""
-        gaps = sum(connection.conversation.gaps) if connection.conversation.impaired else 0
+    def _account(self, connection: Any) -> None:
+        """Count and say what the rows of a connection that ends lack."""
+        totals = self.totals
+        conversation = connection.conversation
         if not connection.began:
+            totals.midstream += 1
             seen = "connection.start" in getattr(connection.session, "facts", ())
             detail = "only what came before connection.start is missing" if seen else ""
             self._say_of("midstream", detail, connection)
+        totals.retransmissions += sum(conversation.retransmissions)
+        gaps = sum(conversation.gaps)
         if gaps:
-            lost = sum(connection.conversation.lost_octets)
+            lost = sum(conversation.lost_octets)
+            totals.gaps += gaps
+            totals.lost_octets += lost
             self._say_of("tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:

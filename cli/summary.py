@@ -139,7 +139,7 @@ def _clients(counts: dict[bytes, int]) -> list[dict[str, Any]]:
     """Kinds of clients and how many connections each has, the most first."""
     from collections import Counter
 
-    from amqpsniff.session.state import read_json
+    from amqpsniff.session.event import read_json
 
     kinds: Counter[tuple[Any, ...]] = Counter()
     for octets, number in counts.items():

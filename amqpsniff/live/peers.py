@@ -125,8 +125,8 @@ def unconfirmed(channel: Any) -> int | None:
 def unacked(channel: Any) -> int | None:
     """Deliveries not acknowledged; null where a consumer from before never acknowledged one."""
     if channel.acks:
-        return len(channel.deliveries.entries)
-    unknown = channel.deliveries.entries and not channel.unsettled and not channel.known
+        return len(channel.deliveries)
+    unknown = channel.deliveries and not channel.unsettled and not channel.known
     return None if unknown else int(channel.unsettled)
 
 

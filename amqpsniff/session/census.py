@@ -15,7 +15,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import kinds
 from amqpsniff.session.counts import MOST_NAMES, Tally
-from amqpsniff.session.state import read_json
+from amqpsniff.session.event import read_json
 from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_OCTETS, FRAME_TYPES
 
 if cython.compiled:
@@ -26,6 +26,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.counts import (  # type: ignore[import-not-found]
         Flow,
+        Flows,
         Rate,
         Spread,
         Volume,
@@ -33,7 +34,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.rows import FrameRows, MessageRows
     from amqpsniff.decode.state import Connection
-    from amqpsniff.session.counts import Flow, Rate, Spread, Volume
+    from amqpsniff.session.counts import Flow, Flows, Rate, Spread, Volume
 
 MOST_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
@@ -85,8 +86,8 @@ class Census:
     routes: object
     queues: object
     words: object
-    flows: dict
-    by_queue: dict
+    flows: Flows
+    by_queue: Flows
     errors: dict
     clients: dict
     kept: list
@@ -113,8 +114,8 @@ class Census:
         self.routes = Tally()
         self.queues = Tally()
         self.words = None
-        self.flows = {}
-        self.by_queue = {}
+        self.flows = Flows()
+        self.by_queue = Flows()
         self.errors = {}
         self.clients = {}
         self.kept = []
@@ -276,16 +277,12 @@ class Census:
             )
             if key != last:
                 last = key
-                known = self.flows.get(key)
-                if known is None:
-                    known = self.flows[key] = Flow()
+                known = self.flows.of(key)
             known.add(way, size)
             if messages.queue.values[row] >= 0:
                 if messages.queue.values[row] != queue_of:
                     queue_of = messages.queue.values[row]
-                    queue = self.by_queue.get(queue_of)
-                    if queue is None:
-                        queue = self.by_queue[queue_of] = Flow()
+                    queue = self.by_queue.of(queue_of)
                 queue.add(way, size)
         return 0
 
@@ -293,14 +290,12 @@ class Census:
         """Enter in `routes` and `queues` what was counted by the codes of one vocabulary."""
         flow: Flow
         words = self.words
-        for key, flow in self.flows.items():
+        for key, flow in self.flows.take():
             exchange = words.exchange.text((key >> 32) - 1)
             name = (exchange, words.routing_key.text((key & 0xFFFFFFFF) - 1))
             self.routes.add(name, flow.facts())
-        for code, flow in self.by_queue.items():
+        for code, flow in self.by_queue.take():
             self.queues.add(words.queue.text(code), flow.facts())
-        self.flows.clear()
-        self.by_queue.clear()
 
     def end(self, peer: Connection, session):
         """A connection is over, before the tracker forgets its session."""
@@ -310,9 +305,11 @@ class Census:
         self.ended += 1
         octets = session.facts.get("connection.start-ok") if session is not None else None
         if octets is not None:
-            if octets not in self.clients and len(self.clients) >= MOST_NAMES:
+            count = self.clients.get(octets, 0)
+            if count == 0 and len(self.clients) >= MOST_NAMES:
                 octets = b""
-            self.clients[octets] = self.clients.get(octets, 0) + 1
+                count = self.clients.get(octets, 0)
+            self.clients[octets] = count + 1
         place = (volume.client_octets + volume.server_octets, -self.ended)
         entry = (place, volume, peer, session)
         if len(self.kept) < self.most:

@@ -13,16 +13,19 @@ from amqpsniff.session.state import CLIENT, SERVER
 
 if cython.compiled:
     from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
+    from cython.cimports.amqpsniff.session.event import (  # type: ignore[import-not-found]
+        Event,
+        Request,
+    )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
         Consumer,
-        Event,
         Lane,
-        Request,
     )
 else:
     from amqpsniff.session.attaching import Attacher
-    from amqpsniff.session.state import Channel, Consumer, Event, Lane, Request
+    from amqpsniff.session.event import Event, Request
+    from amqpsniff.session.state import Channel, Consumer, Lane
 
 
 def _declare(

@@ -17,6 +17,12 @@ cdef class Flow:
     cdef public long long published, published_octets, delivered, delivered_octets
     cdef int add(self, int way, long long size) except? -1
 
+cdef class Flows:
+    cdef dict by_number
+    cdef long long[::1] near_numbers
+    cdef list near
+    cdef Flow of(self, long long number)
+
 cdef class Delays:
     cdef int[::1] now, before
     cdef public long long number, number_before

@@ -26,11 +26,16 @@ RECENT_SECONDS = 600
 
 SECOND_NS = 1_000_000_000
 
+NEAR = 512
+"""Flows that are found without looking in a dict: 14 million instructions of 634 for `summary` of
+37,000 messages with 360 pairs of exchange and routing key."""
+
 _NULL = cython.declare(cython.longlong, NULL)
 _SECOND = cython.declare(cython.longlong, SECOND_NS)
 _EXACT = cython.declare(cython.longlong, EXACT_SIZES)
 _STEPS = cython.declare(cython.longlong, STEPS)
 _DROPPED = cython.declare(cython.longlong, DROPPED_BITS)
+_NEAR = cython.declare(cython.longlong, NEAR)
 
 
 class Spread:
@@ -266,3 +271,36 @@ class Flow:
     def facts(self):
         """The counts as `Tally` has them."""
         return (self.published, self.published_octets, self.delivered, self.delivered_octets)
+
+
+class Flows:
+    """A `Flow` for each of many numbers, of which the same few mostly come again.
+
+    `near` has flows that came of late, each at the place that its number, in `near_numbers`, has.
+    """
+
+    def __init__(self):
+        self.by_number = {}
+        self.near_numbers = array("q", [-1]) * NEAR
+        self.near = [None] * NEAR
+
+    def __len__(self):
+        return len(self.by_number)
+
+    def of(self, number):
+        """The flow of a number, 0 or more; a new one, where there was none."""
+        place: cython.Py_ssize_t = (number ^ (number >> 32) * 37) & (_NEAR - 1)
+        if self.near_numbers[place] == number:
+            return self.near[place]
+        flow: Flow = self.by_number.get(number)
+        if flow is None:
+            flow = self.by_number[number] = Flow()
+        self.near_numbers[place] = number
+        self.near[place] = flow
+        return flow
+
+    def take(self):
+        """Give all away, as pairs of number and flow in the order in which they came first."""
+        taken = list(self.by_number.items())
+        self.__init__()
+        return taken

@@ -27,13 +27,17 @@ _KINDS = {
 
 NAMES = [intern(method.name) for method in METHODS]  # the one that the tables of states have
 KINDS = bytes(_KINDS.get(name, OTHER) for name in NAMES)
+ALL = bytes([1]) * len(NAMES)
+OF_REPLIES = bytes(kind in (OTHER, GET_OK) for kind in KINDS)  # they ask or reply, or may
 ON_CHANNEL_ZERO = bytes(method.class_id == 10 for method in METHODS)
 SYNCHRONOUS = bytes(method.synchronous for method in METHODS)
 CLOSES = bytes(name in ("channel.close", "connection.close") for name in NAMES)
 PARTINGS = bytes(name in ("connection.close", "connection.close-ok") for name in NAMES)
 DISCARDED = bytes(name in _DISCARDED for name in NAMES)
 FAREWELL = NAMES.index("connection.close-ok")
-CHANNEL_OPEN, CHANNEL_CLOSE_OK = NAMES.index("channel.open"), NAMES.index("channel.close-ok")
+CONNECTION_CLOSE = NAMES.index("connection.close")
+CHANNEL_OPEN, CHANNEL_CLOSE = NAMES.index("channel.open"), NAMES.index("channel.close")
+CHANNEL_CLOSE_OK = NAMES.index("channel.close-ok")
 
 
 def _replies() -> bytes:

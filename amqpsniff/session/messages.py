@@ -12,6 +12,7 @@ from amqpsniff.session import kinds, state
 
 if cython.compiled:
     from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
+    from cython.cimports.amqpsniff.session.event import Request  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.methods import (  # type: ignore[import-not-found]
         begin_channel,
     )
@@ -20,13 +21,14 @@ if cython.compiled:
         Channel,
         Consumer,
         Entry,
-        Request,
+        entry_of,
     )
 else:
     from amqpsniff.session.attaching import Attacher
+    from amqpsniff.session.event import Request
     from amqpsniff.session.methods import begin_channel
     from amqpsniff.session.pairing import Pairing
-    from amqpsniff.session.state import Channel, Consumer, Entry, Request
+    from amqpsniff.session.state import Channel, Consumer, Entry, entry_of
 
 _NULL = cython.declare(cython.longlong, NULL)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
@@ -76,11 +78,9 @@ class MessageMethods(Attacher):
         channel: Channel = lane.channel
         if channel is None:
             channel = self.proved_channel(session, lane, frames, row)
-        entry: Entry = Entry()
-        entry.kind = kind
-        entry.channel = channel
-        entry.packet_number = frames.packet_number.values[row]
-        entry.ts_ns = frames.ts_ns.values[row]
+        entry: Entry = entry_of(
+            channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
+        )
         if kind == _PUBLISH:
             return entry if self._publish(session, channel, entry, frames, row) else channel
         if kind == _RETURN:

@@ -1,12 +1,10 @@
 from amqpsniff.session.attaching cimport Attacher
-from amqpsniff.session.state cimport Channel, Event, Lane, Session
+from amqpsniff.session.event cimport Event
+from amqpsniff.session.state cimport Channel, Lane, Session
 
 cdef Channel begin_channel(Session session, Lane lane, object capture, Event event)
 cdef int open_channel(Attacher tracker, Session session, Lane lane, object capture, Event event) except? -1
 cdef int _end_channel(object tracker, Session session, Lane lane) except? -1
-cdef int drop_requests(Lane lane, int side, bint closes) except? -1
-cdef int _move_channel(Channel channel, Event event) except? -1
-cdef int move_connection(Session session, int method, int side) except? -1
 cdef int _end_channels(object tracker, Session session) except? -1
 cdef int end_connection(object tracker, Session session) except? -1
 cdef int lose(Session session, int side) except? -1

@@ -15,39 +15,42 @@ from typing import Any
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.session import consumers, kinds, state
+from amqpsniff.session import consumers, kinds, moves, state
+from amqpsniff.session.event import read_reason
 from amqpsniff.session.states import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import SIDES
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
+    from cython.cimports.amqpsniff.session.event import (  # type: ignore[import-not-found]
+        Event,
+        Request,
+    )
+    from cython.cimports.amqpsniff.session.moves import (  # type: ignore[import-not-found]
+        drop_requests,
+        has_closed,
+        move_lane,
+    )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
-        Event,
         Lane,
-        Request,
         Session,
     )
 else:
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.attaching import Attacher
-    from amqpsniff.session.state import Channel, Event, Lane, Request, Session
+    from amqpsniff.session.event import Event, Request
+    from amqpsniff.session.moves import drop_requests, has_closed, move_lane
+    from amqpsniff.session.state import Channel, Lane, Session
 
 _CLIENT = cython.declare(cython.int, state.CLIENT)
 _SERVER = cython.declare(cython.int, state.SERVER)
 _NULL = cython.declare(cython.longlong, NULL)
-_CLOSES = cython.declare(bytes, kinds.CLOSES)
 
-# What is looked up with every method, where the compiler knows of what type it is.
-_CONNECTION_AFTER = cython.declare(dict, CONNECTION.after)
-_CONNECTION_CLOSING = cython.declare(dict, CONNECTION.closing)
-_CHANNEL_AFTER = cython.declare(dict, CHANNEL.after)
-_CHANNEL_CLOSING = cython.declare(dict, CHANNEL.closing)
-_CHANNEL_START = cython.declare(str, CHANNEL.start)
-
-_PROVED = cython.declare(str, "open")
-"""State of a channel on which something comes although its beginning was not seen."""
+_CLOSED = cython.declare(cython.int, CHANNEL.code(CHANNEL.start))
+_OVER = cython.declare(cython.int, CONNECTION.code("over"))
+_PROVED = cython.declare(cython.int, moves.PROVED)
 
 
 # channels
@@ -57,14 +60,13 @@ def begin_channel(session, lane, capture, event):
     """A new incarnation of a channel; `event` is its channel.open, None when that was not seen."""
     lane.incarnations += 1
     known: cython.bint = event is not None
-    channel: Channel = Channel(session, capture, lane.number, lane.incarnations, known)
-    channel.state = _PROVED
+    channel: Channel = Channel(session, lane, capture, known)
     if known:
-        channel.state = _CHANNEL_START
-        _move_channel(channel, event)
         channel.opened_packet_number = event.number
         channel.start_ns = _time(event.ts_ns)
-    channel.deaf = session.closing[_SERVER]
+    else:
+        lane.step = _PROVED
+    channel.deaf = has_closed(session, _SERVER)
     lane.channel = channel
     session.channels_opened += 1
     return channel
@@ -76,9 +78,7 @@ def open_channel(tracker, session, lane, capture, event):
         if tracker.judges:
             tracker.tell("channel-opened-twice", lane.channel, event.number, event.ts_ns, {})
         _end_channel(tracker, session, lane)
-    drop_requests(lane, _CLIENT, True)
-    drop_requests(lane, _SERVER, True)
-    lane.dead = 0
+    move_lane(lane, event.method, event.side)
     begin_channel(session, lane, capture, event)
     if tracker.judges:
         tracker.tell("channel-begins", lane.channel, event.number, event.ts_ns, {})
@@ -89,53 +89,29 @@ def _end_channel(tracker, session, lane):
     channel: Channel = lane.channel
     lane.channel = None
     tracker.add_channel(channel)
+    lane.step = _CLOSED
     session.published += channel.published
     session.delivered += channel.delivered
     session.acknowledged += channel.acknowledged
     return 0
 
 
-def drop_requests(lane, side, closes):
-    """Requests of a side get no reply any more; those to close only where `closes` says so."""
-    request: Request
-    if not lane.requests:
-        return 0
-    kept: list = []
-    for request in lane.requests:
-        if request.side == side and (closes or not _CLOSES[request.method]):
-            request.rows.settle(request.row)
-        else:
-            kept.append(request)
-    lane.requests = kept
-    return 0
-
-
-def _move_channel(channel, event):
-    """The state of a channel after a method, and who has closed it."""
-    after: list = _CHANNEL_AFTER[channel.state]
-    channel.state = after[2 * event.method + event.side]
-    channel.closing = _CHANNEL_CLOSING[channel.state]
-    return 0
-
-
 def _open_ok(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    _move_channel(channel, event)
+    move_lane(lane, event.method, event.side)
 
 
 def _close(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    other: cython.int = 1 - event.side
     waiting = lane.requests
-    _move_channel(channel, event)
-    drop_requests(lane, other, False)
-    lane.dead |= 1 << other
+    move_lane(lane, event.method, event.side)
     if event.side == _SERVER:
         channel.deaf = True
-    if event.side == _SERVER and tracker.judges and waiting:
-        channel.blamed_packet_number = _blamed(waiting, other, state.read_reason(event.octets)[2])
+        if tracker.judges and waiting:
+            method = read_reason(event.octets)[2]
+            channel.blamed_packet_number = _blamed(waiting, _CLIENT, method)
     if channel.closed_by is None:
         channel.closed_by = SIDES[event.side]
         channel.closed_packet_number = event.number
@@ -146,12 +122,9 @@ def _close(
 def _close_ok(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    _move_channel(channel, event)
-    if channel.state != _CHANNEL_START:
-        return
-    drop_requests(lane, _CLIENT, False)
-    drop_requests(lane, _SERVER, False)
-    _end_channel(tracker, channel.session, lane)
+    move_lane(lane, event.method, event.side)
+    if lane.step == _CLOSED:
+        _end_channel(tracker, channel.session, lane)
 
 
 def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
@@ -170,7 +143,7 @@ def _select(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None:
-        channel.mode = MODE.after[MODE.start][2 * event.method + event.side]
+        channel.mode = MODE.then(MODE.start, event.method, event.side)
         channel.numbering = channel.numbered = channel.mode == "confirm"
         if channel.mode == "tx":
             tracker.settler.select(channel)
@@ -180,7 +153,7 @@ def _selected(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None and request is None:
-        channel.mode = MODE.after[MODE.start][2 * event.method + event.side]
+        channel.mode = MODE.then(MODE.start, event.method, event.side)
 
 
 def _commit(
@@ -217,11 +190,12 @@ def _roll_back(
 def _qos(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    count = event.arguments.get("prefetch_count")
+    arguments = event.arguments
+    count = arguments.get("prefetch_count")
     if count is None:
         return
     channel.prefetch_count = count
-    if event.arguments.get("global"):
+    if arguments.get("global"):
         channel.prefetch_shared = count
     else:
         channel.prefetch_each = count
@@ -242,20 +216,9 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
     "basic.qos": _qos,
     **consumers.HANDLERS,
 }
-_CHANNEL_STEPS = (_open_ok, _close, _close_ok)
 
 
 # connections
-
-
-def move_connection(session, method, side):
-    """The state of a connection after a method, and who has closed it."""
-    after: list = _CONNECTION_AFTER[session.state]
-    then: object = after[2 * method + side]
-    if then is not session.state:
-        session.state = then
-        session.closing = _CONNECTION_CLOSING[then]
-    return 0
 
 
 def learn(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
@@ -266,13 +229,11 @@ def learn(tracker: Attacher, session: Session, event: Event, request: Request | 
 def _close_connection(
     tracker: Attacher, session: Session, event: Event, request: Request | None
 ) -> None:
-    other: cython.int = 1 - event.side
     lane: Lane
-    session.dead |= 1 << other
-    for lane in session.lanes.values():
-        drop_requests(lane, other, False)
-        if event.side == _SERVER and lane.channel is not None:
-            lane.channel.deaf = True
+    if event.side == _SERVER:
+        for lane in session.lanes.values():
+            if lane.channel is not None:
+                lane.channel.deaf = True
     if session.closed_by is None:
         session.closed_by = SIDES[event.side]
         session.close_packet_number = event.number
@@ -284,7 +245,7 @@ def _close_connection(
 def _close_connection_ok(
     tracker: Attacher, session: Session, event: Event, request: Request | None
 ) -> None:
-    if session.state == "over" and not session.over:
+    if session.step == _OVER and not session.over:
         _end_channels(tracker, session)
         session.over = True
 
@@ -292,7 +253,7 @@ def _close_connection_ok(
 def _block(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
     """connection.blocked and unblocked: count the time between them."""
     before = session.blocking
-    session.blocking = BLOCKING.after[before][2 * event.method + event.side]
+    session.blocking = BLOCKING.then(before, event.method, event.side)
     if before == BLOCKING.start and session.blocking == "freed":
         session.blocked_ns = None  # it was blocked before the capture began
     elif session.blocking != before and session.blocked_ns is not None:
@@ -370,8 +331,5 @@ def _time(ts_ns):
 
 CHANNEL_HANDLERS = [ON_CHANNEL.get(name) for name in kinds.NAMES]
 CONNECTION_HANDLERS = [ON_CONNECTION.get(name) for name in kinds.NAMES]
-CHANNEL_STEP_HANDLERS = [one if one in _CHANNEL_STEPS else None for one in CHANNEL_HANDLERS]
-"""Those of channels where nobody asks for more than replies."""
-
 CONNECTION_STEP_HANDLERS = [one if one is not learn else None for one in CONNECTION_HANDLERS]
 """Those of connections where nobody asks what the peers said of themselves."""

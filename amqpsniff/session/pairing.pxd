@@ -1,6 +1,7 @@
 from amqpsniff.decode.rows cimport FrameRows
+from amqpsniff.session.event cimport Request
 from amqpsniff.session.settling cimport Settler
-from amqpsniff.session.state cimport Lane, Request, Session
+from amqpsniff.session.state cimport Lane, Session
 
 cdef class Pairing:
     cdef public long long most

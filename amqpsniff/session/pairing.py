@@ -9,11 +9,14 @@ from amqpsniff.session import kinds
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.state import Request  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.event import (  # type: ignore[import-not-found]
+        Request,
+        request_of,
+    )
 else:
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.session.counts import Spread
-    from amqpsniff.session.state import Request
+    from amqpsniff.session.event import Request, request_of
 
 _NULL = cython.declare(cython.longlong, NULL)
 
@@ -43,7 +46,7 @@ class Pairing:
             return 0
         if len(lane.requests) >= self.most:
             return self.settler.hit("requests")
-        request: Request = Request(frames, row)
+        request: Request = request_of(frames, row)
         request.subject = subject
         lane.requests.append(request)
         frames.wait(row)

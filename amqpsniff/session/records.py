@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.state import read_json
+from amqpsniff.session.event import read_json
 
 Row = dict[str, Any]
 

@@ -29,10 +29,13 @@ def enter(entry, unanswered):
         channel.uncommitted.append(entry)
     _drop_answered(unanswered)
     unanswered.append(entry)
-    alone = channel.returnable.get(entry.route)
+    before = channel.returnable.get(entry.route)
+    if before is None:
+        channel.returnable[entry.route] = entry
+        return 0
     dropped: cython.longlong = _append(channel.returnable, entry.route, entry)
-    if type(alone) is Entry:
-        _mark(alone)
+    if type(before) is Entry:
+        _mark(before)
     return dropped
 
 
@@ -58,7 +61,8 @@ def leave(entry):
     """A publish does not come back any more; gives the number of answered ones that went."""
     channel: Channel = entry.channel
     entry.returnable = False
-    _trim(channel.alike, (entry.route, entry.mark))
+    if channel.alike:
+        _trim(channel.alike, (entry.route, entry.mark))
     return _trim(channel.returnable, entry.route)
 
 

@@ -3,12 +3,12 @@ from amqpsniff.session.lately cimport Lately
 from amqpsniff.session.state cimport Channel, Entry
 
 cdef class Settler:
-    cdef public object limits, watcher, unanswered
+    cdef public object watcher, unanswered
     cdef public dict hits
     cdef public list spreads
     cdef public Lately lately
     cdef long long[::1] ended
-    cdef public long long most, outstanding
+    cdef public long long most, most_disorder, most_returnable, outstanding
     cpdef int hit(self, str name) except? -1
     cdef int publish(self, Channel channel, Entry entry) except? -1
     cdef int deliver(self, Channel channel, Entry entry) except? -1

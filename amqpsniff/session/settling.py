@@ -52,8 +52,9 @@ class Settler:
     """
 
     def __init__(self, limits):
-        self.limits = limits
         self.most = limits.outstanding
+        self.most_disorder = limits.disorder
+        self.most_returnable = limits.returnable
         self.outstanding = 0
         self.unanswered = deque()
         self.hits = {}
@@ -95,7 +96,7 @@ class Settler:
         before: Entry = None
         if self.outstanding >= self.most:
             self.hit("outstanding")
-        elif channel.deliveries.disorder > self.limits.disorder:
+        elif channel.deliveries.disorder > self.most_disorder:
             self.hit("disorder")
         else:
             self.outstanding += 1
@@ -139,7 +140,7 @@ class Settler:
             return self.hit("outstanding")
         self.outstanding += 1
         self.outstanding -= enter(entry, self.unanswered)
-        if len(self.unanswered) > self.limits.returnable:
+        if len(self.unanswered) > self.most_returnable:
             self._give_up(self.unanswered.popleft())
         return 0
 
@@ -328,7 +329,7 @@ class Settler:
     def roll_back(self, channel):
         """What was noted since the last commit can be settled again."""
         for entry, _ in channel.noted:
-            if entry.number in channel.deliveries.entries:
+            if channel.deliveries.find(entry.number) is not None:
                 self.outstanding -= 1
                 if entry.wants:
                     channel.unsettled -= 1
@@ -378,9 +379,8 @@ class Settler:
         for entry in channel.publishes.take_until(-1):
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED)
-        if channel.returnable:
-            for entry in every(channel.returnable):
-                self._be_done(entry)
+        for entry in every(channel.returnable) if channel.returnable else ():
+            self._be_done(entry)
         channel.returnable.clear()
         channel.alike.clear()
         for entry in channel.deliveries.take_until(-1):

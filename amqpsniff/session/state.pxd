@@ -1,5 +1,5 @@
 from amqpsniff.columns cimport Vocabulary
-from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.sent cimport Sent
 
 cdef class Entry:
@@ -11,14 +11,20 @@ cdef class Entry:
     cdef public Channel channel
     cdef public tuple route
 
+cdef Entry entry_of(Channel channel, int kind, long long number, long long ts_ns)
+
 cdef class Ledger:
     cdef public dict entries
     cdef public list order
-    cdef public long long head, last, disorder, most_answered
+    cdef public long long head, end, waiting, last, disorder, most_answered
     cdef public bint rising
     cdef Entry add(self, Entry entry)
+    cpdef Entry find(self, long long number)
     cdef Entry take(self, long long number)
     cdef list take_until(self, long long number)
+    cdef int _release(self, Entry entry) except? -1
+    cdef int _clear(self) except? -1
+    cdef int _put(self, list order) except? -1
 
 cdef class Consumer:
     cdef public str tag, queue
@@ -27,23 +33,12 @@ cdef class Consumer:
     cdef public Vocabulary vocabulary
     cdef public int code
 
-cdef class Request:
-    cdef public int method, side
-    cdef public FrameRows rows
-    cdef public long long row, number, ts_ns
-    cdef public object subject
-
-cdef class Event:
-    cdef public str name
-    cdef public int method, side, flags, reply_code
-    cdef public FrameRows rows
-    cdef public long long row, number, ts_ns
-
 cdef class Closable:
     cdef public object closed_by, close_octets
 
 cdef class Channel(Closable):
     cdef public Session session
+    cdef public Lane lane
     cdef public object capture
     cdef public int number, incarnation
     cdef public bint known, numbering, numbered, in_transaction, deaf
@@ -68,13 +63,11 @@ cdef class Channel(Closable):
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag
     cdef public list noted, committing
-    cdef public str state
-    cdef public tuple closing
     cdef public object last_queue, declaring, joined, uncommitted
     cdef public long long passed
 
 cdef class Lane:
-    cdef public int number, incarnations, dead
+    cdef public int number, incarnations, step, dead
     cdef public Channel channel
     cdef public list requests
     cdef public Sent sent
@@ -90,8 +83,7 @@ cdef class Session(Closable):
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
     cdef public Lane last
     cdef public bint over
-    cdef public str state, blocking
-    cdef public tuple closing
-    cdef public int dead
+    cdef public str blocking
+    cdef public int step, dead
     cdef public long long channels_opened, published, delivered, acknowledged
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns

@@ -2,29 +2,25 @@
 """What a tracker remembers: a `Session` per connection, a `Lane` per channel number of it, a
 `Channel` per incarnation, an `Entry` per publish or delivery that may still change.
 
-A null that means "not known" is None in objects
-and -1 in typed numbers.
+A null that means "not known" is None in objects and -1 in typed numbers.
 """
-
-import json
 
 import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import states
-from amqpsniff.spec import METHODS
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
-else:
-    from amqpsniff.decode.rows import FrameRows
+from amqpsniff.session.event import read_reason
 
 _NULL = cython.declare(cython.longlong, NULL)
+_FEW = cython.declare(cython.longlong, 16)
 
-_BEGUN = cython.declare(str, states.CONNECTION.start)
-_UNKNOWN = cython.declare(str, states.UNKNOWN)
+_STATES = cython.declare(list, states.CONNECTION.states)
+_CHANNEL_STATES = cython.declare(list, states.CHANNEL.states)
+_CLOSING = cython.declare(bytes, states.CONNECTION.closing)
+_CHANNEL_CLOSING = cython.declare(bytes, states.CHANNEL.closing)
+_BEGUN = cython.declare(cython.int, states.CONNECTION.code(states.CONNECTION.start))
+_UNKNOWN = cython.declare(cython.int, states.CONNECTION.code(states.UNKNOWN))
 _FREE = cython.declare(str, states.BLOCKING.start)
-_CLOSED = cython.declare(str, states.CHANNEL.start)
 
 CLIENT, SERVER = 0, 1
 
@@ -37,39 +33,13 @@ CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATI
     range(9)
 )
 
-
-Reason = tuple[int | None, str | None, str | None]
-"""Reply code and text of a close, and the method that it blames."""
-
-_FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
-_NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}
-"""Methods by their numbers; where dialects differ, that of 0-9-1."""
-
-
-def read_json(octets):
-    """Arguments from their JSON, as a dict; empty when they were not captured."""
-    if not octets:
-        return {}
-    try:
-        arguments = json.loads(octets)
-    except ValueError:
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
-
-
-def read_reason(octets):
-    """What a close says, from its arguments' JSON, as a `Reason`."""
-    arguments = read_json(octets)
-    code, text = arguments.get("reply_code"), arguments.get("reply_text")
-    blamed = (arguments.get("class_id"), arguments.get("method_id"))
-    return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
-
-
 MOST_WAIT_NS = 200_000_000
 """Longest time from an acknowledgement to the next delivery that can be the network's: beyond, no
 message was there."""
 
 
+@cython.freelist(512)
+@cython.cclass
 class Entry:
     """A publish, delivery or return, from its method on; `number` is its sequence number or tag.
 
@@ -80,21 +50,22 @@ class Entry:
     None. There may be very many: small types, in an order that leaves no gaps, make 128 octets.
     """
 
-    def __init__(self):
-        self.rows = None
-        self.outcome = -1
-        self.kind = 0
-        self.number = 0
-        self.outcome_number = 0
-        self.outcome_ns = _NULL
-        self.wants = False
-        self.held = False
-        self.open_row = False
-        self.ended = False
-        self.returnable = False
-        if not cython.compiled:
-            self.channel = self.consumer = self.route = None
-            self.mark = 0
+    if not cython.compiled:
+        rows = consumer = route = None
+        row = mark = number = outcome_number = 0
+        wants = held = open_row = ended = returnable = False
+
+
+def entry_of(channel, kind, number, ts_ns):
+    """The entry of a method of a kind, in packet `number`."""
+    entry: Entry = Entry.__new__(Entry)
+    entry.channel = channel
+    entry.kind = kind
+    entry.packet_number = number
+    entry.ts_ns = ts_ns
+    entry.outcome = -1
+    entry.outcome_ns = _NULL
+    return entry
 
 
 MOST_ANSWERED = 1_024
@@ -103,16 +74,18 @@ answered would keep all after it."""
 
 
 class Ledger:
-    """Entries of one channel that wait for an answer, by number.
+    """Entries of one channel that wait for an answer, by number; `waiting` counts them.
 
-    Numbers mostly rise. `order` holds the entries as they came, from `head` on, those that were
-    answered meanwhile among them; answering many at once costs what there is to answer.
+    `order` holds the entries as they came, from `head` to `end`, those that were answered meanwhile
+    among them; answering many at once costs what there is to answer. Numbers mostly rise, and an
+    entry is found in that order by its number; from the first number that does not until nothing
+    waits, `entries` has those that wait by number, else it is None.
     """
 
     def __init__(self):
-        self.entries = {}
         self.order = []
-        self.head = 0
+        self.head = self.end = self.waiting = 0
+        self.entries = None
         self.most_answered = MOST_ANSWERED
         self.last = -1
         self.rising = True
@@ -120,31 +93,64 @@ class Ledger:
 
     def add(self, entry):
         """Enter an entry; gives the one that had its number, or None."""
-        before: Entry = self.entries.get(entry.number)
-        if before is not None:
-            before.held = False
-        entry.held = True
-        if entry.number <= self.last and self.entries:
+        before: Entry = None
+        if self.waiting > 0 and entry.number <= self.last:
             self.rising = False
             self.disorder += 1
+            if self.entries is None:
+                self.entries = {one.number: one for one in self}
         self.last = entry.number
-        self.entries[entry.number] = entry
-        self.order.append(entry)
-        if len(self.order) > self.most_answered + 2 * len(self.entries):
-            self.order = [one for one in self.order[self.head :] if one.held]
-            self.head = 0
+        if self.entries is not None:
+            before = self.entries.get(entry.number)
+            self.entries[entry.number] = entry
+        if before is not None:
+            before.held = False
+            self.waiting -= 1
+        entry.held = True
+        self.waiting += 1
+        if self.end < len(self.order):
+            self.order[self.end] = entry
+        else:
+            self.order.append(entry)
+        self.end += 1
+        if self.end > self.most_answered + 2 * self.waiting:
+            self._put([one for one in self.order[self.head : self.end] if one.held])
         return before
+
+    def find(self, number):
+        """The entry of a number; None when there is none."""
+        entry: Entry
+        if self.entries is not None:
+            return self.entries.get(number)
+        if self.waiting == 0:
+            return None
+        low: cython.longlong = self.head
+        high: cython.longlong = self.end - 1
+        entry = self.order[low]
+        if number < entry.number:
+            return None
+        if number - entry.number < high - low:
+            high = low + (number - entry.number)
+        place: cython.longlong = high  # is right where no number was left out
+        while low <= high:
+            entry = self.order[place]
+            if entry.number == number:
+                return entry if entry.held else None
+            if entry.number < number:
+                low = place + 1
+            else:
+                high = place - 1
+            place = (low + high) >> 1
+        return None
 
     def take(self, number):
         """Take out the entry of a number; None when there is none."""
-        found: Entry = self.entries.pop(number, None)
+        found: Entry = self.find(number)
         if found is None:
             return None
-        found.held = False
-        if len(self.entries) == 0:
-            self.order = []
-            self.head = 0
-            self.rising = True
+        self._release(found)
+        if self.waiting == 0:
+            self._clear()
             return found
         while not cython.cast(Entry, self.order[self.head]).held:
             self.head += 1
@@ -154,31 +160,63 @@ class Ledger:
         """Take out every entry up to a number, all of them for a negative one, as a list."""
         entry: Entry
         taken: list = []
-        if not self.order:
-            return taken
         if not self.rising:
-            self.order = sorted(self.entries.values(), key=_number_of)
-            self.head = 0
+            self._put([self.entries[one] for one in sorted(self.entries)])
             self.rising = True
-            entry = self.order[len(self.order) - 1]
-            self.last = entry.number
-        while self.head < len(self.order):
+            self.last = max(self.entries)
+        while self.head < self.end:
             entry = self.order[self.head]
             if number >= 0 and entry.number > number:
                 break
             self.head += 1
             if entry.held:
-                entry.held = False
-                del self.entries[entry.number]
+                self._release(entry)
                 taken.append(entry)
-        if len(self.entries) == 0:
-            self.order.clear()
-            self.head = 0
+        if self.waiting == 0:
+            self._clear()
         return taken
 
+    def __len__(self):
+        return self.waiting
 
-def _number_of(entry):
-    return entry.number
+    def __iter__(self):
+        """The entries that wait, in the order in which they came."""
+        if self.entries is not None:
+            yield from self.entries.values()
+            return
+        place: cython.Py_ssize_t
+        for place in range(self.head, self.end):
+            entry: Entry = self.order[place]
+            if entry.held:
+                yield entry
+
+    def _release(self, entry):
+        """An entry does not wait any more."""
+        entry.held = False
+        self.waiting -= 1
+        if self.entries is not None:
+            del self.entries[entry.number]
+        return 0
+
+    def _clear(self):
+        """Nothing waits any more. A few places are used again: that costs less than making them."""
+        place: cython.Py_ssize_t
+        if self.end > _FEW:
+            self.order = []
+        else:
+            for place in range(self.end):
+                self.order[place] = None
+        self.head = self.end = 0
+        self.entries = None
+        self.rising = True
+        return 0
+
+    def _put(self, order):
+        """Other entries in their order."""
+        self.order = order
+        self.head = 0
+        self.end = len(order)
+        return 0
 
 
 class Consumer:
@@ -194,57 +232,6 @@ class Consumer:
         self.unsettled_max = 0
         self.vocabulary = None
         self.code = -1
-
-
-class Request:
-    """A request that waits for its reply; `rows` and `row` are its frame's.
-
-    `subject` is what the request's handler keeps for that of the reply.
-    """
-
-    def __init__(self, rows: FrameRows, row: cython.longlong):
-        self.method = rows.method.values[row]
-        self.side = rows.sender.values[row]
-        self.rows = rows
-        self.row = row
-        self.number = rows.packet_number.values[row]
-        self.ts_ns = rows.ts_ns.values[row]
-        self.subject = None
-
-
-class Event:
-    """One method frame, for a handler; `side` is who sent it, 0 for the client."""
-
-    def __init__(self, name, rows: FrameRows, row: cython.longlong):
-        self.name = name
-        self.method = rows.method.values[row]
-        self.side = rows.sender.values[row]
-        self.rows = rows
-        self.row = row
-        self.number = rows.packet_number.values[row]
-        self.ts_ns = rows.ts_ns.values[row]
-        self.flags = rows.flags.values[row]
-        self.reply_code = rows.reply_code.values[row]
-
-    @property
-    def octets(self):
-        """The arguments as JSON; None when there are none to read."""
-        return self.rows.arguments.octets_of(self.row)
-
-    @property
-    def arguments(self):
-        """The arguments as a dict; empty when they were not captured."""
-        return read_json(self.octets)
-
-    @property
-    def queue(self):
-        """The argument of that name; None where the method has none or it was not captured."""
-        return self.rows.vocabularies.queue.text(self.rows.queue.values[self.row])
-
-    @property
-    def consumer_tag(self):
-        """The argument of that name; None where the method has none or it was not captured."""
-        return self.rows.vocabularies.consumer_tag.text(self.rows.consumer_tag.values[self.row])
 
 
 class Closable:
@@ -285,37 +272,26 @@ class Channel(Closable):
     `joined`: what is known of one that was open before, where times of late are measured.
     """
 
-    def __init__(self, session, capture, number, incarnation, known):
+    def __init__(self, session, lane, capture, known):
         self.session = session
+        self.lane = lane
         self.capture = capture
-        self.number = number
-        self.incarnation = incarnation
+        self.number = lane.number
+        self.incarnation = lane.incarnations
         self.known = known
         self.opened_packet_number = self.start_ns = None
         self.closed_packet_number = self.end_ns = None
-        self.closed_by = None
-        self.close_octets = None
-        self.blamed_packet_number = None
+        self.closed_by = self.close_octets = self.blamed_packet_number = None
         self.mode = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
         self.published = self.confirmed = self.returned = 0
-        self.delivered = 0
-        self.acknowledged = 0
-        self.unsettled = 0
-        self.unsettled_max = 0
-        self.unconfirmed = 0
-        self.unconfirmed_max = 0
-        self.consumers = 0
-        self.publish_octets = 0
-        self.deliver_octets = 0
+        self.delivered = self.acknowledged = self.consumers = 0
+        self.unsettled = self.unsettled_max = 0
+        self.unconfirmed = self.unconfirmed_max = 0
+        self.publish_octets = self.deliver_octets = 0
         self.acks = self.multiple_acks = 0
-        self.requeued = 0
-        self.discarded = 0
-        self.rejected = 0
-        self.redelivered = 0
-        self.gets = 0
-        self.commits = 0
-        self.waited_publishes = 0
+        self.requeued = self.discarded = self.rejected = self.redelivered = 0
+        self.gets = self.commits = self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = _NULL
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = _NULL
@@ -346,14 +322,19 @@ class Channel(Closable):
         self.last_queue = self.declaring = None
         self.joined = None
         self.deaf = False
-        self.state = _CLOSED
-        self.closing = (False, False)
+
+    @property
+    def closing(self):
+        """Whether the client and whether the server has closed it, while it is there."""
+        return _pair(_CHANNEL_CLOSING[self.lane.step])
 
 
 class Lane:
-    """A channel number of a connection: its incarnation, and requests that wait for replies.
+    """A channel number of a connection: its state, and requests that wait for replies.
 
-    `dead`: who waits for no reply any more, as one bit a side. `sent`: None where nobody judges.
+    `step`: the state's code. `channel`: the incarnation that is open, None where only replies are
+    wanted. `dead`: who waits for no reply any more, as one bit a side. `sent`: None where nobody
+    judges.
     """
 
     def __init__(self, number):
@@ -361,16 +342,27 @@ class Lane:
         self.channel = self.sent = None
         self.incarnations = 0
         self.requests = []
-        self.dead = 0
+        self.step = self.dead = 0
+
+    @property
+    def state(self):
+        """The state by its name."""
+        return _CHANNEL_STATES[self.step]
+
+
+def _pair(bits):
+    """One bit a side as a pair."""
+    return bits & 1 != 0, bits & 2 != 0
 
 
 class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
     `facts` has the arguments of the handshake's methods as JSON, by method. `lossy`: frames may be
-    missing. `confirms`, `acks`: `counts.Delays` of late, None without any. `calls`: requests by
-    message that wait for their answers. `sent`: of all channels, None before the client's first
-    frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest pause.
+    missing. `step`: its state's code. `confirms`, `acks`: `counts.Delays` of late, None without
+    any. `calls`: requests by message that wait for their answers. `sent`: of all channels, None
+    before the client's first frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`:
+    its longest pause.
     """
 
     def __init__(self, peer, capture, number):
@@ -380,15 +372,13 @@ class Session(Closable):
         self.lanes = {}
         self.last = None
         self.over = False
-        self.state = _BEGUN if peer.began else _UNKNOWN
+        self.step = _BEGUN if peer.began else _UNKNOWN
         self.blocking = _FREE
-        self.closing = (False, False)
         self.dead = 0
         self.channels_opened = 0
         self.published = self.delivered = self.acknowledged = 0
         self.facts = {}
-        self.closed_by = None
-        self.close_octets = None
+        self.closed_by = self.close_octets = None
         self.close_packet_number = self.close_ns = None
         self.memory = {}
         self.lossy = False
@@ -398,3 +388,13 @@ class Session(Closable):
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since = None
         self.blocked_ns = 0
+
+    @property
+    def state(self):
+        """The state by its name."""
+        return _STATES[self.step]
+
+    @property
+    def closing(self):
+        """Whether the client and whether the server has closed it."""
+        return _pair(_CLOSING[self.step])

@@ -43,10 +43,10 @@ class Machine:
 
     Attributes:
         start: The state before anything; that of the first row.
-        closing: By state, whether the client and whether the server has closed.
-        after: By state, `UNKNOWN` too, the states after each method: at twice its place in
-            `spec.METHODS`, one more where the server sends it; the same one where it changes
-            nothing.
+        states: All of them by code, an octet: `start` is the first, `UNKNOWN` the last.
+        closing: By code, who has closed, as one bit a side.
+        after: The codes of the states after each method, the same one where it changes nothing; see
+            `place`.
     """
 
     def __init__(self, name: str, table: str, closed: Iterable[str] = ()) -> None:
@@ -55,33 +55,52 @@ class Machine:
         self.start = self.rows[0].state
         self.closed = frozenset(closed)
         self.methods = frozenset(row.method for row in self.rows)
-        self.closing = {
-            state: tuple(state in (f"{side}-closes", "both-close") for side in SIDES)
-            for state in [row.state for row in self.rows] + [row.then for row in self.rows]
-        }
+        named = [row.state for row in self.rows] + [row.then for row in self.rows] + [UNKNOWN]
+        self.states = list(dict.fromkeys(named))
+        self.closing = bytes(_closing(state) for state in self.states)
         self._next = {row[:3]: row.then for row in self.rows}
         self._proved: dict[tuple[str, str], str] = {}
         for row in [row for row in self.rows if row.state not in self.closed]:
             self._proved.setdefault((row.side, row.method), row.then)
         steps = [method for method in METHODS if method.name in self.methods]
-        self.after = {state: self._after(state, steps) for state in (*self.closing, UNKNOWN)}
+        self.after = b"".join(self._after(state, steps) for state in self.states)
 
     def allows(self, state: str, side: int, method: str) -> bool:
         """Whether a side (0: the client) may send a method in a state, as far as the table goes."""
         return method not in self.methods or (state, SIDES[side], method) in self._next
 
-    def _after(self, state: str, steps: Iterable[Method]) -> list[str]:
-        after = [state] * (2 * len(METHODS))
+    def code(self, state: str) -> int:
+        """The code of a state."""
+        return self.states.index(state)
+
+    def then(self, state: str, method: int, side: int) -> str:
+        """The state after a method, by its place in `spec.METHODS`."""
+        return self.states[self.after[place(self.code(state), method, side)]]
+
+    def _after(self, state: str, steps: Iterable[Method]) -> bytes:
+        after = bytearray([self.code(state)]) * (2 * len(METHODS))
         for method in steps:
             for side, name in enumerate(SIDES):
-                after[2 * method.index + side] = self._step(state, name, method.name)
-        return after
+                then = self._step(state, name, method.name)
+                after[place(0, method.index, side)] = self.code(then)
+        return bytes(after)
 
     def _step(self, state: str, side: str, method: str) -> str:
         then = self._next.get((state, side, method))
         if then is None and state not in self.closed:
             then = self._proved.get((side, method))
         return state if then is None else then
+
+
+def place(state: int, method: int, side: int) -> int:
+    """Where `Machine.after` has the state after a method that a side sends in a state, by codes."""
+    return 2 * (state * len(METHODS) + method) + side
+
+
+def _closing(state: str) -> int:
+    return sum(
+        (state in (f"{name}-closes", "both-close")) << side for side, name in enumerate(SIDES)
+    )
 
 
 def _read(table: str) -> Iterable[Transition]:

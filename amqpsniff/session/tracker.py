@@ -17,27 +17,34 @@ from amqpsniff.session.states import CONNECTION
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.event import (  # type: ignore[import-not-found]
+        Event,
+        Request,
+        event_of,
+    )
     from cython.cimports.amqpsniff.session.messages import MessageMethods  # type: ignore
     from cython.cimports.amqpsniff.session.methods import (  # type: ignore[import-not-found]
         end_connection,
         lose,
-        move_connection,
         open_channel,
+    )
+    from cython.cimports.amqpsniff.session.moves import (  # type: ignore[import-not-found]
+        has_closed,
+        move_connection,
+        move_lane,
     )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
-        Event,
         Lane,
-        Request,
         Session,
     )
 else:
     from amqpsniff.decode.state import Connection
+    from amqpsniff.session.event import Event, Request, event_of
     from amqpsniff.session.messages import MessageMethods
-    from amqpsniff.session.methods import end_connection, lose, move_connection, open_channel
-    from amqpsniff.session.state import Channel, Event, Lane, Request, Session
-
-_METHOD_FRAME = cython.declare(cython.int, 1)
+    from amqpsniff.session.methods import end_connection, lose, open_channel
+    from amqpsniff.session.moves import has_closed, move_connection, move_lane
+    from amqpsniff.session.state import Channel, Lane, Session
 
 _OTHER = cython.declare(cython.int, kinds.OTHER)
 _GET_OK = cython.declare(cython.int, kinds.GET_OK)
@@ -48,8 +55,8 @@ _NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
 
 
 class Tracker(MessageMethods):
-    """Follows any number of connections at once: `feed` after each batch of the decoder, `end` for
-    each connection that ended, `finish` when the capture is over.
+    """Follows any number of connections at once: `follow` after each batch of the decoder, `finish`
+    when the capture is over.
 
     Args:
         limits: Other bounds than the usual ones.
@@ -62,6 +69,7 @@ class Tracker(MessageMethods):
     def __init__(self, limits=None, tables=(), log=None, learns=False, settles=True):
         MessageMethods.__init__(self, limits or Limits(), log)
         self.only_replies = frozenset(tables) == {"frames"}
+        self.only_moves = self.only_replies and not learns
         self.settles = settles
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
@@ -82,8 +90,34 @@ class Tracker(MessageMethods):
         self.connection_handlers = methods.CONNECTION_HANDLERS
         if not (learns or self.wants_connections or self.judges):
             self.connection_handlers = methods.CONNECTION_STEP_HANDLERS
-            if self.only_replies:
-                self.channel_handlers = methods.CHANNEL_STEP_HANDLERS
+        self.followed = kinds.OF_REPLIES if self.only_moves else kinds.ALL
+
+    def follow(self, frames, frame, messages, message, peers, losses, captures, ended, tell):
+        """Follow the rows from these on, and the ends of connections where they stand between them.
+
+        `ended` are connections, each with the row before which it ended, `tell` is called with
+        those of them that lack something, before they end; see `feed` for the rest. They keep their
+        sessions for those that are still to look at them.
+        """
+        peer: Connection
+        row: cython.longlong
+        first: cython.longlong = frame
+        next_message: cython.longlong = message
+        lost: cython.Py_ssize_t = 0
+        for peer, row in ended:
+            some: cython.Py_ssize_t = lost
+            while lost < len(losses) and losses[lost][0] <= row:
+                lost += 1
+            next_message = self.feed(
+                frames, first, messages, next_message, peers, losses[some:lost], captures, row
+            )
+            first = row
+            if not peer.began or peer.conversation.impaired:
+                tell(peer)
+            session = peer.session
+            self.end(peer, peer.capture)
+            peer.session = session
+        self.feed(frames, first, messages, next_message, peers, losses[lost:], captures)
 
     def feed(self, frames, first_frame, messages, first_message, peers, losses, captures, until=-1):
         """Follow the rows from these on, up to frame `until`, -1 for all; gives the next message.
@@ -93,6 +127,7 @@ class Tracker(MessageMethods):
         """
         self.captures, self.frames = captures, frames
         row: cython.longlong
+        method: cython.int
         message: cython.longlong = first_message
         last: cython.longlong = frames.rows if until < 0 else until
         lost: cython.Py_ssize_t = 0
@@ -114,20 +149,18 @@ class Tracker(MessageMethods):
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
                 self.now_row = row
-                if frames.frame_type.values[row] == _METHOD_FRAME:
-                    self._method(frames, row, peers)
+                method = frames.method.values[row]
+                if 0 <= method < len(self.followed) and self.followed[method]:
+                    self._method(frames, row, method, peers)
                 if self.judges:
                     self.hear(frames, row, peers)
         return message
 
-    def _method(self, frames, row, peers):
+    def _method(self, frames, row, method, peers):
         """One method frame."""
-        method: cython.int = frames.method.values[row]
         side: cython.int = frames.sender.values[row]
         number: cython.int = frames.channel.values[row]
         opened: object = None
-        if method < 0 or method >= len(self.kinds):
-            return 0
         kind: cython.int = self.kinds[method]
         may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
         if may_send and self.classes[method] == (number == 0):
@@ -138,7 +171,7 @@ class Tracker(MessageMethods):
             lane: Lane = session.last
             if lane is None or lane.number != number:
                 lane = self._lane(session, number)
-            if self.judges and session.closing[side] and not self.partings[method]:
+            if self.judges and has_closed(session, side) and not self.partings[method]:
                 self.misplaced(frames, row, peers, "after-close")
             if lane is not None and (kind == _OTHER or not session.over):
                 opened = self._follow(session, lane, frames, row, kind, side)
@@ -195,7 +228,9 @@ class Tracker(MessageMethods):
         subject: object = None
         if lane.requests:
             request = self.pairing.reply(lane, frames, row, method, side)
-        if lane.number == 0:
+        if self.only_moves:
+            self._move(session, lane, method, side)
+        elif lane.number == 0:
             subject = self._on_connection(session, frames, row, method, side, request)
         else:
             subject = self._on_channel(session, lane, frames, row, method, side, request)
@@ -203,18 +238,28 @@ class Tracker(MessageMethods):
             self.pairing.ask(session, lane, frames, row, method, side, subject)
         return 0
 
+    def _move(self, session, lane, method, side):
+        """Let a method change the state of its connection or channel, of which nobody asks more."""
+        if lane.number == 0:
+            session.over = move_connection(session, method, side)
+        else:
+            move_lane(lane, method, side)
+        return 0
+
     def _on_connection(self, session, frames, row, method, side, request):
         """Let a method change the state of its connection; gives what its handler does."""
         handler: object = self.connection_handlers[method]
         subject: object = None
-        before: object = session.state
+        before: cython.int = session.step
         move_connection(session, method, side)
         if handler is None and not self.judges:
             return None
-        event: Event = Event(self.names[method], frames, row)
-        if self.judges and not CONNECTION.allows(before, side, event.name):
-            facts = {"method": event.name, "side": side, "state": before}
-            self.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
+        event: Event = event_of(self.names[method], frames, row)
+        if self.judges:
+            state = CONNECTION.states[before]
+            if not CONNECTION.allows(state, side, event.name):
+                facts = {"method": event.name, "side": side, "state": state}
+                self.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
         if handler is not None:
             subject = handler(self, session, event, request)
         if self.judges:
@@ -228,7 +273,7 @@ class Tracker(MessageMethods):
         subject: object = None
         event: Event = None
         if method == _CHANNEL_OPEN:
-            event = Event(self.names[method], frames, row)
+            event = event_of(self.names[method], frames, row)
             open_channel(self, session, lane, self.capture_of(frames, row), event)
             channel = lane.channel
         else:
@@ -237,11 +282,11 @@ class Tracker(MessageMethods):
                     return None
                 channel = self.proved_channel(session, lane, frames, row)
             if handler is not None and not (side == 0 and channel.deaf and self.discarded[method]):
-                event = Event(self.names[method], frames, row)
+                event = event_of(self.names[method], frames, row)
                 subject = handler(self, lane, channel, event, request)
         if self.judges:
             if event is None:
-                event = Event(self.names[method], frames, row)
+                event = event_of(self.names[method], frames, row)
             self.tell_method(session, channel, event, request)
         return subject
 

@@ -1,9 +1,10 @@
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection
+from amqpsniff.session.event cimport Event, Request
 from amqpsniff.session.journeys cimport Journeys
 from amqpsniff.session.repeats cimport Repeats
 from amqpsniff.session.sightings cimport Sightings
-from amqpsniff.session.state cimport Channel, Entry, Event, Request, Session
+from amqpsniff.session.state cimport Channel, Entry, Session
 from amqpsniff.session.witness cimport Witness
 
 cdef class Watcher:

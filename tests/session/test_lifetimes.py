@@ -10,7 +10,6 @@ import pytest
 
 from amqpsniff import Engine
 from amqpsniff.session import state
-from amqpsniff.session.limits import Limits
 from tests.session.script import Script
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
@@ -89,7 +88,7 @@ def test_confirms_in_any_order() -> None:
 def test_publishes_that_nothing_confirms_are_done_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest, when there are more than the limit; the others may come back."""
     talk = Talk("")
-    talk.tracker.settler.limits = Limits(returnable=3)
+    talk.tracker.settler.most_returnable = 3
     talk.say(PUBLISH, range(1, 10))
     assert [key for _, key in talk.channel.returnable] == ["k7", "k8", "k9"]
     assert talk.outstanding == 3
@@ -110,10 +109,34 @@ def test_a_delivery_that_waits_does_not_keep_those_after_it(
     talk = Talk(CONSUME).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 200))
     ledger = talk.channel.deliveries
-    assert list(ledger.entries) == [1]
+    assert [entry.number for entry in ledger] == [1]
     assert len(ledger.order) <= 16 + 2
     talk.say("C1: basic.ack delivery_tag={n} multiple=1\n", [200])
     assert (talk.channel.acknowledged, talk.outstanding) == (199, 0)
+
+
+ACK = "C1: basic.ack delivery_tag={n}\n"
+
+
+@pytest.mark.parametrize(
+    ("delivered", "acknowledged", "left"),
+    [
+        ((2, 5, 9, 10, 17), (9, 4, 2, 17, 11, 1, 18, 10), [5]),  # tags were left out
+        ((2, 5, 9, 10, 17), (9, 9, 10, 10), [2, 5, 17]),
+        (range(1, 60), (*range(2, 60, 2), 30, 31), [n for n in range(1, 60, 2) if n != 31]),
+        ((5, 3, 9, 4), (4, 9, 7), [5, 3]),  # they do not rise
+        ((5, 3, 5, 9), (3, 9), [5]),
+        ((7, 8), (8, 7, 8), []),
+    ],
+)
+def test_a_delivery_is_found_by_its_tag(
+    delivered: Iterable[int], acknowledged: Iterable[int], left: list[int]
+) -> None:
+    talk = Talk(CONSUME).say(DELIVER, delivered).say(ACK, acknowledged)
+    assert [entry.number for entry in talk.channel.deliveries] == left
+    assert talk.outstanding == len(talk.channel.deliveries) == len(left)
+    talk.say(DELIVER, [100, 101]).say(ACK, [100, *left])
+    assert [entry.number for entry in talk.channel.deliveries] == [101]
 
 
 def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +145,7 @@ def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.Monkey
     monkeypatch.setattr("amqpsniff.session.waiting.HELD_ROWS", 8)
     talk = Talk(CONSUME).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 20))
-    entry = talk.channel.deliveries.entries[1]
+    entry = talk.channel.deliveries.find(1)
     assert entry.rows.given
     assert set(entry.rows.columns().values()) == {None}
     talk.say("C1: basic.ack delivery_tag={n}\n", [1])
@@ -135,7 +158,7 @@ def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.Monkey
 def test_a_confirming_publish_that_waits_for_long_does_not_come_back() -> None:
     """It still waits for its confirm; those that have theirs are not kept behind it."""
     talk = Talk(CONFIRM)
-    talk.tracker.settler.limits = Limits(returnable=3)
+    talk.tracker.settler.most_returnable = 3
     talk.say(PUBLISH, [1])
     talk.say(PUBLISH + "S1: basic.ack delivery_tag={n}\n", range(2, 50))
     assert (talk.channel.returnable, talk.channel.alike) == ({}, {})
@@ -158,7 +181,7 @@ def test_nothing_is_kept_of_publishes_beyond_the_limit() -> None:
 def test_commits_that_nobody_answers_keep_nothing() -> None:
     """A commit means the publishes before it, which are not listed once more for it."""
     talk = Talk("C1: tx.select\nS1: tx.select-ok\n")
-    talk.tracker.settler.limits = Limits(returnable=5)
+    talk.tracker.settler.most_returnable = 5
     talk.say(PUBLISH + "C1: tx.commit\n", range(1, 50))
     assert len(talk.channel.uncommitted) == 5 + 1  # the first is dropped with the next
     requests = talk.session.lanes[1].requests
@@ -178,4 +201,4 @@ def test_publishes_before_a_transaction_are_done_with_when_it_is_committed() -> 
 
 @pytest.mark.skipif(state.__file__.endswith(".py"), reason="the size of compiled objects")
 def test_what_is_remembered_of_a_message_is_small() -> None:
-    assert sys.getsizeof(state.Entry()) <= 128
+    assert sys.getsizeof(state.Entry.__new__(state.Entry)) <= 128

@@ -217,7 +217,7 @@ def _state(machine: Machine, script: Script) -> str:
     states = {
         "connection": session.state,
         "blocking": session.blocking,
-        "channel": channel.state if channel is not None else machine.start,
+        "channel": lane.state if lane is not None else machine.start,
         "mode": channel.mode or machine.start if channel is not None else machine.start,
     }
     return str(states[machine.name])

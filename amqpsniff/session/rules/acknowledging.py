@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from amqpsniff.session.event import read_reason
 from amqpsniff.session.rules.leftovers import (
     INVALID,
     STALE,
@@ -14,7 +15,7 @@ from amqpsniff.session.rules.leftovers import (
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
 from amqpsniff.session.rules.wording import number_of, when_closed
-from amqpsniff.session.state import CLIENT, SERVER, read_reason
+from amqpsniff.session.state import CLIENT, SERVER
 
 
 def unknown_tag(scene: Scene) -> None:
@@ -56,7 +57,9 @@ def _elsewhere(scene: Scene, tag: int) -> str:
     """The other channel of the connection where a tag is outstanding, in words."""
     for lane in scene.session.lanes.values():
         other = lane.channel
-        if other is not None and other is not scene.channel and tag in other.deliveries.entries:
+        if other is None or other is scene.channel:
+            continue
+        if other.deliveries.find(tag) is not None:
             return f"; it is outstanding on channel {other.number}"
     return ""
 
@@ -78,7 +81,7 @@ def in_doubt(scene: Scene) -> None:
     if not scene.certain or not channel.known or not channel.closed_by or not channel.unsettled:
         return
     conversation = scene.session.peer.conversation
-    entries = [entry for entry in channel.deliveries.entries.values() if entry.wants]
+    entries = [entry for entry in channel.deliveries if entry.wants]
     if not entries:
         return
     queues = sorted({entry.consumer.queue or "?" for entry in entries if entry.consumer})

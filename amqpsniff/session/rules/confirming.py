@@ -70,7 +70,7 @@ def foresee_confirms(scene: Scene) -> None:
     """channel-waits: the oldest publish has no confirm for long, though the broker sends others."""
     if not scene.certain:
         return
-    entry = next(iter(scene.channel.publishes.entries.values()), None)
+    entry = next(iter(scene.channel.publishes), None)
     if entry is None or entry.rows is None or entry.ts_ns == NULL:
         return  # none waits, or it is not whole yet
     waited = scene.session.last_server_ns - entry.ts_ns

@@ -159,7 +159,7 @@ def foresee_slow(scene: Scene) -> None:
     channel = scene.channel
     if not scene.certain or scene.ts_ns is None:
         return
-    entry = next(iter(channel.deliveries.entries.values()), None)
+    entry = next(iter(channel.deliveries), None)
     if entry is None or not entry.wants or entry.ts_ns == NULL:
         return
     waited = scene.ts_ns - entry.ts_ns

@@ -207,11 +207,11 @@ def _remember(scene: Scene, name: str, key: Any, left: Left) -> None:
 
 def _left_of(channel: Any) -> Left | None:
     """What is outstanding on a channel that is over; None when nothing is, or it is not over."""
-    if not channel.deliveries.entries:
+    if not channel.deliveries:
         return None
     session = channel.session
     capture = session.capture
-    tags = _ranges(sorted(islice(channel.deliveries.entries, LEFT_TAGS)))
+    tags = _ranges(sorted(entry.number for entry in islice(channel.deliveries, LEFT_TAGS)))
     if channel.closed_packet_number is not None:
         order = order_of(channel.end_ns, capture, channel.closed_packet_number)
         return Left(order, channel.closed_packet_number, tags)

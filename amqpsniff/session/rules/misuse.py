@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from amqpsniff.session.event import read_reason
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
-from amqpsniff.session.state import CLIENT, SERVER, read_reason
+from amqpsniff.session.state import CLIENT, SERVER
 from amqpsniff.session.states import MODE
 from amqpsniff.spec import SIDES
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from amqpsniff.quantities import duration
+from amqpsniff.session.event import read_json
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import (
     ALIKE,
@@ -24,7 +25,6 @@ from amqpsniff.session.rules.peers import (
 from amqpsniff.session.rules.remembering import report_once
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import in_packet
-from amqpsniff.session.state import read_json
 from amqpsniff.session.states import CONNECTION
 
 STEPS = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import octets
+from amqpsniff.session.event import read_json
 from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import integer_at
 from amqpsniff.session.rules.peers import shown
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import name_at, number_of, route
-from amqpsniff.session.state import read_json
 
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""

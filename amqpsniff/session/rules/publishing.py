@@ -97,7 +97,7 @@ def unprotected(scene: Scene) -> None:
 
 def unconfirmed(channel: Any) -> list[Any]:
     """Publishes of a confirming channel that have no outcome, the oldest first."""
-    return [entry for entry in channel.publishes.entries.values() if entry.outcome < 0]
+    return [entry for entry in channel.publishes if entry.outcome < 0]
 
 
 def in_doubt(scene: Scene) -> None:

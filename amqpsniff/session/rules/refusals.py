@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
+from amqpsniff.session.event import read_reason
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.state import SERVER, read_reason
+from amqpsniff.session.state import SERVER
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 _LOCKED, _FAILED = 405, 406
@@ -53,7 +54,7 @@ def _request(channel: Any, method: str | None) -> str:
 def _oldest(scene: Scene) -> str:
     """The delivery that waits longest, in words."""
     channel = scene.channel
-    entry = next((one for one in channel.deliveries.entries.values() if one.wants), None)
+    entry = next((one for one in channel.deliveries if one.wants), None)
     if entry is None or scene.ts_ns is None or not channel.known:
         return ""
     queue = entry.consumer.queue if entry.consumer else None

@@ -81,8 +81,8 @@ class Scene:
 
     Attributes:
         tracker, session, channel: Where; channel is None where the occasion has none.
-        event: The `state.Event` of a method's occasion, else None.
-        request: The `state.Request` that the method answers, or None.
+        event: The `event.Event` of a method's occasion, else None.
+        request: The `event.Request` that the method answers, or None.
         number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
         facts: What `OCCASIONS` says.
     """

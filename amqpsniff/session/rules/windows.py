@@ -51,9 +51,7 @@ def _stuck(scene: Scene, now_ns: int | None) -> Iterator[tuple[str, Any]]:
     if channel.last_delivery_ns <= 0 or quiet_ns < max(STUCK_NS, STUCK_TIMES * usual_ns):
         return
     for consumer, limit in _full(channel):
-        entry = next(
-            (one for one in channel.deliveries.entries.values() if one.consumer is consumer), None
-        )
+        entry = next((one for one in channel.deliveries if one.consumer is consumer), None)
         if entry is None:
             continue
         allowed = f"of {limit} allowed" if limit else "without a limit"

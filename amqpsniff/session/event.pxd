@@ -1,0 +1,16 @@
+from amqpsniff.decode.rows cimport FrameRows
+
+cdef class Request:
+    cdef public int method, side
+    cdef public FrameRows rows
+    cdef public long long row, number, ts_ns
+    cdef public object subject
+
+cdef class Event:
+    cdef public str name
+    cdef public int method, side, flags, reply_code
+    cdef public FrameRows rows
+    cdef public long long row, number, ts_ns
+
+cdef Request request_of(FrameRows rows, long long row)
+cdef Event event_of(str name, FrameRows rows, long long row)

@@ -1,0 +1,106 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""One method frame: an `Event` for whoever handles it, a `Request` while its reply is awaited, and
+what its arguments say.
+"""
+
+import json
+
+import cython
+
+from amqpsniff.spec import METHODS
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
+else:
+    from amqpsniff.decode.rows import FrameRows
+
+Reason = tuple[int | None, str | None, str | None]
+"""Reply code and text of a close, and the method that it blames."""
+
+_FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
+_NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}
+"""Methods by their numbers; where dialects differ, that of 0-9-1."""
+
+
+def read_json(octets):
+    """Arguments from their JSON, as a dict; empty when they were not captured."""
+    if not octets:
+        return {}
+    try:
+        arguments = json.loads(octets)
+    except ValueError:
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def read_reason(octets):
+    """What a close says, from its arguments' JSON, as a `Reason`."""
+    arguments = read_json(octets)
+    code, text = arguments.get("reply_code"), arguments.get("reply_text")
+    blamed = (arguments.get("class_id"), arguments.get("method_id"))
+    return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
+
+
+@cython.freelist(64)
+@cython.cclass
+class Request:
+    """A request that waits for its reply; `rows` and `row` are its frame's.
+
+    `subject` is what the request's handler keeps for that of the reply.
+    """
+
+    if not cython.compiled:
+        subject = None
+
+
+def request_of(rows: FrameRows, row: cython.longlong):
+    """The request that a frame is."""
+    request: Request = Request.__new__(Request)
+    request.method = rows.method.values[row]
+    request.side = rows.sender.values[row]
+    request.rows = rows
+    request.row = row
+    request.number = rows.packet_number.values[row]
+    request.ts_ns = rows.ts_ns.values[row]
+    return request
+
+
+@cython.freelist(8)
+@cython.cclass
+class Event:
+    """A method, for a handler; `side` is who sent it, 0 for the client."""
+
+    @property
+    def octets(self):
+        """The arguments as JSON; None when there are none to read."""
+        return self.rows.arguments.octets_of(self.row)
+
+    @property
+    def arguments(self):
+        """The arguments as a dict; empty when they were not captured."""
+        return read_json(self.octets)
+
+    @property
+    def queue(self):
+        """The argument of that name; None where the method has none or it was not captured."""
+        return self.rows.vocabularies.queue.text(self.rows.queue.values[self.row])
+
+    @property
+    def consumer_tag(self):
+        """The argument of that name; None where the method has none or it was not captured."""
+        return self.rows.vocabularies.consumer_tag.text(self.rows.consumer_tag.values[self.row])
+
+
+def event_of(name, rows: FrameRows, row: cython.longlong):
+    """The event that a frame of a method of this name is."""
+    event: Event = Event.__new__(Event)
+    event.name = name
+    event.method = rows.method.values[row]
+    event.side = rows.sender.values[row]
+    event.rows = rows
+    event.row = row
+    event.number = rows.packet_number.values[row]
+    event.ts_ns = rows.ts_ns.values[row]
+    event.flags = rows.flags.values[row]
+    event.reply_code = rows.reply_code.values[row]
+    return event
