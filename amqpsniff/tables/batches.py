@@ -48,16 +48,17 @@ def _strings(values: Iterable[str | None]) -> pa.Array:
     if nulls:
         valid = bytearray(value is not None for value in listed)
         bitmap = pa.py_buffer(bitmaps.of_octets(valid, len(valid)))
-    pieces: Sequence[str | bytes] = [value or "" for value in listed] if nulls else listed
-    text = "".join(pieces)
-    if text.isascii():
-        octets = text.encode()
-    else:  # a file name may hold octets that are not UTF-8
-        pieces = [piece.encode(errors="backslashreplace") for piece in pieces]
-        octets = b"".join(pieces)
-    offsets = array("i", accumulate(map(len, pieces), initial=0))
-    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(octets)]
+    texts = [value or "" for value in listed]
+    joined = "".join(texts)
+    lengths = map(len, texts if joined.isascii() else map(_octets, texts))
+    offsets = array("i", accumulate(lengths, initial=0))
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(_octets(joined))]
     return pa.Array.from_buffers(pa.string(), len(listed), buffers, nulls)
+
+
+def _octets(text: str) -> bytes:
+    """A text as UTF-8; the name of a file may hold octets that are not."""
+    return text.encode(errors="backslashreplace")
 
 
 def _frame_type_names() -> Iterable[str]:
