@@ -87,9 +87,9 @@ class _Words:
 SETTLED = CHANGING - {"waiting"}
 """Columns of a row that change after it was made; `waiting` is in no table."""
 
-_NEVER_NULL = frozenset("packet_number channel stream_offset size body_captured".split())
+NEVER_NULL = frozenset("packet_number channel stream_offset size body_captured".split())
 """Columns that the decoder writes for every row, and never null: nobody looks for nulls there. They
-are out of the processor's memory by then, and reading them took a tenth of making a batch."""
+are out of the processor's cache by then, and reading them took a tenth of making a batch."""
 
 _METHOD_NAMES = [method.name for method in METHODS]
 _WORDS = {
@@ -165,7 +165,7 @@ class _Columns:
         if taken is None:
             kept = source in SETTLED and not self._given
             storage = bytearray(column.storage) if kept else column.take()
-            if source in _NEVER_NULL:
+            if source in NEVER_NULL:
                 bitmap, nulls = None, 0
             else:
                 of = bitmaps.of_integers if isinstance(column, Integers) else bitmaps.of_codes
