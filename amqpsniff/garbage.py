@@ -2,7 +2,6 @@
 comes from the system and goes back to it."""
 
 import contextlib
-import ctypes
 import functools
 import gc
 import sys
@@ -74,6 +73,8 @@ def take_large_pages() -> None:
     """
     if not sys.platform.startswith("linux"):
         return
+    import ctypes
+
     with contextlib.suppress(OSError, TypeError, AttributeError):
         libc = ctypes.CDLL(None)
         libc.sbrk.restype = libc.malloc.restype = ctypes.c_void_p
@@ -102,5 +103,7 @@ def keep_little() -> None:
 
 def _call(name: str, *given: int) -> None:
     """Call a function of the C library, where it has one of this name: GNU's has."""
+    import ctypes
+
     with contextlib.suppress(OSError, TypeError, AttributeError):
         getattr(ctypes.CDLL(None), name)(*given)
