@@ -1,8 +1,9 @@
-"""How often Python looks for garbage in a process that is this package's alone, and how memory goes
-back to the system."""
+"""How often Python looks for garbage in a process that is this package's alone, and how memory
+comes from the system and goes back to it."""
 
 import atexit
 import contextlib
+import functools
 import gc
 import sys
 from collections.abc import Iterator
@@ -22,8 +23,20 @@ COUNT_WHAT_IS_LEFT = ("duckdb",)
 LARGE_OCTETS = 4 * 1024 * 1024
 """Size from which memory is given back at once. With 1 MiB ordinary captures take 2 % longer."""
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Numbers of two parameters in `malloc.h` of GNU's C library."""
+LARGE_PAGES_OCTETS = 64 * 1024 * 1024
+"""Memory that is asked for in large pages. What `export` of messages takes does not fit into half
+of it, and more is not used."""
+
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
+"""Numbers of three parameters in `malloc.h` of GNU's C library."""
+
+_FIRST_TOP_PAD = 128 * 1024
+_LAST_MMAP_THRESHOLD = 32 * 1024 * 1024
+"""What the C library begins with, and what it comes to by itself while none of them is set."""
+
+_LARGE_PAGE = 2 * 1024 * 1024
+_MADV_HUGEPAGE = 14
+"""From `sys/mman.h` of Linux."""
 
 
 def collect_seldom() -> None:
@@ -67,6 +80,34 @@ def give_back() -> None:
     """
     gc.collect()
     _call("malloc_trim", 0)
+
+
+@functools.cache
+def take_large_pages() -> None:
+    """Have Linux give the C library the next memory that it wants in pages of 2 MB, once.
+
+    A process pays for the first touch of every page, which as a rule is one of 4 kB: `export` of
+    260 MB to Parquet does it 9,000 times instead of 25,000, takes 4 % less and holds 4 MB more.
+    Nothing happens where the system or the C library has no such thing. Not for a library to do in
+    the process of others.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    with contextlib.suppress(OSError, TypeError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.sbrk.restype = libc.malloc.restype = ctypes.c_void_p
+        libc.free.argtypes = [ctypes.c_void_p]
+        libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        libc.mallopt(_MMAP_THRESHOLD, _LAST_MMAP_THRESHOLD)
+        libc.mallopt(_TRIM_THRESHOLD, 2 * LARGE_PAGES_OCTETS)  # not to lose them while unused
+        libc.mallopt(_TOP_PAD, LARGE_PAGES_OCTETS)
+        end = libc.sbrk(0)
+        libc.free(libc.malloc(_LARGE_PAGE))  # more than the heap has left: it grows
+        libc.mallopt(_TOP_PAD, _FIRST_TOP_PAD)
+        first = -(-end // _LARGE_PAGE) * _LARGE_PAGE
+        libc.madvise(first, max(libc.sbrk(0) - first, 0), _MADV_HUGEPAGE)
 
 
 def keep_little() -> None:

@@ -51,7 +51,9 @@ class Reading:
         warned_of: Collection[str] = WARNED_OF,
     ) -> None:
         import amqpsniff
+        from amqpsniff.garbage import take_large_pages
 
+        take_large_pages()
         self.options = options
         self._warned_of = warned_of
         self.findings: list[Finding] = []

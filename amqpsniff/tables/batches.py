@@ -44,15 +44,21 @@ def _strings(values: Iterable[str | None]) -> pa.Array:
     """A string array of a few values."""
     listed = list(values)
     nulls = listed.count(None)
-    # A file name may hold octets that are not UTF-8.
-    pieces = [(value or "").encode(errors="backslashreplace") for value in listed]
-    offsets = array("i", accumulate(map(len, pieces), initial=0))
     bitmap = None
     if nulls:
         valid = bytearray(value is not None for value in listed)
         bitmap = pa.py_buffer(bitmaps.of_octets(valid, len(valid)))
-    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(b"".join(pieces))]
+    texts = [value or "" for value in listed]
+    joined = "".join(texts)
+    lengths = map(len, texts if joined.isascii() else map(_octets, texts))
+    offsets = array("i", accumulate(lengths, initial=0))
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(_octets(joined))]
     return pa.Array.from_buffers(pa.string(), len(listed), buffers, nulls)
+
+
+def _octets(text: str) -> bytes:
+    """A text as UTF-8; the name of a file may hold octets that are not."""
+    return text.encode(errors="backslashreplace")
 
 
 def _frame_type_names() -> Iterable[str]:
@@ -70,15 +76,20 @@ class _Words:
     """
 
     def __init__(self, values: Sequence[str | None]) -> None:
-        places = {value: place for place, value in enumerate(dict.fromkeys(values))}
-        self.strings = _strings(places)
+        different = dict.fromkeys(values)
+        self.strings = _strings(different)
         self.places: array[int] | None = None
-        if len(places) < len(values):
-            self.places = array("i", [places[value] for value in values])
+        if len(different) < len(values):
+            places = {value: place for place, value in enumerate(different)}
+            self.places = array("i", map(places.__getitem__, values))
 
 
 SETTLED = CHANGING - {"waiting"}
 """Columns of a row that change after it was made; `waiting` is in no table."""
+
+NEVER_NULL = frozenset("packet_number channel stream_offset size body_captured".split())
+"""Columns that the decoder writes for every row, and never null: nobody looks for nulls there. They
+are out of the processor's cache by then, and reading them took a tenth of making a batch."""
 
 _METHOD_NAMES = [method.name for method in METHODS]
 _WORDS = {
@@ -152,10 +163,14 @@ class _Columns:
         """Storage, bitmap and number of nulls of a column of numbers."""
         taken = self._taken.get(source)
         if taken is None:
-            of = bitmaps.of_integers if isinstance(column, Integers) else bitmaps.of_codes
             kept = source in SETTLED and not self._given
             storage = bytearray(column.storage) if kept else column.take(self._rows)
-            taken = self._taken[source] = (storage, *of(storage, self._rows))
+            if source in NEVER_NULL:
+                bitmap, nulls = None, 0
+            else:
+                of = bitmaps.of_integers if isinstance(column, Integers) else bitmaps.of_codes
+                bitmap, nulls = of(storage, self._rows)
+            taken = self._taken[source] = (storage, bitmap, nulls)
         return taken
 
     def _texts(self, column: Texts, kind: pa.DataType) -> pa.Array:

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import SAMPLES
 from tests.waiting import PATIENCE
 
-HEAVY = "pyshark scapy lxml asyncio pyarrow pyarrow.compute duckdb numpy pandas pyspark"
+HEAVY = "pyshark scapy lxml asyncio pyarrow pyarrow.compute pyarrow.fs duckdb numpy pandas pyspark"
 SCRIPT = f"""
 import sys
 import amqpsniff.cli.entry as entry
@@ -27,6 +27,7 @@ print(*sorted(set({HEAVY!r}.split()) & set(sys.modules)))
         ("inspect bunny.pcapng", "pyarrow"),
         ("messages bunny.pcapng", "pyarrow"),
         ("export bunny.pcapng --table frames --format ndjson", "pyarrow"),
+        ("export bunny.pcapng --table frames -o /dev/null --format parquet", "pyarrow"),
         ("diagnose pika_mix.pcap", "pyarrow pyarrow.compute"),
         ("spec basic.publish", ""),
     ],

@@ -11,7 +11,7 @@ from amqpsniff.engine import Engine
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
 from amqpsniff.storage import PADDING_OCTETS
-from amqpsniff.tables.batches import Maker, finding_batch, plain
+from amqpsniff.tables.batches import NEVER_NULL, Maker, finding_batch, plain
 from amqpsniff.tables.schema import FINDINGS, OUTCOME, TABLES, schema_of
 
 NO_METHOD = bytes.fromhex("01 0001 00000004 1234 5678 ce")
@@ -37,6 +37,14 @@ def test_every_sample_gives_valid_batches_of_the_contract(samples: Path, table: 
             whole.validate(full=True)
             assert whole.schema == schema_of(table)
             assert not any(isinstance(column, pa.DictionaryArray) for column in whole.columns)
+
+
+@pytest.mark.parametrize("table", ["frames", "messages"])
+def test_columns_that_are_not_searched_for_nulls_have_none(samples: Path, table: str) -> None:
+    for path in captures(samples):
+        rows = amqpsniff.open(path).table(table)
+        for name in NEVER_NULL.intersection(rows.column_names):
+            assert all(value >= 0 for value in rows[name].to_pylist()), (path.name, name)
 
 
 @pytest.mark.parametrize("table", TABLES)
