@@ -290,9 +290,14 @@ def _finding_column(findings: list[Finding], name: str, kind: pa.DataType) -> pa
 def _integers(values: list[Any], kind: pa.DataType) -> pa.Array:
     """An array of a few integers or times."""
     storage = bytearray(array("q", [NULL if value is None else value for value in values]))
-    wide = kind if kind.bit_width == 64 else pa.int64()
-    made = integer_array(storage, len(values), wide)
-    return made if wide == kind else made.cast(kind)
+    if kind.bit_width == 64:
+        return integer_array(storage, len(values), kind)
+    bitmap, nulls = bitmaps.of_integers(storage, len(values))
+    if nulls == len(values):
+        return pa.nulls(len(values), kind)
+    narrow = array("i", [value or 0 for value in values])  # Arrow casts with its functions
+    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(narrow)]
+    return pa.Array.from_buffers(kind, len(values), buffers, nulls)
 
 
 def integer_array(storage: bytearray, rows: int, kind: pa.DataType | None = None) -> pa.Array:
