@@ -147,6 +147,8 @@ class Rows:
 
     def rewind(self):
         """Forget every row."""
+        if self.rows == 0:
+            return 0
         for column in self.columns().values():
             column.clear(self.rows)
         self.rows = 0
