@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from amqpsniff.garbage import ARROW_MEMORY, collect_seldom
+from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, take_large_pages
 
 from . import standby
 
@@ -81,7 +81,7 @@ def prepare() -> None:
     """Import what workers need, as far as this process stays one that can be forked.
 
     What is imported is left out when workers look for garbage, which they do as seldom as the
-    command line does.
+    command line does. Each has the large pages to itself that are asked for here.
     """
     name, value = NO_THREAD
     os.environ[name] = ",".join(filter(None, (os.environ.get(name), value)))
@@ -90,6 +90,7 @@ def prepare() -> None:
     for module in (*NEEDED, *ARROW) if alone else NEEDED:
         importlib.import_module(module)
     collect_seldom()
+    take_large_pages()
     gc.freeze()
 
 

@@ -21,6 +21,11 @@ CHOSEN = [
     ("METHOD in ('basic.ack', 'tx.select')", lambda r: r["method"] in ("basic.ack", "tx.select")),
     ("size > 100 and sender = 'client'", lambda r: r["size"] > 100 and r["sender"] == "client"),
     ("delivery_tag is not null", lambda row: row["delivery_tag"] is not None),
+    ("(METHOD IS NULL)", lambda row: row["method"] is None),
+    ('rows."reply_text" is not null', lambda row: row["reply_text"] is not None),
+    ("not (method is null)", lambda row: row["method"] is not None),
+    ("'a' is null", lambda row: False),
+    ("(size > 100) is not null", lambda row: True),
     (
         "arguments->>'exchange' = 'orders'",
         lambda row: json.loads(row["arguments"] or "{}").get("exchange") == "orders",
