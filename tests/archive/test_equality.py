@@ -22,6 +22,9 @@ NAMES = (
     "amqplib08"
 ).split()
 
+BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
+"""Own captures of which no sample is a copy, or not as a file that can be cut here."""
+
 CODE = schema_of("findings").names.index("code")
 
 SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
@@ -47,6 +50,23 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
         paths = deal(packets, folder, chance, chance.randint(2, 10))
         task_octets = chance.choice([2_000, 20_000, 200_000])
         alone = by_one_engine(paths)
+        together = by_tasks(paths, task_octets=task_octets, max_reads=chance.choice([1, 2, 8]))
+        for table in TABLES:
+            assert together[table] == alone[table], (turn, table)
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_nor_do_those_of_captures_beside_the_repository(
+    own_captures: Path, tmp_path: Path, name: str
+) -> None:
+    packets = packets_of([own_captures / f"{name}.pcap"])
+    for turn in range(2):
+        chance = random.Random(f"{name}{turn}")
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        paths = deal(packets, folder, chance, chance.randint(2, 10))
+        alone = by_one_engine(paths)
+        task_octets = chance.choice([20_000, 200_000])
         together = by_tasks(paths, task_octets=task_octets, max_reads=chance.choice([1, 2, 8]))
         for table in TABLES:
             assert together[table] == alone[table], (turn, table)
