@@ -16,7 +16,7 @@ from amqpsniff.session.repeats import MOST_PUBLISHES
 from amqpsniff.session.review import COLUMNS, Review
 from amqpsniff.session.rules.limits import of_messages
 from amqpsniff.session.sightings import CLOSED, COUNTED, DELIVER, NAMED, NUMBERS, PUBLISH
-from amqpsniff.session.state import Channel, Session
+from amqpsniff.session.state import Channel, Lane, Session
 
 SECOND = 1_000_000_000
 CAPTURES = ("a.pcap", "b.pcap", "c.pcap")
@@ -29,7 +29,7 @@ Key = tuple[int, int, int]
 def _write(folder: Folder, name: str, keys: list[Key]) -> Sighted:
     """A task that sees something at these times."""
     peer = SimpleNamespace(began=True, name=lambda: ("1", "c:1", "s:2"))
-    channel = Channel(Session(peer, CAPTURES[0], 0), CAPTURES[0], 1, 1, True)
+    channel = Channel(Session(peer, CAPTURES[0], 0), Lane(1), CAPTURES[0], True)
     with SightingsFile(folder, name, 5) as file:
         file.sightings.most = MOST
         for ts_ns, capture, number in keys:
