@@ -5,6 +5,7 @@
 
 import os
 import random
+import struct
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from amqpsniff.session.rules import requeueing
 from amqpsniff.tables.schema import schema_of
 
 from .broker import ACROSS, traffic
-from .splits import TABLES, by_one_engine, by_tasks, deal, packets_of, write_pcap
+from .splits import TABLES, Packet, by_one_engine, by_tasks, deal, packets_of, write_pcap
 
 NAMES = (
     "pika_mix php_churn node aiopika_rpc blocked lost midstream snapped zerowindow v08_v09 "
@@ -24,6 +25,8 @@ NAMES = (
 
 BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
 """Own captures of which no sample is a copy, or not as a file that can be cut here."""
+
+TCP = 6
 
 CODE = schema_of("findings").names.index("code")
 
@@ -70,6 +73,36 @@ def test_nor_do_those_of_captures_beside_the_repository(
         together = by_tasks(paths, task_octets=task_octets, max_reads=chance.choice([1, 2, 8]))
         for table in TABLES:
             assert together[table] == alone[table], (turn, table)
+
+
+@pytest.mark.parametrize("name", ["pika_mix", "php_churn", "aiopika_rpc"])
+def test_nor_do_those_of_endpoints_that_are_used_again(
+    samples: Path, tmp_path: Path, name: str
+) -> None:
+    once = packets_of([samples / f"{name}.pcap"])
+    span = once[-1].ts_ns - once[0].ts_ns + 1_000_000_000
+    packets = [_later(one, turn, span) for turn in range(3) for one in once]
+    chance = random.Random(name)
+    paths = deal(packets, tmp_path, chance, 8)
+    alone = by_one_engine(paths)
+    assert len(alone["connections"]) == 3 * len(
+        by_one_engine([samples / f"{name}.pcap"])["connections"]
+    )
+    together = by_tasks(paths, task_octets=20_000, max_reads=4)
+    for table in TABLES:
+        assert together[table] == alone[table], table
+
+
+def _later(packet: Packet, turn: int, span: int) -> Packet:
+    """The same packet of a later connection: other sequence numbers, the same endpoints."""
+    octets = bytearray(packet.octets)
+    tcp = 14 + (octets[14] & 15) * 4
+    if octets[12:14] == b"\x08\x00" and octets[23] == TCP:
+        acknowledges = octets[tcp + 13] & 16
+        for at in (tcp + 4, tcp + 8) if acknowledges else (tcp + 4,):
+            (number,) = struct.unpack_from(">I", octets, at)
+            struct.pack_into(">I", octets, at, (number + turn * 77_777_777) & 0xFFFFFFFF)
+    return packet._replace(octets=bytes(octets), ts_ns=packet.ts_ns + turn * span)
 
 
 def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
