@@ -278,18 +278,12 @@ class Capture:
     ) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
         from amqpsniff.capture import CaptureSet
+        from amqpsniff.tables.batches import asked_of
 
         tables = {maker.table for maker in makers}
         if "findings" in tables:
             tables.add("messages")  # some findings are made together with a message's row
-        pipeline = self._pipeline(
-            tables,
-            columns={maker.table: maker.schema.names for maker in makers},
-            outcomes=any(maker.outcomes for maker in makers),
-            links=any(maker.links for maker in makers),
-            census=census,
-            share=share,
-        )
+        pipeline = self._pipeline(tables, **asked_of(makers), census=census, share=share)
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch in packets:
                 pipeline.learn(packets.take_secrets())

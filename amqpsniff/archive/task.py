@@ -71,14 +71,17 @@ class TaskRun:
 
     def batches(self) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch), but for findings: see `found`."""
+        from amqpsniff.tables.batches import asked_of
+
         wanted = set(self.tables)
         if "findings" in wanted:
             wanted.add("messages")  # some findings are made together with a message's row
-        links = self._linkables or any(maker.links for maker in self._makers)
+        asked = asked_of(self._makers)
+        if self._linkables:
+            asked["links"] = self._linkables
         pipeline = Pipeline(
             self.options, wanted, share=_share(self.task), records=True, sightings=self._sightings,
-            columns={maker.table: maker.schema.names for maker in self._makers},
-            outcomes=any(maker.outcomes for maker in self._makers), links=links,
+            **asked,
         )  # fmt: skip
         self.totals = pipeline.totals
         names = [source.path for source in self.task.sources]

@@ -11,6 +11,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.oddities import NOT_UTF8
+from amqpsniff.decode.properties import COLUMNS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
@@ -174,7 +175,8 @@ class Rows:
         What still refers to this one, a message that waits for its outcome, holds no columns then:
         else one message that is never settled would hold a batch of them.
         """
-        taken = type(self)(self.vocabularies, 1, self.wanted, unmade=self.unmade)
+        taken = type(self)(self.vocabularies, 1, self.wanted)
+        taken.unmade = self.unmade
         for name in self.CODES + self.INTEGERS + self.TEXTS:
             setattr(taken, name, getattr(self, name))
             setattr(self, name, None)
@@ -205,15 +207,8 @@ class FrameRows(Rows):
         )
     )
 
-    def __init__(
-        self,
-        vocabularies,
-        rows_expected=FIRST_ROWS,
-        wanted=True,
-        octets_expected=256,
-        unmade=frozenset(),
-    ):
-        Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
+    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
+        Rows.__init__(self, vocabularies, rows_expected, wanted)
         self.capture_code = 0
         self.arguments = Texts(octets_expected)
 
@@ -265,6 +260,9 @@ class FrameRows(Rows):
         return 0
 
 
+_PROPERTIES = tuple("message_timestamp" if name == "timestamp" else name for name in COLUMNS)
+
+
 class MessageRows(Rows):
     """Rows of the `messages` table, one per content; `rows_expected` of them, and
     `octets_expected` of headers, are made room for.
@@ -296,10 +294,7 @@ class MessageRows(Rows):
         )
     )
 
-    PROPERTIES = _names(
-        "content_type content_encoding headers delivery_mode priority correlation_id reply_to "
-        "expiration message_id message_timestamp type user_id app_id cluster_id"
-    )
+    PROPERTIES = _PROPERTIES
     """Columns of properties, in the order of these on the wire; those that may stay `unmade`."""
 
     def __init__(

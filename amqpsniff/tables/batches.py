@@ -319,6 +319,16 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def asked_of(makers: Iterable[Maker]) -> dict[str, Any]:
+    """What makers need of the `Pipeline` that feeds them, as arguments of it by name."""
+    makers = list(makers)
+    return {
+        "columns": {maker.table: maker.schema.names for maker in makers},
+        "outcomes": any(maker.outcomes for maker in makers),
+        "links": any(maker.links for maker in makers),
+    }
+
+
 class Maker:
     """Makes the batches of one table from what a pipeline gives.
 
