@@ -50,12 +50,12 @@ _NEAR_S = cython.declare(cython.longlong, 30 * 86400)
 LENGTHS_IN_ORDER, LENGTHS_SWAPPED, LENGTHS_MAYBE_SWAPPED = 0, 1, 2
 
 # Why the scan stopped.
-_MORE: cython.longlong = 0
-_FULL: cython.longlong = 1
-_TOO_LONG: cython.longlong = 2
-_ZEROS: cython.longlong = 3
-_SHORTENED: cython.longlong = 4
-_FILE_HEADER: cython.longlong = 5
+_MORE = cython.declare(cython.longlong, 0)
+_FULL = cython.declare(cython.longlong, 1)
+_TOO_LONG = cython.declare(cython.longlong, 2)
+_ZEROS = cython.declare(cython.longlong, 3)
+_SHORTENED = cython.declare(cython.longlong, 4)
+_FILE_HEADER = cython.declare(cython.longlong, 5)
 
 
 class PcapReader(Reader):

@@ -36,7 +36,7 @@ READ = frozenset((INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, DECRYPTION_SECRET
 
 # What a row of the interface table holds for the scan: link type, nanoseconds in a unit, upper half
 # of a time from which 64 bits are not enough, offset in nanoseconds, snap length.
-_PER_INTERFACE: cython.Py_ssize_t = 5
+_PER_INTERFACE = cython.declare(cython.Py_ssize_t, 5)
 
 # Why the scan stopped.
 MORE, FULL, BLOCK, LENGTH, TRAILER, CAPTURED, NO_INTERFACE = range(7)

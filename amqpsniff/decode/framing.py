@@ -102,7 +102,7 @@ class Framer:
             elif half.mode == _SEARCH:
                 at = self.search(half, reader, at, end, number, ts_ns)
             elif half.mode == _STRANGE:
-                self._strange(half, bytes(reader.data[at : min(end, at + FIRST_OCTETS)]))
+                self._strange(half, reader.octets_at(at, min(end - at, FIRST_OCTETS)))
                 half.offset += end - at
                 return 0
             else:

@@ -80,6 +80,8 @@ class MessageWriter:
         """
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
+        # Before the columns: it counts references with a barrier, which waits for what is written.
+        reader.data = content.store.octets
         out.reserve()
         row: cython.longlong = out.rows
         if status != _INCOMPLETE and content.body_missing:
@@ -119,7 +121,6 @@ class MessageWriter:
             out.mandatory.values[row] = content.flags & 1 if has & 1 else -1
             out.immediate.values[row] = content.flags >> 1 & 1 if has & 2 else -1
             out.redelivered.values[row] = content.flags >> 2 & 1 if has & 4 else -1
-        reader.data = content.store.octets
         self._write_names(content, row)
         if not out.wanted:
             out.rows += 1

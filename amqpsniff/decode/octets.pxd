@@ -15,3 +15,5 @@ cdef class OctetReader:
     cdef unsigned long long hash_of(self, long long start, long long count) except? 1
     cdef unsigned long long hash_with(self, unsigned long long seed, long long start, long long count) except? 1
     cdef bint _equals(self, Vocabulary vocabulary, long long first, long long start, long long count) except? -1
+
+cdef int _code_of(Vocabulary vocabulary, bytes text) except? -1

@@ -152,10 +152,9 @@ class OctetReader:
         if self.is_ascii(start, count) or self.is_text(start, count):
             return code
         self.oddities |= NOT_UTF8
-        text: bytes = bytes(self.data[start : start + count])
-        replaced: OctetReader = OctetReader()
-        replaced.read_from(text.decode(errors="replace").encode())
-        vocabulary.meant[code] = replaced.code_in(vocabulary, 0, len(replaced.data))
+        vocabulary.meant[code] = _code_of(
+            vocabulary, self.octets_at(start, count).decode(errors="replace").encode()
+        )
         return vocabulary.meant[code]
 
     def hash_of(self, start, count):
@@ -202,3 +201,10 @@ class OctetReader:
                 == 0
             )
         return vocabulary.octets[first : first + count] == self.data[start : start + count]
+
+
+def _code_of(vocabulary, text):
+    """The code of a text, which is UTF-8, in a vocabulary; new ones are added."""
+    reader: OctetReader = OctetReader()
+    reader.read_from(text)
+    return reader.code_in(vocabulary, 0, len(text))
