@@ -49,6 +49,15 @@ _NEAR_S = cython.declare(cython.longlong, 30 * 86400)
 # Whether the two lengths of a record are the other way round.
 LENGTHS_IN_ORDER, LENGTHS_SWAPPED, LENGTHS_MAYBE_SWAPPED = 0, 1, 2
 
+# The magic numbers as they stand in a file of one byte order and of the other. Above 2^31 a number
+# that is written in the code is a Python object to Cython, one that is declared is not.
+_MICROSECONDS = cython.declare(cython.longlong, 0xA1B2C3D4)
+_MICROSECONDS_SWAPPED = cython.declare(cython.longlong, 0xD4C3B2A1)
+_NANOSECONDS = cython.declare(cython.longlong, 0xA1B23C4D)
+_NANOSECONDS_SWAPPED = cython.declare(cython.longlong, 0x4D3CB2A1)
+_MODIFIED = cython.declare(cython.longlong, 0xA1B2CD34)
+_MODIFIED_SWAPPED = cython.declare(cython.longlong, 0x34CDB2A1)
+
 # Why the scan stopped.
 _MORE = cython.declare(cython.longlong, 0)
 _FULL = cython.declare(cython.longlong, 1)
@@ -167,12 +176,12 @@ def _number(
 def _is_magic(value: cython.longlong) -> cython.bint:
     """Whether a number is the magic number of a pcap file in one of the byte orders."""
     return (
-        value == 0xA1B2C3D4
-        or value == 0xA1B23C4D
-        or value == 0xA1B2CD34
-        or value == 0xD4C3B2A1
-        or value == 0x4D3CB2A1
-        or value == 0x34CDB2A1
+        value == _MICROSECONDS
+        or value == _MICROSECONDS_SWAPPED
+        or value == _NANOSECONDS
+        or value == _NANOSECONDS_SWAPPED
+        or value == _MODIFIED
+        or value == _MODIFIED_SWAPPED
     )
 
 

@@ -33,6 +33,7 @@ _HOSTS = cython.declare(dict, {})
 _HASH = blake2b(digest_size=CONNECTION_ID_OCTETS)  # to copy takes half as long as to make one
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
+_MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 
 class Conversation:
@@ -233,7 +234,7 @@ class Conversation:
 @cython.cfunc
 def _start(half: HalfStream) -> object:
     """The sequence number of a half-stream's first octet."""
-    return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & 0xFFFFFFFF
+    return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & _MASK
 
 
 @cython.cfunc

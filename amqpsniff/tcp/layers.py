@@ -33,6 +33,9 @@ GENEVE_PORT = cython.declare(cython.int, 6081)
 PLACE_BITS = cython.declare(cython.int, 40)
 PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
 
+_RANGE32 = cython.declare(cython.longlong, 1 << 32)
+_SIGN32 = cython.declare(cython.longlong, 1 << 31)
+
 # How the layers of a packet end.
 TCP = cython.declare(cython.int, 6)
 WAITING = cython.declare(cython.int, -1)
@@ -59,9 +62,9 @@ def _u32(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython
 @cython.exceptval(-2, check=True)
 def _signed64(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
     high: cython.longlong = _u32(octets, at)
-    if high >= 0x80000000:
-        high -= 0x100000000
-    return high * 0x100000000 + _u32(octets, at + 4)
+    if high >= _SIGN32:
+        high -= _RANGE32
+    return high * _RANGE32 + _u32(octets, at + 4)
 
 
 class Layers:

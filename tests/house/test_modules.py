@@ -12,6 +12,15 @@ from tests.house import packaging
 
 MOST_LINES = 400
 
+OF_OBJECTS = {
+    "amqpsniff.decode.state.body_rest",
+    "amqpsniff.session.census._name",
+    "amqpsniff.session.links.id_text",
+    "amqpsniff.session.relinking._unsigned",
+    "amqpsniff.tcp.shares._numbers",
+}
+"""Functions of compiled modules with large literals that meet Python objects, or are seldom met."""
+
 
 def test_every_module_with_a_cython_line_is_listed_and_no_other() -> None:
     listed = {
@@ -39,6 +48,18 @@ def test_mypy_is_told_which_modules_cython_checks() -> None:
 
 def test_every_compiled_module_may_stay_uncompiled() -> None:
     assert all(module["optional"] for module in packaging.tool_table("setuptools")["ext-modules"])
+
+
+def test_large_numbers_of_hot_functions_are_declared() -> None:
+    """A literal of 2^31 or more is a Python object in C, made and compared anew each time."""
+    found = set()
+    for name, path in packaging.compiled_modules().items():
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef):
+                numbers = [one.value for one in ast.walk(function) if isinstance(one, ast.Constant)]
+                if any(isinstance(one, int) and one >= 1 << 31 for one in numbers):
+                    found.add(f"{name}.{function.name}")
+    assert found == OF_OBJECTS
 
 
 def test_every_package_is_listed_and_no_other() -> None:
