@@ -28,8 +28,8 @@ DATA = cython.declare(cython.int, 1)
 GAP = cython.declare(cython.int, 2)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
-_RANGE = cython.declare(cython.longlong, 1 << 32)
-_HALF = cython.declare(cython.longlong, 1 << 31)
+_RANGE32 = cython.declare(cython.longlong, 1 << 32)
+_SIGN32 = cython.declare(cython.longlong, 1 << 31)
 
 # What `place` found; the first two exclude each other. Out of order is what comes after octets that
 # follow it.
@@ -120,7 +120,7 @@ class HalfStream:
     def ahead(self, seq):
         """How far `seq` is beyond the octet waited for; negative when before it."""
         distance: cython.longlong = (seq - self.next_seq) & MASK
-        return distance - _RANGE if distance >= _HALF else distance
+        return distance - _RANGE32 if distance >= _SIGN32 else distance
 
     def possible(self, seq):
         """Whether a segment can lie at `seq`, given where the half-stream is."""

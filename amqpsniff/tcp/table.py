@@ -22,6 +22,7 @@ else:
     from .half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+_SIGN32 = cython.declare(cython.longlong, 1 << 31)
 
 # See `amqpsniff.tcp.limits`.
 LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
@@ -173,7 +174,7 @@ class ConversationTable:
         if record is None:
             return False
         ahead = (seq - (record.back_next_seq if key == record.back_key else record.next_seq)) & MASK
-        return LEAST_JUMP <= ahead < 1 << 31
+        return LEAST_JUMP <= ahead < _SIGN32
 
     def least_active(self):
         """The open conversation that has been quiet for the longest time.
