@@ -5,10 +5,17 @@ findings that `--fail-on` asked for, 2 usage, 3 a capture that could not be read
 could not be written, 130 Ctrl-C. A reader that closes the pipe early (`| head`) is no error.
 """
 
+from __future__ import annotations
+
+import io
 import os
 import sys
 
 from amqpsniff import __version__
+
+TYPE_CHECKING = False  # as in `typing`, whose import takes longer than `--version`
+if TYPE_CHECKING:
+    from typing import TextIO
 
 FOUND = 1
 USAGE = 2
@@ -53,13 +60,28 @@ def _run(arguments: list[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Make both streams writable with any text, also where they were closed or are not UTF-8."""
+    """Make both streams writable with any text, also where they were closed or are not UTF-8.
+
+    With PYTHONUNBUFFERED, which containers set, Python asks the system once to write something and
+    loses what is not taken at once: by a pipe that is full, when a signal comes. A buffer asks on.
+    """
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stdout = _buffered(sys.stdout, by_line=sys.stdout.isatty())
+    sys.stderr = _buffered(sys.stderr, by_line=True)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+
+
+def _buffered(stream: TextIO, *, by_line: bool) -> TextIO:
+    """The same stream, with a buffer where it has none."""
+    octets = getattr(stream, "buffer", None)
+    if not isinstance(octets, io.RawIOBase):
+        return stream
+    buffer = io.BufferedWriter(octets)
+    return io.TextIOWrapper(buffer, stream.encoding, line_buffering=by_line)
 
 
 def _failed(error: Exception) -> int:
