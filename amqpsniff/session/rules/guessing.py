@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import client_host, server_end, user_of
 from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_once
 from amqpsniff.session.rules.scene import Scene
@@ -50,5 +51,5 @@ def judge_refused(
         names = f"{REFUSALS} user names refused or more"
         report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {names}", here)
     elif len(times) == REFUSALS and spread_ns <= WINDOW_NS:
-        often = f"{REFUSALS} logins refused in {spread_ns / 1e9:.0f} s"
+        often = f"{REFUSALS} logins refused in {duration(spread_ns)}"
         report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {often}", here)
