@@ -22,7 +22,7 @@ FIRST_WIDTH_NS = 20_000
 PLACES_PER_OCTAVE = 12
 MOST_OCTAVES = 44
 PLACES = PLACES_PER_OCTAVE * MOST_OCTAVES
-"""Times from 1 ns to 4.9 h, twelve to a doubling: a quantile is 3 % exact."""
+"""Times from 1 ns to 4.9 h, twelve to a doubling: a quantile is within 3 %."""
 
 MAX_NS = (1 << MOST_OCTAVES) - 1
 

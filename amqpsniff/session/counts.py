@@ -101,7 +101,7 @@ class Spread:
 
 
 class Delays:
-    """Times of late, in little room, for one connection of many: the quantiles are 9 % exact.
+    """Times of late, in little room, for one connection of many: the quantiles are within 9 %.
 
     What `turn` was called for twice is forgotten, so they are those of one to two turns.
     """

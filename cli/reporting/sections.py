@@ -171,7 +171,7 @@ class Report:
                     "Replies by the request's method",
                 ),
             ),
-            about="Quantiles in charts are 3 % exact, those in tables 0.4 %." if spreads else "",
+            about="Quantiles in charts are within 3 %, those in tables within 0.4 %." if spreads else "",
         )
 
     def _connections(self) -> None:
