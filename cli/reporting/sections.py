@@ -29,6 +29,8 @@ MOST_CONNECTIONS, MOST_CHANNELS = 300, 300
 MOST_EDGES = 25
 """Edges of each kind in the picture of the topology."""
 
+_EXACTNESS = "Quantiles in charts are within 3 %, those in tables within 0.4 %."
+
 
 def _text(value: Any) -> str:
     return "" if value is None else harmless(str(value)) or '""'
@@ -171,7 +173,7 @@ class Report:
                     "Replies by the request's method",
                 ),
             ),
-            about="Quantiles in charts are within 3 %, those in tables within 0.4 %." if spreads else "",
+            about=_EXACTNESS if spreads else "",
         )
 
     def _connections(self) -> None:
