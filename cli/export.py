@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -139,7 +139,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
         part.replace(target)
     except BaseException as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # it may never have been there, in a folder that is read only
+            part.unlink()
         if isinstance(error, OSError) and error.filename in (None, str(part)):
             error.filename = str(path)
         raise
