@@ -145,6 +145,7 @@ class _Listing:
                 self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
             if self._selection.done:
                 break
+        self._reading.miss(self._selection, chosen=self._selection.chooses)
         return self._reading.exit_code
 
     def _give(self, timeline: Timeline, batch: Any) -> None:

@@ -75,7 +75,9 @@ class Export:
 
 
 def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
-    """The schema with the wanted columns; raises UsageError for one that the table has not."""
+    """The schema with the wanted columns; raises UsageError for one that the table has not, and for
+    one that is named twice.
+    """
     import pyarrow as pa
 
     from amqpsniff.errors import UsageError
@@ -86,6 +88,8 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
         if name not in schema.names:
             known = ", ".join(schema.names)
             raise UsageError(f"{table} has no column `{name}`; there are {known}")
+        if columns.count(name) > 1:
+            raise UsageError(f"--columns names `{name}` more than once")
     return pa.schema([schema.field(name) for name in columns])
 
 

@@ -27,6 +27,7 @@ USAGE = {
     "a column that is not there": f"export {CAPTURE} -t frames --columns channel,size,colour",
     "a format that is not there": f"inspect {CAPTURE} --format xml",
     "a format of another command": f"messages {CAPTURE} --format json",
+    "a column twice": f"export {CAPTURE} -t frames --columns method,size,method",
     "an ending that names no format": f"export {CAPTURE} -t frames -o x.xlsx",
     "a dialect that is not there": f"inspect {CAPTURE} --dialect 1.0",
     "a reading that is not there": f"inspect {CAPTURE} --table-dialect qpid",
@@ -140,6 +141,7 @@ def test_nothing_to_show_is_said() -> None:
     assert "--port" in one_line(run("inspect", CAPTURE, "--port", "1").err)
     assert "matches" in one_line(run("messages", CAPTURE, "--channel", "77").err)
     assert run("messages", CAPTURE, "--channel", "77", "-q") == (0, "", "")
+    assert "matches" in one_line(run("inspect", CAPTURE, "--hex", "--channel", "77").err)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +228,14 @@ def test_text_in_a_stream_that_is_not_utf8() -> None:
     assert "→" in result.out
     shell = '; env PYTHONIOENCODING=ascii LC_ALL=C PYTHONUTF8=0 "$@"'
     assert "\\u2192" in process("inspect", "bunny.pcapng", "-n", "1", shell=shell).out
+
+
+@pytest.mark.parametrize("words", ["topology --format dot", "report -q -o -"])
+def test_what_programs_read_is_utf8(words: str) -> None:
+    """Also where text for people is written in something else."""
+    command, *more = words.split()
+    shell = '> /dev/null; env PYTHONIOENCODING=latin-1 "$@"'
+    assert process(command, CAPTURE, *more, shell=shell).out == run(command, CAPTURE, *more).out
 
 
 def test_version_and_help() -> None:
