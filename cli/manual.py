@@ -26,7 +26,7 @@ EXIT_CODES = (
 )
 ENVIRONMENT = (
     ("NO_COLOR", "When set, nothing is coloured."),
-    ("COLUMNS", "The width of a terminal, where it does not say so itself."),
+    ("COLUMNS", "The width of lines on a terminal, in place of its own; not of the dashboard."),
     ("SSLKEYLOGFILE", "A key log that opens TLS connections, where --tls-keylog gives none."),
     ("AMQPSNIFF_TRACEBACK", "When set, an internal error shows where it came from."),
 )
