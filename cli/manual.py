@@ -22,7 +22,7 @@ EXIT_CODES = (
     ("1", FOUND),
     ("2", "An option or an argument makes no sense."),
     ("3", "A capture could not be read, or an output not be written."),
-    ("130", "Ctrl-C."),
+    ("130", "Ctrl-C. Another signal that ends a run is what the process ends by."),
 )
 ENVIRONMENT = (
     ("NO_COLOR", "When set, nothing is coloured."),
