@@ -8,6 +8,7 @@ up. A reader that closes the pipe early (`| head`) is no error, of standard erro
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -106,6 +107,9 @@ def _failed(error: Exception) -> int:
         code = FAILED
     elif isinstance(error, AmqpsniffError):
         code = USAGE
+    elif isinstance(error, UnicodeEncodeError):  # of an argument; names of files may be anything
+        code = USAGE
+        error = ValueError(f"{error.object}: not {error.encoding}, but has to be")
     elif isinstance(error, OSError):
         code = FAILED
         error = OSError(_reason(error))
@@ -126,7 +130,11 @@ def _failed(error: Exception) -> int:
 
 def _reason(error: OSError) -> str:
     what = error.strerror or str(error)
-    return f"{error.filename}: {what}" if error.filename else f"cannot write the output: {what}"
+    if error.filename:
+        return f"{error.filename}: {what}"
+    if error.errno == errno.ENOENT:  # what has no name and is missing is a folder, for `tempfile`
+        return f"{what}; set TMPDIR to a folder that can be written to"
+    return f"cannot write the output: {what}"
 
 
 def complain(text: str) -> None:

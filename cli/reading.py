@@ -131,7 +131,9 @@ class Reading:
 
         `chosen` says that options left something out.
         """
-        if self.capture.totals.connections and not selection.kept and not self.options.quiet:
+        if selection.kept or selection.done or self.options.quiet:
+            return
+        if self.capture.totals.connections:
             nothing = f"no {selection.table} in what was captured"
             complain(f"warning: {'no row matches the options' if chosen else nothing}")
 

@@ -54,6 +54,8 @@ class Export:
         from amqpsniff.tables.export import write
 
         write(self._batches(), self._schema, form, sink)
+        if self._selection.chooses:  # of findings, say, there may well be none
+            self._reading.miss(self._selection, chosen=True)
         return self._reading.exit_code
 
     def _batches(self) -> Iterator[Any]:

@@ -27,6 +27,9 @@ USAGE = {
     "a column that is not there": f"export {CAPTURE} -t frames --columns channel,size,colour",
     "a format that is not there": f"inspect {CAPTURE} --format xml",
     "a format of another command": f"messages {CAPTURE} --format json",
+    "a connection that is no UTF-8": f"messages {CAPTURE} --connection \udcff",
+    "a client that is no UTF-8": f"messages {CAPTURE} --connection \udcff:",
+    "octets of rows": f"inspect {CAPTURE} --hex --format ndjson",
     "a column twice": f"export {CAPTURE} -t frames --columns method,size,method",
     "an ending that names no format": f"export {CAPTURE} -t frames -o x.xlsx",
     "a dialect that is not there": f"inspect {CAPTURE} --dialect 1.0",
@@ -141,7 +144,11 @@ def test_nothing_to_show_is_said() -> None:
     assert "--port" in one_line(run("inspect", CAPTURE, "--port", "1").err)
     assert "matches" in one_line(run("messages", CAPTURE, "--channel", "77").err)
     assert run("messages", CAPTURE, "--channel", "77", "-q") == (0, "", "")
-    assert "matches" in one_line(run("inspect", CAPTURE, "--hex", "--channel", "77").err)
+    for more in (("inspect", "--hex"), ("export", "-t", "frames"), ("messages", "--format", "csv")):
+        command, *options = more
+        assert "matches" in one_line(run(command, CAPTURE, *options, "--channel", "77").err)
+    assert run("inspect", CAPTURE, "--limit", "0") == (0, "", "")
+    assert run("export", CAPTURE, "-t", "findings").err == ""
 
 
 @pytest.mark.parametrize(
@@ -163,6 +170,16 @@ def test_a_full_disk(words: str) -> None:
     result = process(command, CAPTURE, *more, shell="> /dev/full")
     assert result.code == 3
     assert "No space left" in one_line(result.err)
+
+
+def test_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose file system is read only."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/nowhere"])
+    result = run("sql", CAPTURE, "SELECT method FROM frames")
+    assert result.code == 3
+    assert "No usable temporary directory" in one_line(result.err)
+    assert "set TMPDIR" in result.err
 
 
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
