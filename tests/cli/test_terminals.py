@@ -1,12 +1,15 @@
-"""What `live` makes of terminals: those that cannot show it, and one that only takes messages."""
+"""Terminals: those that cannot show what `live` draws, and those that only take messages."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import pty
+import re
+import select
 import struct
 import subprocess
+import sys
 import termios
 from pathlib import Path
 
@@ -56,6 +59,43 @@ def test_a_summary_fits_the_terminal_that_it_is_written_to() -> None:
     os.close(leader)
     _, _, summary = shown.decode().partition("\r\npackets ")
     assert max(map(len, summary.splitlines())) <= 60
+
+
+IMPATIENT = (
+    sys.executable,
+    "-c",
+    "from amqpsniff.cli import progress; progress.PATIENCE_SECONDS = 0.0; " + PROGRAM[2],
+)
+
+
+@pytest.mark.parametrize("command", ["diagnose", "connections", "summary", "export -t messages"])
+def test_how_far_it_is_before_there_is_a_row(command: str) -> None:
+    """Some of what is long in coming has rows at the end only."""
+    leader, follower = pty.openpty()
+    octets = (SAMPLES / "pika_mix.pcap").read_bytes()
+    name, *more = command.split()
+    shown = b""
+    with subprocess.Popen(
+        (*IMPATIENT, name, "-", *more), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=follower, env=environment(NO_COLOR="1"),
+    ) as running:  # fmt: skip
+        os.close(follower)
+        assert running.stdin is not None
+        running.stdin.write(octets[:60_000])
+        running.stdin.flush()
+        while not re.search(rb"[1-9][0-9]* packets", shown):
+            assert select.select([leader], [], [], PATIENCE)[0]
+            shown += os.read(leader, 65536)
+        running.stdin.write(octets[60_000:])
+        running.stdin.close()
+        try:
+            while piece := os.read(leader, 65536):
+                shown += piece
+        except OSError:  # Linux says EIO where others say end of file
+            pass
+        assert running.wait(PATIENCE) == 0
+    os.close(leader)
+    assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")
 
 
 @pytest.mark.parametrize("given", ["", "*.pcap*"])
