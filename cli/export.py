@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -133,9 +134,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
         return
     target = path.resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    # not by the process's number: in a container that is the same each time
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         with part.open("xb") as file:
+            with suppress(OSError):  # there may be none, or no modes; who may read it stays so
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
         part.replace(target)
     except BaseException as error:
