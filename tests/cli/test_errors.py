@@ -266,6 +266,7 @@ def test_version_and_help() -> None:
         assert f"amqpsniff {command} " in text
         assert "Examples" in text
         assert "<bool>" not in text
+        assert "<str>" not in text
         assert "[str]" not in text
 
 
