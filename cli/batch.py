@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, Any
 
 import typer
@@ -49,6 +49,10 @@ WRITERS = ("direct", "spark")
 FORMATS = ("parquet", "delta", "iceberg")
 
 JOB = "amqpsniff.spark_jobs.batch"
+
+NO_STRANGERS = {"PYTHONSAFEPATH": "1"}
+"""Has the job and what it starts import no module from the folder where somebody happens to be,
+which may hold anything; Python 3.10 does not know of it."""
 
 MOST_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the first ones are the cause."""
@@ -103,7 +107,10 @@ def batch(
         ),
     ] = False,
     rows: Annotated[
-        int, typer.Option(min=1, help="Rows of a report that are shown.", rich_help_panel=OUTPUT)
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Rows of a report that are shown.", rich_help_panel=OUTPUT
+        ),
     ] = 20,
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,
@@ -168,23 +175,21 @@ def batch(
         amqpsniff batch captures/ -o tables/ --html --report latency
         amqpsniff batch "s3://traces/2026-01-*" -o s3://tables/january --master spark://host:7077
     """
-    given = [*inputs, "--output", output, "--master", master, "--tables", tables]
-    given += ["--rows", str(rows), "--table-dialect", table_dialect, "--storage", storage]
-    given += ["--writer", writer, "--format", format_, "--progress", "json"]
-    for name, values in (("--report", report), ("--port", port), ("--tls-key", tls_key)):
-        for value in values or ():
-            given += [name, str(value)]
-    keylog = tls_keylog or usual_keylog()
-    if keylog is not None:
-        given += ["--tls-keylog", keylog]
-    if dialect is not None:
-        given += ["--dialect", dialect]
+    values: dict[str, Iterable[Any] | None] = {
+        "--output": [output], "--master": [master], "--tables": [tables], "--rows": [rows],
+        "--table-dialect": [table_dialect], "--storage": [storage], "--writer": [writer],
+        "--format": [format_], "--progress": ["json"], "--report": report, "--port": port,
+        "--tls-key": tls_key, "--tls-keylog": filter(None, [tls_keylog or usual_keylog()]),
+        "--dialect": filter(None, [dialect]),
+    }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
         "--show-secrets": show_secrets, "--links": links,
     }  # fmt: skip
+    # in one word and behind `--`: any of them may begin with a dash
+    given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
     given += [name for name, wanted in flags.items() if wanted]
-    return _Job(given, quiet).run()
+    return _Job([*given, "--", *inputs], quiet).run()
 
 
 class _Job:
@@ -204,6 +209,7 @@ class _Job:
                 stdout=subprocess.PIPE,
                 stderr=said,
                 start_new_session=True,
+                env=os.environ | NO_STRANGERS,
             )
             try:
                 for fact in _facts(process.stdout):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -117,10 +116,11 @@ def bodies(
     if not source.quiet:
         from amqpsniff.quantities import octets as shown
 
+        from .entry import complain
         from .render.text import count
 
         noun = "body" if written == 1 else "bodies"
-        sys.stderr.write(f"amqpsniff: {count(written)} {noun}, {shown(octets)}, in {output}\n")
+        complain(f"{count(written)} {noun}, {shown(octets)}, in {output}")
     return reading.exit_code
 
 

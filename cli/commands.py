@@ -6,6 +6,7 @@ A command's module is imported when it is asked for, so that starting costs what
 from __future__ import annotations
 
 import os
+from copy import copy
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -79,11 +80,12 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
 
 
 def _leave_out_types(program: Any) -> None:
-    """Keep the help from saying `<bool>` of flags and `<list[str]>` of captures, as typer does."""
-    for command in (program, *program.commands.values()):
-        for one in command.get_params(typer.Context(command, help_option_names=HELP)):
-            if one.param_type_name == "argument" or getattr(one, "is_flag", False):
-                one.display_type_rich = lambda ctx: None
+    """Keep the help from saying `<str>` of captures and other arguments, as typer does."""
+    for command in program.commands.values():
+        for one in command.params:
+            if one.param_type_name == "argument":
+                one.type = copy(one.type)
+                one.type.get_metavar = lambda param, ctx: ""
 
 
 def _show_version(wanted: bool) -> None:

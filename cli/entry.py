@@ -2,11 +2,13 @@
 
 Whatever a command raises ends here, as one line on standard error and an exit code: 0 fine, 1
 findings that `--fail-on` asked for, 2 usage, 3 a capture that could not be read or an output that
-could not be written, 130 Ctrl-C. A reader that closes the pipe early (`| head`) is no error.
+could not be written, 130 Ctrl-C. Other signals that end a run end it as ever, once it has tidied
+up. A reader that closes the pipe early (`| head`) is no error, of standard error even less.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -27,36 +29,48 @@ TRACEBACK = "AMQPSNIFF_TRACEBACK"
 
 def main() -> int:
     """Run the command line with `sys.argv` and return the exit code."""
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    _open_streams()
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        code = 0
+    except Exception as error:  # noqa: BLE001 (a person never sees a traceback)
+        code = INTERRUPTED if _interrupted() else _failed(error)
+    for stream in (sys.stdout, sys.stderr):
+        _drop(stream)
+    if code == INTERRUPTED:  # what was under way is let go of by now, and has tidied up
+        from .interrupts import end
+
+        code = end()
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command line; the exit code."""
+    if arguments in (["--version"], ["-V"]):
         print(f"amqpsniff {__version__}")
         return 0
     from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, end_soon
 
     from .interrupts import remembered
 
-    _open_streams()
     os.environ.setdefault(*ARROW_MEMORY)
     collect_seldom()
     end_soon()
-    try:
-        with remembered():
-            code = _run(sys.argv[1:])
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        _drop_output()
-        return INTERRUPTED
-    except BrokenPipeError:
-        _drop_output()
-        return 0
-    except Exception as error:  # noqa: BLE001 (a person never sees a traceback)
-        return _failed(error)
-    return code
+    with remembered():
+        from .commands import run
+
+        return run(arguments)
 
 
-def _run(arguments: list[str]) -> int:
-    from .commands import run
+def _interrupted() -> bool:
+    """Whether there was a signal: what it raised may have become another exception, by DuckDB."""
+    from .interrupts import heard
 
-    return run(arguments)
+    return heard()
 
 
 def _open_streams() -> None:
@@ -88,11 +102,14 @@ def _failed(error: Exception) -> int:
     """Say what went wrong in one line; the exit code for it."""
     from amqpsniff.errors import AmqpsniffError, CaptureError
 
-    _drop_output()
+    _drop(sys.stdout)
     if isinstance(error, CaptureError):
         code = FAILED
     elif isinstance(error, AmqpsniffError):
         code = USAGE
+    elif isinstance(error, UnicodeEncodeError):  # of an argument; names of files may be anything
+        code = USAGE
+        error = ValueError(f"{error.object}: not {error.encoding}, but has to be")
     elif isinstance(error, OSError):
         code = FAILED
         error = OSError(_reason(error))
@@ -113,22 +130,34 @@ def _failed(error: Exception) -> int:
 
 def _reason(error: OSError) -> str:
     what = error.strerror or str(error)
-    return f"{error.filename}: {what}" if error.filename else f"cannot write the output: {what}"
+    if error.filename:
+        return f"{error.filename}: {what}"
+    if error.errno == errno.ENOENT:  # what has no name and is missing is a folder, for `tempfile`
+        return f"{what}; set TMPDIR to a folder that can be written to"
+    return f"cannot write the output: {what}"
 
 
 def complain(text: str) -> None:
     """Write one line to standard error."""
     from .render.text import harmless
 
-    sys.stderr.write(f"amqpsniff: {harmless(text)}\n")
-    sys.stderr.flush()
+    tell(f"amqpsniff: {harmless(text)}\n")
 
 
-def _drop_output() -> None:
-    """Throw away what standard output still holds: Python would try to write it once more."""
+def tell(text: str) -> None:
+    """Write to standard error; where nobody takes it, that is no reason to end."""
+    from contextlib import suppress
+
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text)
+    _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
+    """Write out what a stream still holds, or throw it away: Python would try it once more."""
     try:
-        sys.stdout.flush()
+        stream.flush()
     except (OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)

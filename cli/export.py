@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -133,13 +134,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
         return
     target = path.resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    # not by the process's number: in a container that is the same each time
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         with part.open("xb") as file:
+            with suppress(OSError):  # there may be none, or no modes; who may read it stays so
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
         part.replace(target)
     except BaseException as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # it may never have been there, in a folder that is read only
+            part.unlink()
         if isinstance(error, OSError) and error.filename in (None, str(part)):
             error.filename = str(path)
         raise

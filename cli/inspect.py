@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amqpsniff.errors import UsageError
 from amqpsniff.spec import METHODS
 
 from . import times
@@ -82,6 +83,8 @@ def inspect(
     """
     check_format(format_, FORMATS)
     if format_ == "ndjson":
+        if hex_:
+            raise UsageError("--hex is for text; rows have no octets")
         from .rows import write_rows
 
         return write_rows(source, rows, "frames", format_)
@@ -145,6 +148,7 @@ class _Listing:
                 self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
             if self._selection.done:
                 break
+        self._reading.miss(self._selection, chosen=self._selection.chooses)
         return self._reading.exit_code
 
     def _give(self, timeline: Timeline, batch: Any) -> None:

@@ -1,13 +1,18 @@
-"""Ctrl-C while the program starts.
+"""Signals that end the program: Ctrl-C, and what `kill`, `timeout` and a container's end send.
+
+All of them raise KeyboardInterrupt, so that whatever is under way tidies up: half a file goes away,
+processes that were started end, a terminal gets its cursor back. A process that is the first of its
+container would not be ended by the others at all, had they no handler.
 
 Python raises KeyboardInterrupt wherever it is, and drops it where nothing can be raised: in what an
 import, an `isinstance` or a destructor calls back. Of the moments of a start that is one in ninety.
-So Ctrl-C is remembered, for a run that nothing but another one would end.
+So a signal is remembered, for a run that nothing but another one would end.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -16,28 +21,52 @@ TYPE_CHECKING = False  # as in `typing`, while whose import Ctrl-C would not be 
 if TYPE_CHECKING:
     from typing import NoReturn
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_USUAL = (signal.default_int_handler, signal.SIG_DFL)
+"""What Python does of itself; what is anything else, as nohup has it, stays so."""
+
 _heard: list[int] = []
 
 
 @contextlib.contextmanager
 def remembered() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt as ever, and `check` raises it again."""
+    """Signals that end a run raise KeyboardInterrupt, and `check` raises it again."""
     _heard.clear()
-    alone = threading.current_thread() is threading.main_thread()  # no other is told of signals
-    if not alone or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _hear)
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other is told of signals
+        before = {number: signal.getsignal(number) for number in ENDING}
+    ours = {number: handler for number, handler in before.items() if handler in _USUAL}
+    for number in ours:
+        signal.signal(number, _hear)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+def heard() -> bool:
+    """Whether there was a signal."""
+    return bool(_heard)
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt when there was one."""
-    if _heard:
+    """Raise KeyboardInterrupt when there was a signal."""
+    if heard():
         raise KeyboardInterrupt
+
+
+def end() -> int:
+    """End as the signal does by itself, which tells others what it was; or the exit code.
+
+    That is for Ctrl-C, and where such a signal ends nothing.
+    """
+    number = _heard[0] if _heard else signal.SIGINT
+    if number != signal.SIGINT:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return 128 + number
 
 
 def _hear(number: int, _: object) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,9 @@ FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 STANDARD_INPUT = "-"
 SETTLE = "10s"
 BUFFER = "64MiB"
+DUMB = ("dumb", "unknown")
+"""Values of TERM of terminals whose cursor does not move."""
+
 CAPTURING = "Capturing"
 """Panel of the help."""
 
@@ -201,10 +205,11 @@ def live(
         amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
     """
-    form = format_ or ("dashboard" if sys.stdout.isatty() else "ndjson")
+    drawn_on = sys.stdout.isatty() and os.environ.get("TERM") not in DUMB
+    form = format_ or ("dashboard" if drawn_on else "ndjson")
     check_format(form, FORMATS)
-    if form == "dashboard" and not sys.stdout.isatty():
-        raise UsageError("the dashboard needs a terminal; give --format ndjson for a pipe")
+    if form == "dashboard":
+        _check_dashboard(rows, drawn_on=drawn_on)
     if form == "arrow" and sys.stdout.isatty():
         raise UsageError("arrow is not for a terminal; pipe it into a program")
     if table not in TABLES:
@@ -215,6 +220,17 @@ def live(
     if form == "dashboard":
         return run.show()
     return run.write(table, form)
+
+
+def _check_dashboard(rows: Rows, *, drawn_on: bool) -> None:
+    """Raise UsageError where there can be no dashboard, or none that does what is asked for."""
+    if not drawn_on:
+        raise UsageError(
+            "the dashboard needs a terminal whose cursor moves; give --format ndjson for any other"
+        )
+    for name, value in (("from", rows.from_), ("to", rows.to), ("limit", rows.limit)):
+        if value is not None:
+            raise UsageError(f"--{name} chooses rows; give --format ndjson too")
 
 
 def _settle(text: str) -> float | None:

@@ -22,11 +22,11 @@ EXIT_CODES = (
     ("1", FOUND),
     ("2", "An option or an argument makes no sense."),
     ("3", "A capture could not be read, or an output not be written."),
-    ("130", "Ctrl-C."),
+    ("130", "Ctrl-C. Another signal that ends a run is what the process ends by."),
 )
 ENVIRONMENT = (
     ("NO_COLOR", "When set, nothing is coloured."),
-    ("COLUMNS", "The width of a terminal, where it does not say so itself."),
+    ("COLUMNS", "The width of lines on a terminal, in place of its own; not of the dashboard."),
     ("SSLKEYLOGFILE", "A key log that opens TLS connections, where --tls-keylog gives none."),
     ("AMQPSNIFF_TRACEBACK", "When set, an internal error shows where it came from."),
 )

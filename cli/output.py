@@ -28,8 +28,14 @@ def write_json(value: Any) -> None:
     """Write a value to standard output, laid out to be read."""
     import json
 
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(text: str) -> None:
+    """Write to standard output what programs read: UTF-8, whatever the locale."""
+    from .rows import standard_output
+
+    standard_output().write(text.encode(errors="backslashreplace"))
 
 
 class Output:
@@ -44,7 +50,7 @@ class Output:
     def __init__(self, file: IO[str] | None = None) -> None:
         self._file = file or sys.stdout
         self.terminal = self._file.isatty()
-        self.width = shutil.get_terminal_size().columns if self.terminal else None
+        self.width = _columns(self._file) if self.terminal else None
         self.paint = Paint(coloured(self.terminal))
 
     @property
@@ -92,6 +98,14 @@ class Output:
         for renderable in renderables:
             console.print(renderable)
         self.lines(line.rstrip() for line in console.file.getvalue().split("\n")[:-1])  # type: ignore[attr-defined]
+
+
+def _columns(file: IO[str]) -> int:
+    """Columns of the terminal that a file is; `shutil` asks that of standard output alone."""
+    usual = shutil.get_terminal_size().columns
+    if file is sys.stdout or os.environ.get("COLUMNS"):
+        return usual
+    return os.get_terminal_size(file.fileno()).columns or usual
 
 
 def coloured(terminal: bool) -> bool:

@@ -3,39 +3,55 @@
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Callable
+from threading import Event, Thread
 from typing import Any
 
 PATIENCE_SECONDS = 1.0
 """A run shorter than this shows no progress: it would only flicker."""
 
+LOOK_SECONDS = 0.1
+
 
 class Progress:
-    """A line on standard error that counts packets; it goes away at the end."""
+    """A line on standard error that counts packets; it goes away at the end.
 
-    def __init__(self, wanted: bool) -> None:
-        self._wanted = wanted and sys.stderr.isatty()
-        self._began = time.monotonic()
-        self._shown: Any = None
+    It is written beside the run, which may go on for long without giving a row.
+
+    Args:
+        wanted: Whether to write it, where there is a terminal.
+        packets: Says how many packets were read; without it, `at` does.
+    """
+
+    def __init__(self, wanted: bool, packets: Callable[[], int] | None = None) -> None:
+        self._at = 0
+        self._packets = packets if packets is not None else lambda: self._at
+        self._over = Event()
+        self._shown: Thread | None = None
+        if wanted and sys.stderr.isatty():
+            self._shown = Thread(target=self._show, daemon=True)
 
     def __enter__(self) -> Progress:
+        if self._shown is not None:
+            self._shown.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         if self._shown is not None:
-            self._shown.stop()
+            self._shown.join()
 
     def at(self, packets: int) -> None:
         """Say that this many packets were read."""
-        if not self._wanted:
+        self._at = packets
+
+    def _show(self) -> None:
+        if self._over.wait(PATIENCE_SECONDS):
             return
-        if self._shown is None:
-            if time.monotonic() - self._began < PATIENCE_SECONDS:
-                return
-            self._shown = _bar()
-            self._shown.start()
-            self._shown.add_task("packets", total=None)
-        self._shown.update(self._shown.task_ids[0], completed=packets)
+        with _bar() as bar:
+            task = bar.add_task("packets", total=None)
+            while not self._over.wait(LOOK_SECONDS):
+                bar.update(task, completed=self._packets())
 
 
 def _bar() -> Any:

@@ -5,7 +5,7 @@ Findings about the capture itself go to standard error when the pass is over, on
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -89,22 +89,21 @@ class Reading:
         """
         from .progress import Progress
 
-        with Progress(progress and not self.options.quiet) as bar:
+        with Progress(progress and not self.options.quiet, self._packets):
             wanted = dict(columns) if columns is not None else None
-            passed = self.capture.tables(*tables, encoded=True, columns=wanted, census=census)
-            for table, batch in passed:
-                bar.at(self.capture.totals.packets)
-                yield table, batch
+            yield from self.capture.tables(*tables, encoded=True, columns=wanted, census=census)
         self.judge(self.capture.found)
 
     def count(self, census: Any) -> None:
         """Count everything with an `amqpsniff.session.Census`; a bar says how far it is."""
         from .progress import Progress
 
-        with Progress(not self.options.quiet) as bar:
-            for packets in self.capture.count(census):
-                bar.at(packets)
+        with Progress(not self.options.quiet, self._packets):
+            deque(self.capture.count(census), 0)
         self.judge(self.capture.found)
+
+    def _packets(self) -> int:
+        return self.capture.totals.packets
 
     def judge(self, findings: list[Finding]) -> None:
         """Warn of what is wrong with the files, and say when there was no AMQP in them."""
@@ -131,7 +130,9 @@ class Reading:
 
         `chosen` says that options left something out.
         """
-        if self.capture.totals.connections and not selection.kept and not self.options.quiet:
+        if selection.kept or selection.done or self.options.quiet:
+            return
+        if self.capture.totals.connections:
             nothing = f"no {selection.table} in what was captured"
             complain(f"warning: {'no row matches the options' if chosen else nothing}")
 

@@ -115,14 +115,16 @@ def _page(gathering: Gathering, title: str | None, *, whole: bool) -> str:
 
 def _write(page: str, output: Path, *, quiet: bool) -> None:
     if output == STANDARD_OUTPUT:
-        sys.stdout.write(page)
+        from .output import write_text
+
+        write_text(page)
         return
     from amqpsniff.quantities import octets
 
     from .entry import complain
     from .export import replacing
 
-    encoded = page.encode()
+    encoded = page.encode(errors="backslashreplace")
     with replacing(output) as file:
         file.write(encoded)
     if not quiet:

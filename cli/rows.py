@@ -54,6 +54,8 @@ class Export:
         from amqpsniff.tables.export import write
 
         write(self._batches(), self._schema, form, sink)
+        if self._selection.chooses:  # of findings, say, there may well be none
+            self._reading.miss(self._selection, chosen=True)
         return self._reading.exit_code
 
     def _batches(self) -> Iterator[Any]:
@@ -75,7 +77,9 @@ class Export:
 
 
 def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
-    """The schema with the wanted columns; raises UsageError for one that the table has not."""
+    """The schema with the wanted columns; raises UsageError for one that the table has not, and for
+    one that is named twice.
+    """
     import pyarrow as pa
 
     from amqpsniff.errors import UsageError
@@ -86,6 +90,8 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
         if name not in schema.names:
             known = ", ".join(schema.names)
             raise UsageError(f"{table} has no column `{name}`; there are {known}")
+        if columns.count(name) > 1:
+            raise UsageError(f"--columns names `{name}` more than once")
     return pa.schema([schema.field(name) for name in columns])
 
 

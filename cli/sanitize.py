@@ -162,9 +162,9 @@ def sanitize(
     _tell_of_tls(done.totals)
     where = "standard output" if str(output) == STANDARD_OUTPUT else str(output)
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
-    sys.stderr.write(
-        f"amqpsniff: {plural(done.packets, 'packet')} with {plural(done.frames, 'AMQP frame')}"
-        f"{dropped}, {octets(done.octets)}, in {where}\n"
+    complain(
+        f"{plural(done.packets, 'packet')} with {plural(done.frames, 'AMQP frame')}{dropped}, "
+        f"{octets(done.octets)}, in {where}"
     )
     return 0
 

@@ -18,7 +18,7 @@ from amqpsniff.findings import KINDS
 
 from .cases import Row
 from .explain import described
-from .rows import standard_output
+from .output import write_text
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -28,8 +28,7 @@ LEVELS = {"info": "note", "warning": "warning", "error": "error"}
 
 def write(rows: Sequence[Row], captures: Sequence[str], exit_code: int) -> None:
     """Write a log of one run to standard output."""
-    text = json.dumps(log(rows, captures, exit_code), indent=2)
-    standard_output().write(f"{text}\n".encode())
+    write_text(json.dumps(log(rows, captures, exit_code), indent=2) + "\n")
 
 
 def log(rows: Sequence[Row], captures: Sequence[str], exit_code: int = 0) -> dict[str, Any]:

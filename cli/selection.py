@@ -36,6 +36,7 @@ class Selection:
         self.kept = 0
         self._filter: Filter | None = None
         self._started = started
+        (rows.connection or "").encode()  # Arrow says of what cannot be that it is no text
         self._from = times.parse(rows.from_, "from") if rows.from_ else None
         if rows.channel is not None and table == "connections":
             raise UsageError("connections have no --channel; use channels, or --table channels")

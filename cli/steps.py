@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .interrupts import check
+from .interrupts import ENDING, check
 
 if TYPE_CHECKING:
     from amqpsniff.live.watch import Watch
@@ -22,8 +22,6 @@ is told to end."""
 
 MOST_LAST_SECONDS = 5
 """How long what is there by then is taken, if packets never cease."""
-
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Steps:

@@ -11,7 +11,7 @@ from amqpsniff.errors import UsageError
 SECOND_NS = 1_000_000_000
 DAY_NS = 86_400 * SECOND_NS
 FORMS = ("relative", "absolute", "delta")
-"""How `inspect` and `messages` write times."""
+"""How lines write times: `--time`."""
 
 _UNITS = {"ms": 10**6, "s": SECOND_NS, "m": 60 * SECOND_NS, "h": 3600 * SECOND_NS, "d": DAY_NS}
 _OFFSET = r"\+(\d{1,9})(?:\.(\d{1,9}))?(ms|s|m|h|d)?"

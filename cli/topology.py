@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 from .options import Input, Scope, check_format, format_option, spread, top_option
@@ -69,6 +68,7 @@ def _write(result: dict[str, Any], form: str) -> None:
         output = Output()
         output.show(*sections(result, output.room))
     else:
+        from .output import write_text
         from .render.graph import WRITERS
 
-        sys.stdout.write(WRITERS[form](result))
+        write_text(WRITERS[form](result))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -124,8 +123,10 @@ class _Listing:
                 return
             self._left -= 1
         if self._form == "ndjson":
+            from .output import write_text
+
             row = {"capture": name, **difference.row()}
-            sys.stdout.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            write_text(json.dumps(row, ensure_ascii=False, default=str) + "\n")
             return
         self._output.lines([self._line(name if self._several else "", difference)])
 

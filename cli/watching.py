@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
@@ -81,7 +83,8 @@ class Live:
                 write(self._batches(steps, selection, sink), schema_of(table), form, sink)
         finally:
             self._close()
-        self._summarise(sys.stderr)
+        with suppress(OSError):  # where nobody reads it the rows are there all the same
+            self._summarise(sys.stderr)
         return self._exit_code()
 
     def show(self) -> int:
@@ -291,3 +294,14 @@ def _check(sources: Sources, recording: Recording) -> None:
         from .export import refuse_captures
 
         refuse_captures(recording.write, captures)
+        _refuse_followed(recording.write, captures)
+
+
+def _refuse_followed(written: Path, captures: list[str]) -> None:
+    """Raise UsageError when what is written would be read again, and written again, without end."""
+    folder = written.absolute().parent
+    for name in captures:
+        followed = Path(name) if Path(name).is_dir() else Path(name).parent
+        several = followed == Path(name) or glob.has_magic(name)
+        if several and followed.exists() and followed.samefile(folder):
+            raise UsageError(f"{written} would be followed itself; --write to another folder")

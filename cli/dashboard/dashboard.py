@@ -50,12 +50,14 @@ class Dashboard:
         self._screen: Screen | None = None
         self._drawn = 0.0
         self._due = False
+        self._stopping = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Dashboard:
         self.keyboard.__enter__()
         try:
-            self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._on_stop)
+            if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
+                self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._on_stop)
             self._before[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, self._on_resize)
             self._begin()
         except BaseException:
@@ -73,11 +75,14 @@ class Dashboard:
 
     @property
     def over(self) -> bool:
-        """Whether somebody pressed q, or the terminal is gone."""
+        """Whether somebody pressed q."""
         return self.state.over
 
     def step(self) -> None:
         """Take what keys were pressed, and draw when it is time."""
+        if self._stopping:
+            self._stopping = False
+            self._stop()
         keys = self.keyboard.pressed()
         for key in keys:
             self.state.press(key, self._screen.rows if self._screen is not None else [])
@@ -117,10 +122,18 @@ class Dashboard:
         self._due = True
 
     def _on_stop(self, *_: object) -> None:
-        """Ctrl-Z: give the terminal back, and take it again when we are woken."""
+        self._stopping = True  # not now: something may be half drawn
+
+    def _stop(self) -> None:
+        """Ctrl-Z: give the terminal back, and take it again when we are woken.
+
+        The signal does what it does by itself, which is nothing where no shell could wake us.
+        """
         self._end()
         self.keyboard.end()
-        os.kill(os.getpid(), signal.SIGSTOP)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, self._on_stop)
         self.keyboard.begin()
         self._begin()
 

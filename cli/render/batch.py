@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..entry import tell
+from .text import folded, harmless
+
 WIDEST = (48, 32, 24, 18, 12)
 """Characters of a cell that are shown at most: the most with which all columns have room."""
 
@@ -73,12 +76,15 @@ class Shown:
         self._stop()
         if self._summary is not None and not self._quiet:
             for line in _summed(self._summary, time.monotonic() - self._began):
-                self._errors.print(line, highlight=False, soft_wrap=not self._errors.is_terminal)
+                width = self._errors.width if self._errors.is_terminal else len(line)
+                tell("".join(f"{part}\n" for part in folded(line, width)))
         if self._page is not None and not self._quiet:
-            self._errors.print(f"report: {self._page}", highlight=False, soft_wrap=True)
+            tell(f"report: {self._page}\n")
         console = Console()
         for report in self._reports:
-            _show(console, report)
+            with console.capture() as shown:
+                _show(console, report)
+            sys.stdout.write(shown.get())  # rich itself exits with 1 where nobody reads any more
 
     def _progress(self, fact: dict[str, Any]) -> None:
         if not self._wanted:
@@ -171,8 +177,6 @@ def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
 
 def _show(console: Console, report: dict[str, Any]) -> None:
     """A report as a table: the columns that the terminal has room for."""
-    from .text import harmless
-
     rows = [[harmless(cell) for cell in row] for row in report["rows"]]
     names = [name.replace("_", " ") for name in report["columns"]]
     widths: list[int] = []

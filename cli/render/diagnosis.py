@@ -29,7 +29,8 @@ WIDE = 100
 LEAST_WIDTH = 40
 """Columns that a consequence is given, however deep it is."""
 
-_NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+"""What findings of a severity are called when they are counted."""
 
 
 class Diagnosis:
@@ -151,7 +152,7 @@ def verdict(
     """One line: how much was found, in how much, and how good the capture was."""
     numbers = Counter(row["severity"] for row in found)
     parts = [
-        (plural(numbers[severity], _NOUNS[severity]), severity)
+        (plural(numbers[severity], NOUNS[severity]), severity)
         for severity in reversed(SEVERITIES)
         if numbers[severity]
     ]

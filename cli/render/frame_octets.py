@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .body import INDENT
 from .hexdump import NOWHERE, hex_lines
 
 if TYPE_CHECKING:
     from ..octets import Octets
     from ..timeline import Entry
     from .theme import Paint
-
-INDENT = " " * 4
-"""What lets a line of a hex dump fit 80 columns."""
 
 
 def dump(entry: Entry, octets: Octets, paint: Paint, *, secrets: bool) -> Iterator[str]:

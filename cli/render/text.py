@@ -72,7 +72,7 @@ def cells(text: str) -> int:
 
 def cut(text: str, width: int) -> str:
     """The text, its end replaced by an ellipsis when it takes more than `width` columns."""
-    if len(text) <= width and cells(text) <= width:
+    if cells(text) <= width:
         return text
     if width < 1:
         return ""
@@ -87,7 +87,7 @@ def cut(text: str, width: int) -> str:
 
 def cut_middle(text: str, width: int) -> str:
     """The text, its middle replaced by an ellipsis: names of a kind often differ at their ends."""
-    if len(text) <= width and cells(text) <= width:
+    if cells(text) <= width:
         return text
     if width < 3 or not text.isascii():
         return cut(text, width)

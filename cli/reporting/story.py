@@ -10,6 +10,7 @@ from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.quantities import duration, octets
 
 from ..quality import quality
+from ..render.diagnosis import NOUNS
 from ..render.quality import FLAWLESS, flaws
 from ..render.text import count, harmless, plural
 from .kept import BAD_ENDS, Row
@@ -23,8 +24,6 @@ MOST_POINTS = 500
 
 MOST_NAMED = 3
 """Findings of a severity that are named in a sentence."""
-
-NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 
 FEW = 100
 """So many times have no hundredth part."""

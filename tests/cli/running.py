@@ -91,14 +91,16 @@ def process(*arguments: str | Path, octets: bytes | None = None, shell: str = ""
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def on_terminal(*arguments: str | Path, columns: int, no_color: str | None = "1") -> Result:
+def on_terminal(
+    *arguments: str | Path, columns: int, no_color: str | None = "1", term: str = "xterm"
+) -> Result:
     """Run on a pseudo-terminal of this width; what both streams write is in `out`."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     written = bytearray()
     with subprocess.Popen(
         (*PATIENT, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
-        stderr=follower, cwd=SAMPLES, env=environment(NO_COLOR=no_color),
+        stderr=follower, cwd=SAMPLES, env=environment(NO_COLOR=no_color, TERM=term),
     ) as running:  # fmt: skip
         os.close(follower)
         try:

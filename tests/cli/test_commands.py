@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,18 @@ def test_a_failed_export_leaves_what_was_there(samples: Path, tmp_path: Path) ->
     copy = tmp_path / "copy.csv"
     copy.write_bytes((samples / CAPTURE).read_bytes())
     assert run("export", copy, "-t", "frames", "-o", copy).code == 2
+
+
+def test_what_takes_the_place_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be read by whom that one could be; what a killed run has left is not in its way."""
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as in a container, each time
+    left = tmp_path / ".out.csv.1.part"
+    left.write_text("half of it")
+    path = tmp_path / "out.csv"
+    path.touch(0o600)
+    assert run("export", CAPTURE, "-t", "frames", "-o", path).code == 0
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert left.read_text() == "half of it"
 
 
 def test_bodies_and_hashes_in_exports() -> None:

@@ -27,6 +27,10 @@ USAGE = {
     "a column that is not there": f"export {CAPTURE} -t frames --columns channel,size,colour",
     "a format that is not there": f"inspect {CAPTURE} --format xml",
     "a format of another command": f"messages {CAPTURE} --format json",
+    "a connection that is no UTF-8": f"messages {CAPTURE} --connection \udcff",
+    "a client that is no UTF-8": f"messages {CAPTURE} --connection \udcff:",
+    "octets of rows": f"inspect {CAPTURE} --hex --format ndjson",
+    "a column twice": f"export {CAPTURE} -t frames --columns method,size,method",
     "an ending that names no format": f"export {CAPTURE} -t frames -o x.xlsx",
     "a dialect that is not there": f"inspect {CAPTURE} --dialect 1.0",
     "a reading that is not there": f"inspect {CAPTURE} --table-dialect qpid",
@@ -140,6 +144,11 @@ def test_nothing_to_show_is_said() -> None:
     assert "--port" in one_line(run("inspect", CAPTURE, "--port", "1").err)
     assert "matches" in one_line(run("messages", CAPTURE, "--channel", "77").err)
     assert run("messages", CAPTURE, "--channel", "77", "-q") == (0, "", "")
+    for more in (("inspect", "--hex"), ("export", "-t", "frames"), ("messages", "--format", "csv")):
+        command, *options = more
+        assert "matches" in one_line(run(command, CAPTURE, *options, "--channel", "77").err)
+    assert run("inspect", CAPTURE, "--limit", "0") == (0, "", "")
+    assert run("export", CAPTURE, "-t", "findings").err == ""
 
 
 @pytest.mark.parametrize(
@@ -161,6 +170,16 @@ def test_a_full_disk(words: str) -> None:
     result = process(command, CAPTURE, *more, shell="> /dev/full")
     assert result.code == 3
     assert "No space left" in one_line(result.err)
+
+
+def test_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose file system is read only."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/nowhere"])
+    result = run("sql", CAPTURE, "SELECT method FROM frames")
+    assert result.code == 3
+    assert "No usable temporary directory" in one_line(result.err)
+    assert "set TMPDIR" in result.err
 
 
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
@@ -228,6 +247,14 @@ def test_text_in_a_stream_that_is_not_utf8() -> None:
     assert "\\u2192" in process("inspect", "bunny.pcapng", "-n", "1", shell=shell).out
 
 
+@pytest.mark.parametrize("words", ["topology --format dot", "report -q -o -"])
+def test_what_programs_read_is_utf8(words: str) -> None:
+    """Also where text for people is written in something else."""
+    command, *more = words.split()
+    shell = '> /dev/null; env PYTHONIOENCODING=latin-1 "$@"'
+    assert process(command, CAPTURE, *more, shell=shell).out == run(command, CAPTURE, *more).out
+
+
 def test_version_and_help() -> None:
     assert run("--version") == (0, f"amqpsniff {__version__}\n", "")
     assert run("-V").out == run("--version").out
@@ -239,6 +266,7 @@ def test_version_and_help() -> None:
         assert f"amqpsniff {command} " in text
         assert "Examples" in text
         assert "<bool>" not in text
+        assert "<str>" not in text
         assert "[str]" not in text
 
 

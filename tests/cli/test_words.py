@@ -13,7 +13,7 @@ from amqpsniff.cli.render.body import as_text
 from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.hexdump import hex_lines
 from amqpsniff.cli.render.shorthand import Part, argument_parts, fitted, joined
-from amqpsniff.cli.render.text import cells, count, cut, folded, harmless, word
+from amqpsniff.cli.render.text import cells, count, cut, cut_middle, folded, harmless, word
 from amqpsniff.cli.render.theme import STYLES, Paint
 from amqpsniff.errors import UsageError
 from amqpsniff.quantities import duration, octets, rate
@@ -46,12 +46,19 @@ def test_words(text: str, shown: str) -> None:
     assert word(text) == shown
 
 
-@given(st.text(st.characters(categories=("L", "N", "P", "So"))), st.integers(0, 40))
+@given(st.text(st.characters(categories=("L", "M", "N", "P", "So"))), st.integers(0, 40))
 def test_cut_text_fits(text: str, width: int) -> None:
     text = harmless(text)
     assert cells(cut(text, width)) <= width
     if cells(text) <= width:
         assert cut(text, width) == text
+        assert cut_middle(text, width) == text
+
+
+def test_what_takes_no_column_is_not_cut_for() -> None:
+    """Letters with marks above and below them are more characters than columns."""
+    name = "e\u0301ve\u0301nements"
+    assert cut(name, 10) == cut_middle(name, 10) == name
 
 
 @pytest.mark.parametrize(

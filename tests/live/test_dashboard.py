@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.cli.running import PROGRAM
 from tests.live.broker import Broker
 from tests.live.clients import keep_busy
 from tests.live.terminal import BEGIN, Terminal
@@ -197,19 +198,34 @@ def test_terminal_is_restored_after_an_error(module: str, place: str) -> None:
         terminal.close()
 
 
+SHELL = ("bash", "-c", 'set -m; "$@"; echo stopped; read; fg; exit $?', "bash", *PROGRAM)
+
+
 def test_stopped_and_woken() -> None:
     """Ctrl-Z gives the terminal back; after fg it is drawn again."""
+    terminal = Terminal("-i", "lo", program=SHELL)
+    try:
+        terminal.shows("q quit")
+        terminal.press("\x1a")
+        terminal.until(lambda: b"stopped\r\n" in terminal.written)
+        assert terminal.restored()
+        written = len(terminal.written)
+        terminal.press("\n")
+        terminal.until(lambda: b"\x1b[?1049h" in terminal.written[written:])
+        terminal.shows("q quit")
+        terminal.press("q")
+        assert terminal.end() == 0
+        assert terminal.restored()
+    finally:
+        terminal.close()
+
+
+def test_nothing_stops_what_nobody_could_wake() -> None:
+    """Ctrl-Z does nothing where there is no shell: a container, a window of its own."""
     with shown() as terminal:
         terminal.shows("q quit")
         terminal.press("\x1a")
-        stopped = os.WSTOPPED | os.WNOHANG
-        terminal.until(lambda: os.waitid(os.P_PID, terminal.running.pid, stopped))
-        while terminal.read():
-            pass
-        assert terminal.restored()
-        written = len(terminal.written)
-        os.kill(terminal.running.pid, signal.SIGCONT)
-        terminal.until(lambda: b"\x1b[?1049h" in terminal.written[written:])
+        terminal.until(lambda: terminal.written.count(b"\x1b[?1049h") == 2)
         terminal.press("q")
         assert terminal.end() == 0
         assert terminal.restored()

@@ -1,0 +1,87 @@
+"""What `amqpsniff batch` gives its job, and shows of what the job says; Spark is not started."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.spark_jobs.batch import _parser
+from tests.cli.running import PROGRAM, environment
+from tests.conftest import SAMPLES
+from tests.waiting import PATIENCE
+
+CAPTURE = SAMPLES / "bunny.pcapng"
+
+TOLD = """
+import json, sys
+with open({path!r}, "w") as file:
+    json.dump({{"arguments": sys.argv[1:], "path": sys.path}}, file)
+raise ModuleNotFoundError("No module named 'pyspark'")
+"""
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Any:
+    """What a job is told that is started in a folder, by these arguments."""
+    path = tmp_path / "told"
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").write_text(TOLD.format(path=str(path)))
+    folder = tmp_path / "here"
+    folder.mkdir()
+
+    def start(*arguments: str) -> Any:
+        done = subprocess.run(
+            (*PROGRAM, "batch", *arguments), cwd=folder, capture_output=True, check=False,
+            env=environment(PYTHONPATH=str(tmp_path)), timeout=PATIENCE, text=True,
+        )  # fmt: skip
+        assert "pip install" in done.stderr
+        return json.loads(path.read_text())
+
+    return start
+
+
+def test_names_that_begin_with_a_dash(told: Any) -> None:
+    given = told("-o", "-tables", "--tls-keylog=-keys", "--report", "churn", "--", "-a.pcap", "b")
+    parsed = _parser().parse_args(given["arguments"])
+    assert parsed.inputs == ["-a.pcap", "b"]
+    assert (parsed.output, parsed.tls_keylog) == ("-tables", "-keys")
+    assert (parsed.report, parsed.dialect, parsed.rows) == (["churn"], None, 20)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python does not know of it")
+def test_no_module_comes_from_the_folder_one_is_in(told: Any, tmp_path: Path) -> None:
+    assert str(tmp_path / "here") not in told(str(CAPTURE), "-o", "tables")["path"]
+
+
+SHOWN = """
+import sys
+from amqpsniff.cli import batch
+from amqpsniff.cli.entry import main
+
+def run(self):
+    from amqpsniff.cli.render.batch import Shown
+    with Shown(False) as shown:
+        shown.take({"report": "churn", "title": "Churn", "columns": ["a"], "rows": [["x"]],
+                    "total": "1"})
+        shown.finish()
+    return 0
+
+batch._Job.run = run
+sys.argv = ["amqpsniff", "batch", "x", "-o", "y"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(("shell", "code"), [("> >(exec true)", 0), ("> /dev/full", 3)])
+def test_reports_that_nobody_takes(shell: str, code: int) -> None:
+    done = subprocess.run(
+        ("bash", "-c", f'"$@" {shell}', "bash", sys.executable, "-c", SHOWN),
+        env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr

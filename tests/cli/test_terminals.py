@@ -1,0 +1,114 @@
+"""Terminals: those that cannot show what `live` draws, and those that only take messages."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import PROGRAM, environment, on_terminal, process, run
+from tests.conftest import SAMPLES
+from tests.waiting import PATIENCE
+
+CAPTURE = SAMPLES / "bunny.pcapng"
+
+
+def test_a_terminal_whose_cursor_does_not_move() -> None:
+    """Rows, as in a pipe; a dashboard that somebody asks for is refused."""
+    given = ("live", CAPTURE, "-t", "connections", "--duration", "1s", "-q")
+    shown = on_terminal(*given, columns=80, term="dumb")
+    assert (shown.code, shown.out.count("\n")) == (0, 1)
+    assert shown.out.startswith('{"capture":')
+    refused = on_terminal(*given, "--format", "dashboard", columns=80, term="dumb")
+    assert refused.code == 2
+    assert "--format ndjson" in refused.out
+
+
+@pytest.mark.parametrize("option", ["--limit 3", "--from +1s", "--to 12:00"])
+def test_what_chooses_rows_is_not_for_the_dashboard(option: str) -> None:
+    shown = on_terminal("live", CAPTURE, "--duration", "1s", *option.split(), columns=80)
+    assert shown.code == 2
+    assert f"{option.split(maxsplit=1)[0]} chooses rows; give --format ndjson" in shown.out
+
+
+def test_a_summary_fits_the_terminal_that_it_is_written_to() -> None:
+    """Rows go elsewhere, and have no width."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 60, 0, 0))
+    subprocess.run(
+        (*PROGRAM, "live", CAPTURE, "-t", "connections", "--duration", "1s"), check=True,
+        stdout=subprocess.DEVNULL, stderr=follower, env=environment(NO_COLOR="1"),
+        timeout=PATIENCE,
+    )  # fmt: skip
+    os.close(follower)
+    shown = b""
+    try:
+        while piece := os.read(leader, 65536):
+            shown += piece
+    except OSError:  # Linux says EIO where others say end of file
+        pass
+    os.close(leader)
+    _, _, summary = shown.decode().partition("\r\npackets ")
+    assert max(map(len, summary.splitlines())) <= 60
+
+
+IMPATIENT = (
+    sys.executable,
+    "-c",
+    "from amqpsniff.cli import progress; progress.PATIENCE_SECONDS = 0.0; " + PROGRAM[2],
+)
+
+
+@pytest.mark.parametrize("command", ["diagnose", "connections", "summary", "export -t messages"])
+def test_how_far_it_is_before_there_is_a_row(command: str) -> None:
+    """Some of what is long in coming has rows at the end only."""
+    leader, follower = pty.openpty()
+    octets = (SAMPLES / "pika_mix.pcap").read_bytes()
+    name, *more = command.split()
+    shown = b""
+    with subprocess.Popen(
+        (*IMPATIENT, name, "-", *more), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=follower, env=environment(NO_COLOR="1"),
+    ) as running:  # fmt: skip
+        os.close(follower)
+        assert running.stdin is not None
+        running.stdin.write(octets[:60_000])
+        running.stdin.flush()
+        while not re.search(rb"[1-9][0-9]* packets", shown):
+            assert select.select([leader], [], [], PATIENCE)[0]
+            shown += os.read(leader, 65536)
+        running.stdin.write(octets[60_000:])
+        running.stdin.close()
+        try:
+            while piece := os.read(leader, 65536):
+                shown += piece
+        except OSError:  # Linux says EIO where others say end of file
+            pass
+        assert running.wait(PATIENCE) == 0
+    os.close(leader)
+    assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")
+
+
+@pytest.mark.parametrize("given", ["", "*.pcap*"])
+def test_what_is_written_is_not_followed(given: str, tmp_path: Path) -> None:
+    """It would be read and written again until the disk is full."""
+    (tmp_path / "a.pcapng").write_bytes(CAPTURE.read_bytes())
+    followed = str(tmp_path / given)
+    result = run("live", followed, "-w", tmp_path / "out.pcapng", "--duration", "1s")
+    assert result.code == 2
+    assert "would be followed itself" in result.err
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    result = process("live", followed, "-w", elsewhere / "out.pcapng", "--duration", "1s", "-q")
+    assert result.code == 0
+    alone = process("live", tmp_path / "a.pcapng", "-w", tmp_path / "b", "--duration", "1s", "-q")
+    assert alone.code == 0
