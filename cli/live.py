@@ -26,7 +26,6 @@ from .options import (
 )
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
-STANDARD_INPUT = "-"
 SETTLE = "10s"
 BUFFER = "64MiB"
 CAPTURING = "Capturing"
