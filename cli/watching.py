@@ -169,6 +169,8 @@ class Live:
         if self._server is not None:
             self._server.close()
         self.watch.close()
+        for note in self._notes():
+            complain(note)
 
     def _source(self) -> Source:
         """Where the packets come from, opened; rights that were needed for it are given up."""
