@@ -12,10 +12,14 @@ import pytest
 
 from amqpsniff.capture.following import FileCapture, PipeCapture, follow
 from amqpsniff.errors import CaptureError
+from tests.capture.build import enhanced, interface, section
 from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
 from tests.live.sniffing import Sniffer, rows_of
+from tests.live.test_metrics import scraped
 from tests.live.test_rows import alike
+from tests.tcp.wire import IPV4_LINK, tcp
+from tests.waiting import free_port, wait_for
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
 
@@ -134,3 +138,29 @@ def test_names_choose() -> None:
         finally:
             os.dup2(before, 0)
             os.close(before)
+
+
+def test_a_pipe_is_silent_at_the_end_of_time(tmp_path: Path) -> None:
+    """Of a packet with the latest time there is, as anybody can write one, nothing is later."""
+    packet = enhanced("<", 2**63 - 2, tcp(1, b"AMQP"))
+    octets = section() + interface("<", (9, b"\x09"), link=IPV4_LINK) + packet
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as there, os.fdopen(writing, "wb", buffering=0) as here:
+        here.write(octets)
+        arguments = ("-", "-t", "frames", "--settle", "0.1s", "--duration", "1s")
+        sniffer = Sniffer(*arguments, folder=tmp_path, stdin=there)
+        assert sniffer.finish() == 0, sniffer.err
+
+
+def test_metrics_of_names_that_are_not_known(tmp_path: Path) -> None:
+    """The default exchange and one that the capture does not say are two."""
+    port = free_port()
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as there, os.fdopen(writing, "wb", buffering=0) as here:
+        here.write((SAMPLES / "snapped.pcap").read_bytes())
+        arguments = ("-", "-t", "findings", "--metrics", f":{port}")
+        sniffer = Sniffer(*arguments, folder=tmp_path, stdin=there)
+        name = "amqpsniff_exchange_{}_messages_total {}"
+        wait_for(lambda: scraped(port).get(name.format("delivered", "(unknown)")) == 41)
+        assert scraped(port)[name.format("published", "")] == 2
+    assert sniffer.finish() == 0, sniffer.err
