@@ -27,7 +27,6 @@ from .options import (
 )
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
-STANDARD_INPUT = "-"
 SETTLE = "10s"
 BUFFER = "64MiB"
 DUMB = ("dumb", "unknown")

@@ -172,16 +172,18 @@ class Live:
         if self._server is not None:
             self._server.close()
         self.watch.close()
+        for note in self._notes():
+            complain(note)
 
     def _source(self) -> Source:
         """Where the packets come from, opened; rights that were needed for it are given up."""
-        from .live import STANDARD_INPUT, buffer_octets
+        from .live import buffer_octets
 
         captures = self._sources.captures
         if captures:
-            from amqpsniff.capture.following import FileCapture, PipeCapture
+            from amqpsniff.capture.following import follow
 
-            return PipeCapture() if captures == [STANDARD_INPUT] else FileCapture(captures)
+            return follow(captures)
         from amqpsniff.capture.filter import ports_expression
         from amqpsniff.capture.interfaces import InterfaceCapture
         from amqpsniff.capture.rights import drop

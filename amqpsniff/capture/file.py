@@ -226,8 +226,8 @@ class CaptureFile:
             where = inside(found)
             head, blocks = _peek(self._decoded(blocks, decompressor(found, self.capture)))
             found = recognise(head)
-            if self._troubles and len(head) < MAGIC_OCTETS:
-                raise CaptureError(f"{shown(self.capture)}: {self._troubles[0][1]}")
+        if self._troubles and len(head) < MAGIC_OCTETS:
+            raise CaptureError(f"{shown(self.capture)}: {self._troubles[0][1]}")
         if found in READERS:
             reader = READERS[found](self.capture)
             reader.unpacked = self.compression is not None
@@ -270,7 +270,7 @@ class CaptureFile:
                 return
             if pieces:
                 yield b"".join(pieces)
-        if machine.inside:
+        if machine.inside and not self._troubles:
             cut = f"the file ends inside its {self.compression} compression"
             self._troubles.append(("capture-truncated", f"{cut}; everything before was read"))
 
@@ -291,12 +291,16 @@ def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTE
     return CaptureFile(name, block_octets=block_octets)
 
 
-def refuse_terminal() -> None:
-    """Raise CaptureError where standard input is a terminal: nobody types a capture."""
-    if os.isatty(0):
+def standard_input() -> io.FileIO:
+    """Standard input, which stays open; raises CaptureError where it is closed or a terminal."""
+    if os.isatty(0):  # nobody types a capture
         raise CaptureError(
             '-: standard input is a terminal; pipe a capture into it, as from "tcpdump -U -w -"'
         )
+    try:
+        return io.FileIO(0, closefd=False)
+    except OSError:
+        raise CaptureError("-: standard input is closed; pipe a capture into it") from None
 
 
 def _reason(error: OSError) -> str:
@@ -329,11 +333,7 @@ class _Source:
         self._closed = False
         self._file: io.FileIO | IO[bytes] | None
         if name == STANDARD_INPUT:
-            refuse_terminal()
-            try:
-                self._file = io.FileIO(0, closefd=False)
-            except OSError:
-                raise CaptureError("-: standard input is closed; pipe a capture into it") from None
+            self._file = standard_input()
             return
         try:
             if opener is not None:

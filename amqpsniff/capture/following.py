@@ -12,29 +12,22 @@ import glob
 import io
 import os
 import select
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
-from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
-from amqpsniff.capture.file import (
-    BLOCK_OCTETS,
-    READERS,
-    STANDARD_INPUT,
-    refuse_terminal,
-)
+from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, standard_input
 from amqpsniff.capture.formats import (
     DESCRIBED_OCTETS,
-    GZIP,
     MAGIC_OCTETS,
-    ZSTD,
-    inside,
     no_capture,
     recognise,
     shown,
 )
+from amqpsniff.capture.octets import Octets
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
@@ -42,103 +35,6 @@ OCTETS_AT_ONCE = 4 * BLOCK_OCTETS
 """Octets read before there is time for something else, such as a key that was pressed."""
 
 Taken = tuple[PacketBatch, Sequence[int]]
-
-
-class Octets:
-    """The octets of one capture, in any pieces, into batches of packets."""
-
-    def __init__(self, capture: str) -> None:
-        self.capture = capture
-        self._head = b""
-        self._inside = b""
-        self._where = ""
-        self._machine: Decompressor | None = None
-        self._reader: Reader | None = None
-        self._trouble: tuple[str, str] | None = None
-        self._secrets = 0
-
-    def take_secrets(self) -> list[tuple[int, bytes]]:
-        """Type and octets of the Decryption Secrets Blocks that were read since the last call."""
-        found = self._reader.secrets[self._secrets :] if self._reader is not None else []
-        self._secrets += len(found)
-        return found
-
-    @property
-    def packets(self) -> int:
-        """Packets so far."""
-        return self._reader.packets if self._reader is not None else 0
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What is wrong with the capture so far."""
-        return self._reader.findings if self._reader is not None else []
-
-    def feed(self, octets: bytes) -> Iterator[PacketBatch]:
-        """Packets complete with these octets; raises NotACapture."""
-        pieces: Iterable[bytes] = (octets,)
-        if self._reader is None:
-            self._head += octets
-            if not self._recognised():
-                return
-            pieces, self._head = (self._head,), b""
-        if self._machine is not None:
-            pieces = self._unpacked(pieces)
-        for piece in pieces:
-            if self._reader is None:
-                yield from self._inner(piece)
-                continue
-            batch = self._reader.feed(piece)
-            if batch is not None:
-                yield batch
-
-    def finish(self, *, cut: bool) -> None:
-        """There is no more; `cut` when it is we who stop, so that an unfinished end is none."""
-        if self._reader is None:
-            return
-        if self._trouble is not None:
-            self._reader.report(*self._trouble)
-        self._reader.finish(explained=cut or self._trouble is not None)
-
-    def _recognised(self) -> bool:
-        """Whether it is known what the octets are; from then on there is a reader or a machine."""
-        if self._machine is not None:
-            return True
-        if len(self._head) < MAGIC_OCTETS:
-            return False
-        found = recognise(self._head)
-        if found in (GZIP, ZSTD):
-            self._machine = decompressor(found, self.capture)
-            self._where = inside(found)
-            return True
-        self._reader = self._reader_of(self._head)
-        return True
-
-    def _reader_of(self, head: bytes) -> Reader:
-        found = recognise(head)
-        if found not in READERS:
-            raise no_capture(self.capture, head, self._where)
-        return READERS[found](self.capture)
-
-    def _inner(self, piece: bytes) -> Iterator[PacketBatch]:
-        """Octets out of compression, before it is known what they are."""
-        self._inside += piece
-        if len(self._inside) < MAGIC_OCTETS:
-            return
-        self._reader = self._reader_of(self._inside)
-        self._reader.unpacked = True
-        batch = self._reader.feed(self._inside)
-        self._inside = b""
-        if batch is not None:
-            yield batch
-
-    def _unpacked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        assert self._machine is not None
-        for piece in pieces:
-            try:
-                yield from self._machine.feed(piece)
-            except Damaged as damage:
-                self._trouble = ("capture-damaged", f"{damage}; everything before was read")
-                return
 
 
 class _Followed(ABC):
@@ -153,6 +49,7 @@ class _Followed(ABC):
         self.notes: list[str] = []
         self.ended = False
         self._packets = 0
+        self._last: list[PacketBatch] = []
 
     @property
     def packets(self) -> int:
@@ -177,17 +74,36 @@ class _Followed(ABC):
     def take(self, most: int) -> Iterator[Taken]:
         """Batches of what is there, at most so many packets; raises NotACapture."""
         read = 0
-        while read < OCTETS_AT_ONCE and most > 0:
-            octets = self._more()
-            if not octets:
-                return
+        while read < OCTETS_AT_ONCE and most > 0 and not self.ended:
+            octets = self._next()
             read += len(octets)
-            for batch in self._octets.feed(octets):
+            last, self._last = self._last, []
+            for batch in chain(last, self._octets.feed(octets)):
                 taken = self._counted(batch, most)
                 most -= len(taken[0])
                 yield taken
                 if most <= 0:
                     return
+            if not octets:
+                return
+
+    def _next(self) -> bytes:
+        """The next octets that are there; what cannot be read any more is over."""
+        try:
+            return self._more()
+        except OSError as error:
+            detail = f"{error.strerror or error}; everything before was read"
+            self.findings.append(Finding("capture-unreadable", detail, self._octets.capture))
+            self._over(cut=True)
+            self.ended = True
+            return b""
+
+    def _over(self, *, cut: bool) -> None:
+        """The present capture is over; `cut` when it goes on without us."""
+        batch = self._octets.finish(cut=cut)
+        if batch is not None:
+            self._last.append(batch)
+        self.findings += self._octets.findings
 
     @abstractmethod
     def _more(self) -> bytes:
@@ -202,33 +118,39 @@ class _Followed(ABC):
 
 
 class PipeCapture(_Followed):
-    """Packets of a capture that comes on standard input."""
+    """Packets of a capture that comes on standard input, `-`, or through a pipe that has a name.
 
-    def __init__(self) -> None:
-        super().__init__(STANDARD_INPUT)
-        refuse_terminal()
-        self._octets = Octets(STANDARD_INPUT)
+    Raises CaptureError where there is none.
+    """
+
+    def __init__(self, name: str = STANDARD_INPUT) -> None:
+        super().__init__(name)
+        self._octets = Octets(name)
+        self._file = standard_input() if name == STANDARD_INPUT else _opened(name)
 
     def fileno(self) -> int:
-        """Standard input, which is readable when there is more."""
-        return 0
+        """The pipe, which is readable when there is more."""
+        return self._file.fileno()
 
     def _more(self) -> bytes:
-        if not select.select([0], [], [], 0)[0]:
+        if not select.select([self._file], [], [], 0)[0]:
             return b""
-        octets = os.read(0, BLOCK_OCTETS)
-        if not octets:
+        octets = self._file.read(BLOCK_OCTETS)
+        if octets == b"":
+            self._octets.refuse()
+            self._over(cut=False)
             self.ended = True
-        return octets
+        return octets or b""
 
     def finish(self) -> None:
         """There will be no more: say what was wrong."""
-        self._octets.finish(cut=not self.ended)
-        self.findings += self._octets.findings
-        self.ended = True
+        if not self.ended:
+            self._over(cut=True)
+            self.ended = True
 
     def close(self) -> None:
-        """Standard input stays open."""
+        """Let go of the pipe; standard input stays open."""
+        self._file.close()
 
 
 class FileCapture(_Followed):
@@ -266,9 +188,9 @@ class FileCapture(_Followed):
 
     def finish(self) -> None:
         """There will be no more: say what was wrong."""
-        self._octets.finish(cut=True)
-        self.findings += self._octets.findings
-        self.ended = True
+        if not self.ended:
+            self._over(cut=True)
+            self.ended = True
 
     def close(self) -> None:
         """Let go of the file."""
@@ -282,6 +204,8 @@ class FileCapture(_Followed):
             if Path(name).is_dir():
                 yield from (one for one in Path(name).iterdir() if _is_capture(one))
             elif os.path.lexists(name):
+                if _is_pipe(name):
+                    raise CaptureError(f"{shown(name)}: a pipe can only be followed by itself")
                 yield Path(name)
             elif glob.has_magic(name):
                 yield from (Path(one) for one in glob.glob(name) if _is_capture(Path(one)))  # noqa: PTH207
@@ -292,10 +216,7 @@ class FileCapture(_Followed):
         return not hasattr(self, "_octets")
 
     def _open(self, path: Path) -> None:
-        try:
-            self._file = io.FileIO(str(path))
-        except OSError as error:
-            raise CaptureError(f"{shown(str(path))}: cannot be opened: {error.strerror}") from None
+        self._file = _opened(str(path))
         self._path = path
         self._position = 0
         self._octets = Octets(str(path))
@@ -303,7 +224,11 @@ class FileCapture(_Followed):
     def _check(self) -> None:
         """Raise NotACapture when it can be told already that the file is none."""
         assert self._file is not None
-        head = os.pread(self._file.fileno(), DESCRIBED_OCTETS, 0)
+        try:
+            head = os.pread(self._file.fileno(), DESCRIBED_OCTETS, 0)
+        except OSError as error:
+            what = error.strerror
+            raise CaptureError(f"{shown(str(self._path))}: cannot be read: {what}") from None
         if len(head) >= MAGIC_OCTETS and not recognise(head):
             self.close()
             raise no_capture(str(self._path), head)
@@ -340,10 +265,29 @@ class FileCapture(_Followed):
         assert self._file is not None
         status = os.fstat(self._file.fileno())
         self._done[status.st_dev, status.st_ino] = (status.st_mtime_ns, status.st_size)
-        self._octets.finish(cut=False)
-        self.findings += self._octets.findings
+        self._over(cut=False)
         self._file.close()
         self._open(path)
+
+
+def follow(names: Sequence[str]) -> PipeCapture | FileCapture:
+    """What follows these names: a pipe by itself, or files; raises CaptureError."""
+    one = names[0] if len(names) == 1 else ""
+    return PipeCapture(one) if one == STANDARD_INPUT or _is_pipe(one) else FileCapture(names)
+
+
+def _is_pipe(name: str) -> bool:
+    try:
+        return stat.S_ISFIFO(Path(name).stat().st_mode)
+    except OSError:
+        return False
+
+
+def _opened(name: str) -> io.FileIO:
+    try:
+        return io.FileIO(name)
+    except OSError as error:
+        raise CaptureError(f"{shown(name)}: cannot be opened: {error.strerror}") from None
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -18,6 +18,10 @@ from amqpsniff.capture.packets import NO_TIME
 NS = 10**9
 MICROSECONDS = 6
 
+# Octets kept of a name: Linux has 15, Windows some 50; a file of nothing but names must not fill
+# memory.
+MAX_NAME_OCTETS = 255
+
 # Option codes of an Interface Description Block and of an Interface Statistics Block.
 IF_NAME, IF_TSRESOL, IF_TSOFFSET = 2, 9, 14
 ISB_IFRECV, ISB_IFDROP, ISB_OSDROP = 4, 5, 7
@@ -63,7 +67,7 @@ class Interface:
         self.statistics: InterfaceStatistics | None = None
         for code, value in options(body[8:], order):
             if code == IF_NAME:
-                self.name = value.decode("utf-8", "replace")
+                self.name = value[:MAX_NAME_OCTETS].decode("utf-8", "replace")
             elif code == IF_TSRESOL and value:
                 self.binary = value[0] >= 0x80
                 self.exponent = value[0] & 0x7F

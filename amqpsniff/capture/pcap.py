@@ -132,8 +132,7 @@ class PcapReader(Reader):
         major = number(octets[4:6], order)
         minor = number(octets[6:8], order)
         link_type = number(octets[20:24], order) & LINK_TYPE_MASK
-        if link_type not in self.link_types:
-            self.link_types.append(link_type)
+        self._link(link_type)
         swap = LENGTHS_IN_ORDER
         if major == 2 and minor <= 3:
             swap = LENGTHS_MAYBE_SWAPPED if minor == 3 else LENGTHS_SWAPPED

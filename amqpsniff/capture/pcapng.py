@@ -53,7 +53,8 @@ MAX_INTERFACES = 1 << 16
 # Interfaces one finding names; the rest are counted.
 MAX_INTERFACES_NAMED = 8
 
-# Of a file that was put together of others there are as many; more are read and not remembered.
+# Of a file that was put together of others there are as many; more are read and not remembered, nor
+# are those that follow when as many interfaces are as a single section may have.
 MAX_SECTIONS = 1 << 12
 
 # Key logs of long runs reach some megabytes; a file of nothing but secrets must not fill memory.
@@ -75,7 +76,8 @@ _DAMAGE = {
 class PcapngReader(Reader):
     """Reads a pcapng file; `interfaces` are those of the present section, by index.
 
-    `sections` are those begun so far, but for those beyond `MAX_SECTIONS`.
+    `sections` are those begun so far; those beyond `MAX_SECTIONS` or `MAX_INTERFACES` are one, the
+    last, without interfaces.
     """
 
     format = "pcapng"
@@ -89,6 +91,7 @@ class PcapngReader(Reader):
         self._statistics: dict[str, InterfaceStatistics] = {}
         self._secret_octets = 0
         self._comment_octets = 0
+        self._kept_interfaces = 0
         self._limits: set[str] = set()
         self._told: set[int] = set()
         self._needed = 12
@@ -260,8 +263,10 @@ class PcapngReader(Reader):
             return self._no_section(position, f"a section of unknown version {major}")
         self._end_section()
         self._order = order
-        if len(self.sections) < MAX_SECTIONS:
+        if len(self.sections) < MAX_SECTIONS and self._kept_interfaces < MAX_INTERFACES:
             self.sections.append(Section(self.packets, order, self.interfaces))
+        elif self.sections[-1].interfaces:
+            self.sections.append(Section(self.packets, order, []))
         for code, value in options(block[position + 24 : position + padded - 4], order):
             if code == OPT_COMMENT:
                 self._comment(value)
@@ -275,6 +280,8 @@ class PcapngReader(Reader):
         return 1
 
     def _end_section(self) -> None:
+        if self.sections and self.sections[-1].interfaces is self.interfaces:
+            self._kept_interfaces += len(self.interfaces)
         for interface in self.interfaces:
             new = interface.statistics
             if new is None:
@@ -297,8 +304,7 @@ class PcapngReader(Reader):
             return False
         interface = Interface(body, self._order, len(self.interfaces))
         self.interfaces.append(interface)
-        if interface.link_type not in self.link_types:
-            self.link_types.append(interface.link_type)
+        self._link(interface.link_type)
         plain_below = interface.plain_below
         self._table.extend(
             (

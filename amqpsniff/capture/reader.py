@@ -22,6 +22,10 @@ from amqpsniff.findings import Finding
 # A file can be nothing but damage; more than this is counted.
 MOST_TOLD = 16
 
+# As many as there are numbers for them in pcapng; a pcap file that was put together of others has
+# room for more.
+MAX_LINK_TYPES = 1 << 16
+
 
 class Lost(NamedTuple):
     """Damage behind which records are searched for: what it is, and where in the file."""
@@ -45,6 +49,7 @@ class Reader(ABC):
         self.capture = capture
         self.findings: list[Finding] = []
         self.link_types: list[int] = []
+        self._links: set[int] = set()
         self.secrets: list[tuple[int, bytes]] = []
         self.comments: list[str] = []
         self.packets = 0
@@ -121,6 +126,12 @@ class Reader(ABC):
         """Add a finding at the last packet read."""
         number = self.packets or None
         self.findings.append(Finding(code, detail, self.capture, number, self._last_ns))
+
+    def _link(self, link_type: int) -> None:
+        """Packets of a link type may come."""
+        if link_type not in self._links and len(self._links) < MAX_LINK_TYPES:
+            self._links.add(link_type)
+            self.link_types.append(link_type)
 
     def _lose(self, position: int, what: str) -> None:
         """Search for records from here on: an impossible one is so far into the present block."""

@@ -79,14 +79,15 @@ class Segments:
 
 
 def _time(text: str) -> int:
-    """Nanoseconds of seconds with a fraction."""
+    """Nanoseconds of seconds with a fraction; `NO_TIME` for none, or past 64 bits."""
     seconds, _, fraction = text.partition(".")
     try:
         whole = int(seconds) * _NS
         part = int(fraction[:_NS_DIGITS].ljust(_NS_DIGITS, "0"))
     except ValueError:
         return NO_TIME
-    return whole - part if seconds.startswith("-") else whole + part
+    moment = whole - part if seconds.startswith("-") else whole + part
+    return moment if NO_TIME < moment < -NO_TIME else NO_TIME
 
 
 def _packet(fields: list[str]) -> tuple[bytes, int]:

@@ -35,9 +35,10 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Names of the captures that files, directories, patterns (`*`, `?`, `[]`, `**`), `-` mean.
 
     A directory means every file below it whose content is a capture; other files in it are passed
-    over. A file named, or matched by a pattern, is taken as it is; a pattern means no pipes. A file
-    that is reached twice is listed once, where it came first. Raises CaptureError for a name that
-    is not there, a pattern that matches nothing, and when there is nothing in the end.
+    over. A folder that cannot be looked into is listed by its name, to be reported like a file that
+    cannot be read. A file named, or matched by a pattern, is taken as it is; a pattern means no
+    pipes. A file that is reached twice is listed once, where it came first. Raises CaptureError for
+    a name that is not there, a pattern that matches nothing, and when there is nothing in the end.
     """
     names: dict[object, str] = {}
     given = [os.fspath(one) for one in inputs]
@@ -85,12 +86,16 @@ def _named(one: str) -> Iterator[str]:
 
 
 def _captures_below(directory: str) -> Iterator[str]:
-    for folder, folders, files in os.walk(directory):
+    shut: list[str] = []
+    for folder, folders, files in os.walk(directory, onerror=lambda one: shut.append(one.filename)):
+        yield from shut
+        shut.clear()
         folders.sort()
         for name in sorted(files):
             path = str(Path(folder) / name)
             if _holds_capture(path):
                 yield path
+    yield from shut
 
 
 def _holds_capture(path: str) -> bool:

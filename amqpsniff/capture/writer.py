@@ -16,6 +16,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,9 +106,12 @@ class CaptureWriter:
         self._shut()
 
     def _shut(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.close()
+            except OSError as error:  # some file systems say only now that they are full
+                self.trouble = self.trouble or self._told(error)
 
     def _begin(self) -> None:
         """Make the next file, with its section header."""
@@ -222,10 +226,14 @@ class CaptureWriter:
 
     def _fail(self, error: OSError) -> None:
         """No more can be written: keep what is whole."""
-        self.trouble = f"{self.files[-1]}: {error.strerror or error}"
+        self.trouble = self._told(error)
         if self._file is not None:
-            os.ftruncate(self._file.fileno(), self._size)
+            with suppress(OSError):  # what a pipe or a device was given stays there
+                os.ftruncate(self._file.fileno(), self._size)
         self._shut()
+
+    def _told(self, error: OSError) -> str:
+        return f"{error.filename or self.files[-1]}: {error.strerror or error}"
 
 
 def _whole_blocks(octets: bytes | memoryview, written: int) -> tuple[int, int]:

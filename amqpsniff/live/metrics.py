@@ -20,6 +20,9 @@ MOST_NAMES = 100
 """Names of one metric: each is a time series, and what stores them pays for each."""
 
 OTHERS = "(others)"
+UNKNOWN = "(unknown)"
+"""A name that is not in the capture; the default exchange has the empty one."""
+
 LOOPBACK = "127.0.0.1"
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
@@ -136,7 +139,7 @@ class Collector:
 def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[str, list[int]]]:
     """The most used names with their counts, all others as one."""
     ranked = sorted(rows, key=lambda one: -(one[1][0] + one[1][2]))
-    named = [(str(name) if name is not None else "", counts) for name, counts in ranked]
+    named = [(UNKNOWN if name is None else str(name), counts) for name, counts in ranked]
     rest = [
         sum(column) for column in zip(*(counts for _, counts in named[MOST_NAMES:]), strict=True)
     ]
@@ -186,6 +189,6 @@ class Server:
 def parse_address(address: str) -> tuple[str, int]:
     """Host and port; raises UsageError for what is none."""
     host, _, port = address.rpartition(":")
-    if not port.isdigit() or not 0 < int(port) < 65_536:
+    if not port.isdecimal() or not 0 < int(port) < 65_536:
         raise UsageError(f"--metrics {address!r} is no address; write :9419 or 0.0.0.0:9419")
     return host.strip("[]") or LOOPBACK, int(port)

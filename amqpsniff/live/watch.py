@@ -35,6 +35,9 @@ SETTLED_SECONDS = 0.25
 QUIET_SECONDS = 0.1
 """A packet that an interface saw is here after this time: its ring gives packets every 40 ms."""
 
+LATEST_NS = 2**63 - 2
+"""The latest time there is; what no time reaches is one later."""
+
 MOST_LATEST = 200
 """Latest findings of each severity kept to be shown: many of one do not hide those of another."""
 
@@ -161,8 +164,9 @@ class Watch:
         How late packets of a pipe or a file may be, nobody knows; rows wait as long as for replies.
         """
         if self._late is not None and seconds > max(self._late, QUIET_SECONDS):
+            now_ns = self._packet_ns + int((seconds - self._late) * 1e9)
             with self.lock:
-                self.pipeline.wait(self._packet_ns + int((seconds - self._late) * 1e9))
+                self.pipeline.wait(min(now_ns, LATEST_NS))
 
     def rows(self) -> Batches:
         """Rows that can be given by now, as (table, batch)."""

@@ -45,7 +45,7 @@ class Interfaces:
     def number(self, capture: CaptureFile, batch: PacketBatch, row: int) -> int:
         """The number of a packet's interface."""
         section = self._section_of(capture.sections, batch.number[row])
-        if section is not None:
+        if section is not None and section.interfaces:
             found = section.interface_of(batch.octets, batch.start[row], batch.captured[row])
             return self._numbers[id(found)]
         link_type = batch.link_type[row]

@@ -46,6 +46,9 @@ _ICMP_PLAIN = (0, 3, 8, 11)
 _ICMPV6_PLAIN = (1, 2, 3, 4, 128, 129)
 """ICMP messages whose second word is a number: an identifier, a sequence, an MTU, a pointer."""
 _ARP_OCTETS = 28
+_MOST_MISSING = cython.declare(cython.longlong, 1 << 20)
+"""Octets that a packet may lack for its checksum to be made: no packet is longer, but a record's
+length says what it likes."""
 _FILLER = b"\x78"
 
 
@@ -89,7 +92,8 @@ class PacketRewriter:
             self._not_ip(link_type, end)
             return self.out
         self._link_header(link_type, place & PLACE_MASK)
-        self._network(place >> PLACE_BITS, place & PLACE_MASK, end, max(original, end), 0)
+        wire_end = max(min(original, end + _MOST_MISSING), end)
+        self._network(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, 0)
         return self.out
 
     # link headers

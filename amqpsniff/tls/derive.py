@@ -8,9 +8,8 @@ from __future__ import annotations
 import hmac
 
 from .hello import TLS_1_2
+from .secrets import MASTER_OCTETS
 from .suites import Suite
-
-MASTER_OCTETS = 48
 
 
 def prf(version: int, digest: str, secret: bytes, label: bytes, seed: bytes, count: int) -> bytes:

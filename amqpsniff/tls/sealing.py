@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
 from .claims import Keys, OpenedClaim
 from .derive import (
-    MASTER_OCTETS,
     block_octets,
     digest_octets,
     key_block,
@@ -27,6 +26,7 @@ from .derive import (
 )
 from .hello import TLS_1_3
 from .protection import aead_of, block_cipher
+from .secrets import MASTER_OCTETS
 
 _PURPOSE = b"amqpsniff: keys of a capture made safe"
 

@@ -13,13 +13,15 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff.errors import UsageError
 
 MAX_SECRETS = 400_000
-"""Secrets kept, those of some 100,000 connections in 110 MB; beyond, the oldest are forgotten."""
+"""Secrets kept, those of some 100,000 connections in 110 MB; beyond, the oldest are forgotten, an
+eighth at once: to find the first of a dict costs as much as was taken out before it."""
 
 MAX_SESSIONS = 16_384
 """Sessions remembered to be resumed: their ticket or id, and the master secret."""
@@ -39,6 +41,12 @@ EARLY = b"CLIENT_EARLY_TRAFFIC_SECRET"
 _USED = (MASTER, PREMASTER, *HANDSHAKE, *TRAFFIC, EARLY)
 LABELS = {label: bytes((at,)) for at, label in enumerate(_USED)}
 """The labels that are used, each with the octet that stands for it here."""
+
+MASTER_OCTETS = 48
+_RANDOM_OCTETS = 32
+_MASTER_LENGTHS = (MASTER_OCTETS,)
+_LENGTHS = dict.fromkeys((*HANDSHAKE, *TRAFFIC, EARLY), (32, 48)) | {MASTER: _MASTER_LENGTHS}
+"""Octets of a secret, of the hash in TLS 1.3: a line that is still being written has fewer."""
 
 _SESSION = b"Session-ID:"
 _MASTER_KEY = b"Master-Key:"
@@ -160,14 +168,12 @@ class Secrets:
         if name:
             self._sessions.pop(name, None)
             self._sessions[name] = master
-            if len(self._sessions) > MAX_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
+            _forget(self._sessions, MAX_SESSIONS)
 
     def session_of(self, secret: bytes, client_random: bytes) -> bytes:
         """The client's random with which a secret was asked about first."""
         first = self._first.setdefault(secret, client_random)
-        if len(self._first) > MAX_SECRETS:
-            del self._first[next(iter(self._first))]
+        _forget(self._first, MAX_SECRETS)
         return first
 
     def key_for(self, modulus: int | None) -> Any:
@@ -190,23 +196,34 @@ class Secrets:
     def _keep(self, label: bytes, name: bytes, secret: bytes) -> None:
         if label in LABELS:
             found = LABELS[label] + bytes.fromhex(name.decode("ascii", "replace"))
+            lengths = _LENGTHS.get(label)
+            if len(found) != len(LABELS[label]) + _RANDOM_OCTETS:
+                return
         elif label == b"RSA" and name.startswith(_SESSION) and secret.startswith(_MASTER_KEY):
             found = _SESSION_MARK + bytes.fromhex(name[len(_SESSION) :].decode("ascii", "replace"))
             secret = secret[len(_MASTER_KEY) :]
+            lengths = _MASTER_LENGTHS
         else:
             return
         value = bytes.fromhex(secret.decode("ascii", "replace"))
-        if self._by_name.get(found) == value:
+        if (lengths and len(value) not in lengths) or self._by_name.get(found) == value:
             return
         self._by_name[found] = value
         self.revision += 1
-        if len(self._by_name) > MAX_SECRETS:
-            del self._by_name[next(iter(self._by_name))]
+        _forget(self._by_name, MAX_SECRETS)
+
+
+def _forget(kept: dict[bytes, bytes], most: int) -> None:
+    """Forget the oldest of what there is too much of."""
+    if len(kept) > most:
+        for name in list(islice(kept, most // 8 + 1)):
+            del kept[name]
 
 
 class _GrowingFile:
     """The lines of a file that another program may be writing.
 
+    A pipe is read once, until its writer ends: opened again it would wait for another writer.
     `filled` says whether there were whole lines, other than empty ones and comments.
     """
 
@@ -218,8 +235,9 @@ class _GrowingFile:
         self.filled = False
         if not later:
             try:
-                with self._path.open("rb"):
-                    pass
+                if not stat.S_ISFIFO(self._path.stat().st_mode):
+                    with self._path.open("rb"):
+                        pass
             except OSError as error:
                 raise UsageError(f"{name}: key log cannot be read: {error.strerror}") from None
 
@@ -228,7 +246,7 @@ class _GrowingFile:
         try:
             found = self._path.stat()
             state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-            if state == self._seen:
+            if state == self._seen or (self._seen and stat.S_ISFIFO(found.st_mode)):
                 return
             known = self._seen
             self._seen = state

@@ -1,6 +1,7 @@
 """pcapng: sections, interfaces, times, blocks that carry packets, what is kept beside them."""
 
 import struct
+import time
 from fractions import Fraction
 
 import pytest
@@ -171,3 +172,36 @@ def test_what_is_written_is_read(order: str, packets: list[tuple[int, bytes, int
         Row(n, u * (1000, 1)[i], data, len(data), (1, 12)[i])
         for n, (u, data, i) in enumerate(packets, 1)
     ]
+
+
+def test_names_of_interfaces_have_a_limit() -> None:
+    """A file of nothing but names does not fill memory."""
+    reader = PcapngReader("x")
+    reader.feed(build.section("<") + build.interface("<", (2, b"n" * 60_000)))
+    assert reader.interfaces[0].name == "n" * 255
+
+
+def test_interfaces_of_all_sections_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sections beyond it are read, and remembered as one that has none."""
+    monkeypatch.setattr("amqpsniff.capture.pcapng.MAX_INTERFACES", 4)
+    reader = PcapngReader("x")
+    for _ in range(9):
+        reader.feed(build.section("<") + build.interface("<") * 3 + build.enhanced("<", 1, b"x"))
+    reader.finish()
+    assert reader.packets == 9
+    assert not reader.findings
+    assert [len(one.interfaces) for one in reader.sections] == [3, 3, 0]
+    assert reader.sections[2].packets_before == 2
+
+
+def test_many_link_types_cost_no_more_than_one() -> None:
+    """Each is looked up, not looked for."""
+    took = []
+    for links in (1, 20_000):
+        reader = PcapngReader("x")
+        octets = [build.interface("<", link=at % links) for at in range(20_000)]
+        began = time.process_time()
+        reader.feed(build.section("<") + b"".join(octets))
+        took.append(time.process_time() - began)
+        assert len(reader.link_types) == links
+    assert took[1] < 4 * took[0]

@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,51 @@ def test_read_a_directory(tree: Path) -> None:
 def test_one_file_that_is_no_capture_is_an_error(tree: Path) -> None:
     with pytest.raises(NotACapture):
         read(["day/notes.txt"])
+
+
+def test_a_file_that_opens_and_cannot_be_read(tmp_path: Path) -> None:
+    """The system's reason is told; it is neither empty nor passed over as no capture."""
+    with pytest.raises(CaptureError, match="Input/output error at offset 0 of the file") as raised:
+        open_capture("/proc/self/mem")
+    assert not isinstance(raised.value, NotACapture)
+    (tmp_path / "mem").symlink_to("/proc/self/mem")
+    assert expand([tmp_path]) == [str(tmp_path / "mem")]
+
+
+def test_a_compressed_file_that_cannot_be_read_to_its_end(tmp_path: Path) -> None:
+    """The reading ends, not the file: one finding says so."""
+    path = tmp_path / "one.pcap.gz"
+    path.write_bytes(gzip.compress(build.pcap() + build.pcap_record("<", 104, 0, os.urandom(4000))))
+    file = open_capture(path, block_octets=200)
+    memory = os.open("/proc/self/mem", os.O_RDONLY)
+    os.dup2(memory, file._source._file.fileno())  # type: ignore[attr-defined]
+    os.close(memory)
+    assert sum(map(len, file)) == 3
+    assert [one.code for one in file.findings] == ["capture-unreadable"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_folder_that_cannot_be_looked_into() -> None:
+    """What is in it is not there, and that is said."""
+    with tempfile.TemporaryDirectory() as name:  # where other users get to
+        outside, inside = Path(name), Path(name) / "inside"
+        inside.mkdir()
+        for folder in (outside, inside):
+            (folder / "one.pcap").write_bytes(build.pcap())
+        outside.chmod(0o755)
+        inside.chmod(0)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.setresuid(65534, 65534, 65534)
+                captures = read([outside])
+                said = [*(one.detail for one in captures.findings), str(sum(map(len, captures)))]
+                os.write(writing, "\n".join(said).encode())
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as told:
+            lines = told.read().split("\n")
+        os.waitpid(child, 0)
+    assert lines == [f"{inside}: cannot be opened: Permission denied", "3"]

@@ -16,6 +16,8 @@ import amqpsniff
 from amqpsniff.capture import through
 from amqpsniff.capture import tshark as module
 from amqpsniff.capture.choosing import AUTO, LINK_TYPES, OWN, TSHARK, opened
+from amqpsniff.capture.packets import NO_TIME
+from amqpsniff.capture.segments import Segments
 from amqpsniff.capture.through import found_tshark
 from amqpsniff.errors import NotACapture, TsharkError, UsageError
 from amqpsniff.tcp import Reassembler
@@ -284,3 +286,12 @@ def test_a_pass_that_is_let_go_ends_its_child(tmp_path: Path) -> None:
 @pytest.mark.tshark
 def test_it_is_asked_once() -> None:
     assert found_tshark() is found_tshark()
+
+
+def test_times_that_64_bits_do_not_hold() -> None:
+    """They are none, as where we read the capture ourselves."""
+    segments = Segments("x")
+    packet = b"10.0.0.1\t10.0.0.2\t\t\t1\t5672\t1\t1\t16\t9\t0\t\n"
+    batch = segments.feed(b"1\t18446744073709.551600000\t" + packet + b"2\t1.5\t" + packet)
+    assert batch is not None
+    assert list(batch.ts_ns) == [NO_TIME, 1_500_000_000]

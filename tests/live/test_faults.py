@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture.ring import RETIRE_MS
+from amqpsniff.capture.sources import read
+from amqpsniff.capture.writer import CaptureWriter, Rotation
 from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
 from tests.live.broker import Broker
@@ -190,6 +192,47 @@ def test_file_system_is_full(tmp_path: Path) -> None:
         done = run("summary", kept, "--format", "json")
         assert done.code == 0
         assert "cut" not in done.err
+
+
+@pytest.mark.parametrize("name", ["/dev/full", "pipe"])
+def test_what_cannot_be_cut_takes_no_more(tmp_path: Path, name: str) -> None:
+    """A device that is full, a pipe that nobody reads any more: rows go on."""
+    os.mkfifo(tmp_path / "pipe")
+    reading = subprocess.Popen(
+        ["head", "-c", "1000", "pipe"], cwd=tmp_path, stdout=subprocess.DEVNULL
+    )
+    try:
+        with SAMPLE.open("rb") as file:
+            sniffer = Sniffer("-", "-w", name, folder=tmp_path, stdin=file)
+            assert sniffer.finish() == 3
+    finally:
+        reading.terminate()
+        reading.wait()
+    assert f"packets are not written any more: {name}: " in sniffer.err
+    assert alike(sniffer.rows()) == alike(rows_of(run("export", SAMPLE, "-t", "messages").out))
+
+
+def test_a_file_that_fails_at_its_end(tmp_path: Path) -> None:
+    """Some file systems say only when a file is closed that they are full."""
+    writer = CaptureWriter(tmp_path / "kept.pcapng", lambda _: "lo", "test")
+    assert writer._file is not None
+    os.close(writer._file.fileno())
+    writer.close()
+    assert writer.trouble == f"{tmp_path}/kept.pcapng: Bad file descriptor"
+
+
+def test_a_next_file_that_cannot_be_made(tmp_path: Path) -> None:
+    """It is that file which is named."""
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "r.pcapng"
+    writer = CaptureWriter(path, lambda _: "lo", "test", Rotation(octets=20_000))
+    (tmp_path / "in").rename(tmp_path / "out")
+    for batch in read([SAMPLE]):
+        writer.write(batch, [0] * len(batch))
+    assert writer.trouble is not None
+    assert writer.trouble.startswith(f"{tmp_path}/in/r_00002_")
+    assert writer.trouble.endswith(": No such file or directory")
+    assert sum(map(len, read([tmp_path / "out"]))) == writer.packets
 
 
 @pytest.mark.broker

@@ -71,3 +71,5 @@ def test_addresses() -> None:
     done = run("live", "-i", "lo", "--format", "ndjson", "--metrics", "nowhere")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "write :9419" in done.err
+    done = run("live", "-i", "lo", "--format", "ndjson", "--metrics", ":\u00b2")
+    assert (done.code, "write :9419" in done.err) == (2, True)

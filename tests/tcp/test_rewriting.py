@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -222,3 +223,17 @@ def test_place_that_is_not_the_segments() -> None:
         assert made[54:] == b"x" * 8
     assert struct.unpack(">H", bytes(rewriter.rewrite(octets, 1, 62, b"abcdefgh", 54))[50:52])
     assert rewriter.ends() == frozenset(((b"\x7f\0\0\1", 20), (b"\x7f\0\0\1", 80)))
+
+
+def test_a_length_that_no_packet_has() -> None:
+    """A record says what it likes of a packet that does not say itself how long it was."""
+    octets = bytearray(
+        bytes(IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1, dport=5672) / b"AMQP")
+    )
+    octets[2:4] = b"\0\0"  # no length of its own
+    tracemalloc.start()
+    made = rewritten(bytes(octets), 228, 0xFFFFFFF0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert made[40:] == b"xxxx"
+    assert most < 1 << 24

@@ -1,0 +1,129 @@
+"""The octets of one capture as somebody else has them: in any pieces in, batches of packets out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
+from amqpsniff.capture.file import READERS
+from amqpsniff.capture.formats import (
+    GZIP,
+    MAGIC_OCTETS,
+    ZSTD,
+    inside,
+    no_capture,
+    recognise,
+    shown,
+)
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.reader import Reader
+from amqpsniff.errors import CaptureError
+from amqpsniff.findings import Finding
+
+
+class Octets:
+    """The octets of one capture, in any pieces, into batches of packets."""
+
+    def __init__(self, capture: str) -> None:
+        self.capture = capture
+        self._head = b""
+        self._inside = b""
+        self._where = ""
+        self._machine: Decompressor | None = None
+        self._reader: Reader | None = None
+        self._trouble: tuple[str, str] | None = None
+        self._secrets = 0
+
+    def take_secrets(self) -> list[tuple[int, bytes]]:
+        """Type and octets of the Decryption Secrets Blocks that were read since the last call."""
+        found = self._reader.secrets[self._secrets :] if self._reader is not None else []
+        self._secrets += len(found)
+        return found
+
+    @property
+    def packets(self) -> int:
+        """Packets so far."""
+        return self._reader.packets if self._reader is not None else 0
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is wrong with the capture so far."""
+        return self._reader.findings if self._reader is not None else []
+
+    def feed(self, octets: bytes) -> Iterator[PacketBatch]:
+        """Packets complete with these octets; raises NotACapture."""
+        pieces: Iterable[bytes] = (octets,)
+        if self._reader is None:
+            self._head += octets
+            if not self._recognised():
+                return
+            pieces, self._head = (self._head,), b""
+        if self._machine is not None:
+            pieces = self._unpacked(pieces)
+        for piece in pieces:
+            if self._reader is None:
+                yield from self._inner(piece)
+                continue
+            batch = self._reader.feed(piece)
+            if batch is not None:
+                yield batch
+
+    def finish(self, *, cut: bool) -> PacketBatch | None:
+        """There is no more; `cut` when it is we who stop, so that an unfinished end is none.
+
+        Gives the last packets where the end was needed to know them.
+        """
+        if self._reader is None:
+            return None
+        if self._trouble is not None:
+            self._reader.report(*self._trouble)
+        return self._reader.finish(explained=cut or self._trouble is not None)
+
+    def refuse(self) -> None:
+        """Raise NotACapture where nothing told what the octets are, and no more will come."""
+        if self._reader is None:
+            where = self._where
+            if self._trouble is not None:
+                raise CaptureError(f"{shown(self.capture)}: {self._trouble[1]}")
+            raise no_capture(self.capture, self._inside if where else self._head, where)
+
+    def _recognised(self) -> bool:
+        """Whether it is known what the octets are; from then on there is a reader or a machine."""
+        if self._machine is not None:
+            return True
+        if len(self._head) < MAGIC_OCTETS:
+            return False
+        found = recognise(self._head)
+        if found in (GZIP, ZSTD):
+            self._machine = decompressor(found, self.capture)
+            self._where = inside(found)
+            return True
+        self._reader = self._reader_of(self._head)
+        return True
+
+    def _reader_of(self, head: bytes) -> Reader:
+        found = recognise(head)
+        if found not in READERS:
+            raise no_capture(self.capture, head, self._where)
+        return READERS[found](self.capture)
+
+    def _inner(self, piece: bytes) -> Iterator[PacketBatch]:
+        """Octets out of compression, before it is known what they are."""
+        self._inside += piece
+        if len(self._inside) < MAGIC_OCTETS:
+            return
+        self._reader = self._reader_of(self._inside)
+        self._reader.unpacked = True
+        batch = self._reader.feed(self._inside)
+        self._inside = b""
+        if batch is not None:
+            yield batch
+
+    def _unpacked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        assert self._machine is not None
+        for piece in pieces:
+            try:
+                yield from self._machine.feed(piece)
+            except Damaged as damage:
+                self._trouble = ("capture-damaged", f"{damage}; everything before was read")
+                return
