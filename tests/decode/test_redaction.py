@@ -67,6 +67,18 @@ def test_cut_and_broken_credentials(cut: int) -> None:
             assert base64.b64encode(part).decode()[:6] not in text
 
 
+@pytest.mark.parametrize("value", [0, 1, 3, 7, 13, 14, 20, 30, 45, 60, 255])
+def test_credentials_beside_wrong_lengths(value: int) -> None:
+    """Where a length is wrong the secret stands in another argument, or in a table before it."""
+    octets = method(
+        "connection.start-ok", 0, mechanism=b"PLAIN", response=PLAIN, locale=b"en_US",
+        client_properties=[(b"product", Field("S", b"x"))],
+    )  # fmt: skip
+    for at in range(11, len(octets) - 1):
+        broken = octets[:at] + bytes([value]) + octets[at + 1 :]
+        assert SECRET[2:7].decode() not in everything(sent(broken)), at
+
+
 @pytest.mark.parametrize(
     ("mechanism", "response", "user"),
     [
