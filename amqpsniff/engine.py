@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
@@ -33,6 +34,9 @@ HELD_PACKETS = 512
 
 HELD_OCTETS = 1 << 18
 """Octets of packets that wait at most."""
+
+PIECE_OCTETS = 1 << 20
+"""Octets of a call that are decoded at once: what batches hold in all has 32-bit offsets."""
 
 AMQP_PORT = 5672
 
@@ -128,10 +132,10 @@ class Engine:
         """
         if self._streams is not None:
             raise UsageError("this engine was given octets of connections; make one for packets")
-        self._count()
-        original = len(octets) if original_octets is None else original_octets
-        time = NO_TIME if ts_ns is None else ts_ns
-        self._held.add(self._number, time, octets, original, link_type)
+        held, time = _bytes(octets), _time(ts_ns)
+        original = len(held) if original_octets is None else original_octets
+        self._held.add(self._next(), time, held, original, link_type)
+        self._number += 1
         if self._held.full:
             self._decode_held()
 
@@ -145,23 +149,23 @@ class Engine:
         begins with the client's protocol header, or with a proxy's, is taken to be whole; another
         may have begun at any octet.
         """
-        way = self._way(direction)
-        self._count()
-        if octets:
-            self._stream().data(connection_key, way, bytes(octets), self._number, _time(ts_ns))
+        way, data, time = self._way(direction), _bytes(octets), _time(ts_ns)
+        self._number = number = self._next()
+        for at in range(0, len(data), PIECE_OCTETS):
+            self._stream().data(connection_key, way, data[at : at + PIECE_OCTETS], number, time)
             self._pipeline.follow()
-        self._gather()
+            self._gather()
 
     def gap(
         self, connection_key: Key, direction: str, missing: int, ts_ns: int | None = None
     ) -> None:
         """Say that the next `missing` octets of one direction are lost."""
-        way = self._way(direction)
+        way, time = self._way(direction), _time(ts_ns)
         if missing < 0:
             raise UsageError(f"a gap of {missing} octets; it cannot be negative")
-        self._count()
+        self._number = self._next()
         if missing:
-            self._stream().gap(connection_key, way, missing, self._number, _time(ts_ns))
+            self._stream().gap(connection_key, way, missing, self._number, time)
             self._pipeline.follow()
         self._gather()
 
@@ -218,10 +222,11 @@ class Engine:
         """Findings since they were last taken, as objects."""
         return rows(Finding, [self.take("findings")])
 
-    def _count(self) -> None:
+    def _next(self) -> int:
+        """The number of the next packet or call."""
         if self._finished:
             raise UsageError("this engine is finished; make a new one")
-        self._number += 1
+        return self._number + 1
 
     def _way(self, direction: str) -> int:
         way = _DIRECTIONS.get(direction)
@@ -253,8 +258,7 @@ class Engine:
             return
         from amqpsniff.tables.batches import Maker
 
-        batches = self._pipeline.rest() if always else self._pipeline.settled()
-        for taken in batches:
+        for taken in self._pipeline.rest() if always else self._pipeline.settled():
             for table in ("frames", "messages"):
                 batch = Maker(table, everything=True).make(taken)
                 if batch.num_rows:
@@ -285,15 +289,14 @@ class _HeldPackets:
         return len(self._pieces) >= HELD_PACKETS or self._octets >= HELD_OCTETS
 
     def add(self, number: int, time: int, octets: bytes, original: int, link_type: int) -> None:
-        row = (number, time, self._octets, len(octets), original, link_type)
+        row = array("q", (number, time, self._octets, len(octets), original, link_type))
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)
         self._pieces.append(octets)
         self._octets += len(octets)
 
     def take(self) -> PacketBatch:
-        block = b"".join(self._pieces)
-        batch = PacketBatch(self._capture, block, 0, len(self._pieces), *self._columns)
+        batch = PacketBatch(self._capture, b"".join(self._pieces), 0, len(self), *self._columns)
         self._clear()
         return batch
 
@@ -307,7 +310,6 @@ class _Streams:
         self._open: dict[int, _Stream] = {}
         self._begins: dict[Key, list[Call]] = {}  # too short to tell what begins
         self._free: list[int] = []
-        self._opened = 0
 
     def data(self, key: Key, way: int, octets: bytes, number: int, ts_ns: int) -> None:
         """The next octets of one direction."""
@@ -334,15 +336,9 @@ class _Streams:
         """The slot of a connection, which is opened when it is new."""
         slot = self._slots.get(key)
         if slot is None:
-            if self._free:
-                slot = self._free.pop()
-            else:
-                slot = self._opened
-                self._opened += 1
-            self._slots[key] = slot
+            slot = self._slots[key] = self._free.pop() if self._free else len(self._open)
             calls = self._begins.pop(key, [])
-            stream = _Stream(key, bool(calls) if began is None else began)
-            self._open[slot] = stream
+            stream = self._open[slot] = _Stream(key, bool(calls) if began is None else began)
             self._decoder.open(slot, stream)
             for octets, number, ts_ns in calls:
                 self._feed(slot, 0, octets, number, ts_ns)
@@ -380,8 +376,8 @@ class _Stream:
         self.shut_windows, self.tls = (None, None), None
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
+        self.packets[way] += number != self.last_packet_number  # a call may come in pieces
         self._at(number, ts_ns)
-        self.packets[way] += 1
         self.octets[way] += octets
 
     def _at(self, number: int, ts_ns: int) -> None:
@@ -396,4 +392,9 @@ class _Stream:
 
 
 def _time(ts_ns: int | None) -> int:
-    return NO_TIME if ts_ns is None else ts_ns
+    return NO_TIME if ts_ns is None else index(ts_ns)
+
+
+def _bytes(octets: bytes) -> bytes:
+    """The octets of any buffer, as they are now: its owner may use it again."""
+    return octets if type(octets) is bytes else bytes(memoryview(octets))

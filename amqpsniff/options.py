@@ -53,6 +53,9 @@ class Options:
     reader: str = AUTO
 
     def __post_init__(self) -> None:
+        for port in self.ports:
+            if port not in range(1 << 16):
+                raise UsageError(f"no port `{port}`; ports are numbers from 0 to 65535")
         if self.dialect is not None and self.dialect not in DIALECTS:
             raise UsageError(f"no dialect `{self.dialect}`; there are {', '.join(DIALECTS)}")
         if self.reader not in READERS:

@@ -7,7 +7,7 @@ than in packets go to its `decoder` (`amqpsniff.engine` does that).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,8 @@ class Totals:
 
     Attributes:
         packets: Packets fed.
-        first_ns: Time of the earliest packet with a time, None while there is none.
+        first_ns: Time of the earliest packet with a time, None while there is none; of packets out
+            of order, the earliest that begins or ends a batch.
         last_ns: Time of the latest.
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
@@ -277,8 +278,12 @@ class Pipeline:
     def _count(self, packets: PacketBatch) -> None:
         totals = self.totals
         totals.packets += len(packets)
-        times = [t for t in (packets.ts_ns[packets.begin], packets.ts_ns[packets.end - 1]) if t > 0]
+        times: Sequence[int] = (packets.ts_ns[packets.begin], packets.ts_ns[packets.end - 1])
+        if min(times) <= 0:  # no time: those between may have one
+            times = packets.ts_ns[packets.begin : packets.end]
         for time in times:
+            if time <= 0:
+                continue
             totals.first_ns = time if totals.first_ns is None else min(totals.first_ns, time)
             totals.last_ns = time if totals.last_ns is None else max(totals.last_ns, time)
 

@@ -188,7 +188,8 @@ class Capture:
         from amqpsniff.tables.batches import Maker
 
         makers = [
-            Maker(table, encoded=encoded, columns=(columns or {}).get(table)) for table in tables
+            Maker(table, encoded=encoded, columns=(columns or {}).get(table))
+            for table in dict.fromkeys(tables)
         ]
         return self._pass(makers, census, share)
 

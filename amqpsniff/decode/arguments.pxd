@@ -5,7 +5,7 @@ from amqpsniff.decode.values cimport ValueReader
 cdef class ArgumentDecoder:
     cdef public bint show_secrets, quiet, written, past_login, quoted
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
-    cdef const unsigned char[::1] known, types, roles, frequent
+    cdef const unsigned char[::1] known, secrets, types, roles, frequent
     cdef Octets keys
     cdef readonly TableMemory tables
     cdef dict far

@@ -70,6 +70,7 @@ class ArgumentDecoder:
         self.first_argument = plan.first_argument
         self.known = bytes(plan.known)
         self.frequent = bytes(plan.frequent)
+        self.secrets = bytes(plan.secrets)
         self.types = bytes(plan.types)
         self.roles = bytes(plan.roles)
         self.key_starts = plan.key_starts
@@ -118,6 +119,9 @@ class ArgumentDecoder:
         if answer != EXACT and choice != first:
             out.used = mark
             answer = self._arguments(reader, self.choices[first], at + 4, end)
+        if answer != EXACT and whole and self.secrets[self.method] and not self.show_secrets:
+            out.used = mark  # a length is wrong: the secret may stand in any argument
+            out.put_bytes(b"{}")
         return answer
 
     def _forget(self):

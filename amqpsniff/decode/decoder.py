@@ -39,11 +39,8 @@ from amqpsniff.decode.bystanders import Bystanders
 from amqpsniff.decode.foreign import name_protocol
 from amqpsniff.decode.wanted import Wanted
 
-_NULL = cython.declare(cython.longlong, NULL)
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
-_START = cython.declare(cython.int, 0)
-_FRAMES = cython.declare(cython.int, 2)
 _FOREIGN = cython.declare(cython.int, 3)
 _SILENT = cython.declare(cython.int, 4)
 _STRANGE = cython.declare(cython.int, 5)
@@ -51,8 +48,6 @@ _STRANGE = cython.declare(cython.int, 5)
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
-_END = cython.declare(cython.int, 0xCE)
-_BODY = cython.declare(cython.int, 3)
 _AWAIT_METHOD = cython.declare(cython.int, 0)
 
 # Half-streams of closed conversations kept to be used again: making one, with its buffers, takes

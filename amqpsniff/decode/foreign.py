@@ -1,5 +1,10 @@
 """What a client spoke that did not speak AMQP, by its first octets."""
 
+import re
+
+_MQTT = re.compile(rb"[\x80-\xff]{0,3}[\x00-\x7f]\x00(?:\x04MQTT|\x06MQIs)", re.DOTALL)
+"""Behind the first octet: the length of what follows, in up to four octets, and the name."""
+
 _PREFIXES = (
     (b"\x16\x03", "TLS"),
     (b"GET ", "HTTP"),
@@ -22,6 +27,6 @@ def name_protocol(octets: bytes) -> str:
     for prefix, name in _PREFIXES:
         if octets.startswith(prefix[: len(octets)]) and len(octets) >= min(4, len(prefix)):
             return f"the client's first octets are those of {name}"
-    if octets[:1] == b"\x10" and octets[2:8] in (b"\x00\x04MQTT", b"\x00\x06MQIs"):
+    if octets[:1] == b"\x10" and _MQTT.match(octets, 1):
         return "the client's first octets are those of MQTT"
     return f"the client's first octets are {octets.hex(' ') or 'none'}"

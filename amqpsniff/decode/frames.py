@@ -13,7 +13,6 @@ else from the first method whose payload no other dialect could mean.
 
 import cython
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
 from amqpsniff.decode.oddities import oddity_codes
@@ -48,7 +47,6 @@ else:
     from amqpsniff.decode.state import Connection
     from amqpsniff.decode.values import ValueReader
 
-_NULL = NULL
 _METHOD = cython.declare(cython.int, 1)
 _HEADER = cython.declare(cython.int, 2)
 _BODY = cython.declare(cython.int, 3)
@@ -69,7 +67,6 @@ wait)."""
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
 _TOO_SHORT = cython.declare(cython.int, 2)
-_TRAILING = cython.declare(cython.int, 3)
 
 
 class FrameHandler:

@@ -15,7 +15,7 @@ from amqpsniff.decode import plan
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
 from amqpsniff.decode.synchronize import Search
-from amqpsniff.decode.tunnelled import preamble_octets
+from amqpsniff.decode.tunnelled import MAX_PREAMBLE_OCTETS, preamble_octets
 from amqpsniff.spec import protocol_of
 
 if cython.compiled:
@@ -296,18 +296,18 @@ class Framer:
                 half.mode = _FRAMES
                 return at
         first: cython.bint = half.offset == half.kept and not (known and half.direction)
-        wanted: cython.longlong = 8 - half.kept
         proxied: cython.longlong = 0
-        if first and half.kept:
-            proxied = preamble_octets(bytes(half.store.octets[0 : half.kept]), known)
-            wanted = max(8, proxied) - half.kept
+        if first:  # all that is there is looked at: the end of some headers has to be searched for
+            kept: bytes = bytes(half.store.octets[0 : half.kept]) if half.kept else b""
+            there: bytes = reader.octets_at(at, min(end - at, MAX_PREAMBLE_OCTETS))
+            proxied = preamble_octets(kept + there, known)
+        wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
         if wanted > end - at:
             wanted = end - at
         half.keep(reader, at, wanted)
         half.offset += wanted
         at += wanted
         octets: bytes = bytes(half.store.octets[0 : half.kept])
-        proxied = preamble_octets(octets, known) if first else 0
         if proxied:
             if proxied == len(octets):
                 if self.handler.claims is not None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import struct
 
-_LOGIN = b"\x05LOGINS"
+LOGIN = b"\x05LOGINS"
+PASSWORD = b"\x08PASSWORDS"
+"""Names in an AMQPLAIN response, with the tag of a long string behind them."""
 
 
 def login_name(payload: bytes) -> str | None:
     """The user's name in a start-ok's payload, class and method numbers included.
 
     Of the mechanisms PLAIN (RFC 4616: authorization id, name, password, between zero octets) and
-    AMQPLAIN (a field table with LOGIN and PASSWORD). Null for others and when it is cut.
+    AMQPLAIN (a field table with LOGIN and PASSWORD). Null for others, when it is cut, and when it
+    is not exactly that: what stands in the name's place may be the password then.
     """
     try:
         at = 8 + struct.unpack_from(">I", payload, 4)[0]
@@ -20,15 +23,15 @@ def login_name(payload: bytes) -> str | None:
         size = struct.unpack_from(">I", payload, at)[0]
         response = payload[at + 4 : at + 4 + size]
         if mechanism == b"PLAIN":
-            return _text(response.split(b"\0")[1])
-        if mechanism == b"AMQPLAIN":
-            place = response.index(_LOGIN) + len(_LOGIN)
+            _, name, _ = response.split(b"\0")
+        elif mechanism == b"AMQPLAIN":
+            place = response.index(LOGIN) + len(LOGIN)
             length = struct.unpack_from(">I", response, place)[0]
-            return _text(response[place + 4 : place + 4 + length])
+            name = response[place + 4 : place + 4 + length]
+            if len(name) < length or PASSWORD in name:
+                return None
+        else:
+            return None
     except (IndexError, ValueError, struct.error):
         return None
-    return None
-
-
-def _text(octets: bytes) -> str:
-    return octets.decode(errors="replace")
+    return name.decode(errors="replace")

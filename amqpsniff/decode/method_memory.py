@@ -28,7 +28,6 @@ _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
 _NO_TAG = cython.declare(cython.int, plan.NO_TAG)
 _TAG_FIRST = cython.declare(cython.int, plan.TAG_FIRST)
-_TAG_AFTER_TEXT = cython.declare(cython.int, plan.TAG_AFTER_TEXT)
 _FACTS = cython.declare(cython.int, 12)
 """Numbers that are kept of a method, in the order of `_recite`."""
 _TAG_KEY = b'"delivery_tag":'

@@ -25,7 +25,6 @@ _OCTET = cython.declare(cython.int, 111)
 _SHORTSTR = cython.declare(cython.int, 115)
 _TIMESTAMP = cython.declare(cython.int, 84)
 _TABLE = cython.declare(cython.int, 70)
-_BIT = cython.declare(cython.int, 98)
 
 
 class PropertyDecoder:

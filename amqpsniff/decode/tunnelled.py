@@ -17,6 +17,9 @@ MAX_REQUEST_OCTETS = 8192
 MAX_NAME_OCTETS = 255
 """Longest text of SOCKS 4, as SOCKS 5 has it; there it ends with a zero and has no length."""
 
+MAX_PREAMBLE_OCTETS = 16 + 0xFFFF
+"""The longest of all: version 2 of the PROXY protocol."""
+
 _CONNECT = b"CONNECT "
 _END = b"\r\n\r\n"
 _IPV4, _NAME, _IPV6 = 1, 3, 4

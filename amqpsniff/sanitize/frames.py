@@ -97,6 +97,8 @@ class Cleaner:
         if claim.exact and self._harmless[claim.method]:
             return payload
         method = METHODS[claim.method]
+        if not claim.exact and len(payload) == claim.size and _has_secret(method):
+            return payload[:4]  # a length is wrong, so the secret may stand in any argument
         octets = bytearray(payload)
         at = self._walk(claim, method, octets)
         return bytes(octets[:at])
@@ -194,6 +196,10 @@ class Cleaner:
         else:
             octets[start:stop] = self.values.text(bytes(octets[start:stop]), action)
         return -stop if cut else stop
+
+
+def _has_secret(method: Method) -> bool:
+    return any(argument.secret for argument in method.arguments)
 
 
 def _bits_of(method: Method, first: int) -> int:

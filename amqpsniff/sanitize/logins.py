@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from amqpsniff.decode.login import LOGIN, PASSWORD
 from amqpsniff.sanitize.filling import filler
-
-_LOGIN = b"\x05LOGINS"
-_PASSWORD = b"\x08PASSWORDS"
 
 Hide = Callable[[bytes], bytes]
 """Replaces a user's name by one of its length."""
@@ -30,7 +28,7 @@ def safe_login(mechanism: bytes, response: bytes, hide: Hide) -> bytes:
 
 def _amqplain(response: bytes, hide: Hide) -> bytes:
     made = bytearray(filler(len(response)))
-    for label in (_LOGIN, _PASSWORD):
+    for label in (LOGIN, PASSWORD):
         place = response.find(label)
         start = place + len(label) + 4
         if place < 0 or start > len(response):
@@ -39,6 +37,6 @@ def _amqplain(response: bytes, hide: Hide) -> bytes:
         if stop > len(response):
             continue
         made[place:start] = response[place:start]
-        if label == _LOGIN:
+        if label == LOGIN:
             made[start:stop] = hide(response[start:stop])
     return bytes(made)

@@ -319,6 +319,15 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of what `plain` gives for batches of this schema."""
+    return pa.schema([(field.name, _decoded(field.type)) for field in schema])
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def asked_of(makers: Iterable[Maker]) -> dict[str, Any]:
     """What makers need of the `Pipeline` that feeds them, as arguments of it by name."""
     makers = list(makers)

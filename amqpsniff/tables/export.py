@@ -47,11 +47,16 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str, sin
 
     `format` is one of `FORMATS`, `schema` that of the rows, whether they are encoded or not. A file
     named is made or overwritten; one that is open stays open. Raises UsageError for a format that
-    is not there, OSError when writing fails.
+    is not there, or has no type for a column that SQL made, OSError when writing fails.
     """
     writer = _WRITERS.get(format)
     if writer is None:
         raise UsageError(f"no format `{format}`; the formats are {', '.join(FORMATS)}")
+    for field in schema:
+        if format == "parquet" and not _has_parquet(field.type):
+            raise UsageError(
+                f"parquet has no type for `{field.name}`, {field.type}; cast it to another"
+            )
     counted = _Counted(batches)
     if isinstance(sink, (str, Path)):
         with Path(sink).open("wb") as file:
@@ -59,6 +64,13 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str, sin
     else:
         writer(counted, schema, sink)
     return counted.rows
+
+
+def _has_parquet(kind: pa.DataType) -> bool:
+    """Whether Parquet has a type for values of this one."""
+    if pa.types.is_interval(kind) or pa.types.is_union(kind):
+        return False
+    return all(_has_parquet(kind.field(place).type) for place in range(kind.num_fields))
 
 
 class _Counted:
@@ -94,9 +106,9 @@ def _csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) 
 
 
 def _arrow(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:
-    from amqpsniff.tables.batches import plain
+    from amqpsniff.tables.batches import plain, plain_schema
 
-    with pa.ipc.new_stream(sink, schema) as writer:
+    with pa.ipc.new_stream(sink, plain_schema(schema)) as writer:
         for batch in batches:
             writer.write_batch(plain(batch))
 

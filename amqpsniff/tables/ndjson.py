@@ -22,7 +22,7 @@ from amqpsniff.columns import Octets
 from amqpsniff.tables import cells
 from amqpsniff.tables.cells import Cell, write_rows
 from amqpsniff.tables.schema import JSON_COLUMNS
-from amqpsniff.tables.values import json_text
+from amqpsniff.tables.values import json_text, python_values
 
 FIRST_OCTETS = 1 << 16
 
@@ -184,7 +184,7 @@ def _encoded(array: pa.Array, lead: bytes) -> _Prepared:
 
 def _one_by_one(array: pa.Array, lead: bytes, text: Callable[[Any], str]) -> _Prepared:
     """Values of any type: a text for each row."""
-    values = array.to_pylist()
+    values = python_values(array)
     texts = [lead + (b"null" if value is None else text(value).encode()) for value in values]
     codes = memoryview(bytearray(4 * len(values))).cast("i")
     for row in range(len(values)):
@@ -192,10 +192,15 @@ def _one_by_one(array: pa.Array, lead: bytes, text: Callable[[Any], str]) -> _Pr
     return _Prepared(cells.PIECES, texts, None, ints=codes)
 
 
+def _refused(number: str) -> None:
+    """NaN and Infinity are no JSON, though Python and DuckDB read them."""
+    raise ValueError(number)
+
+
 def _judged(value: str, kind: bytes) -> str:
     """Text of a value that should be JSON: itself when it is, else a string."""
     try:
-        parsed = json.loads(value)
+        parsed = json.loads(value, parse_constant=_refused)
         sound = kind == b"any" or isinstance(parsed, dict)
     except (ValueError, RecursionError):
         sound = False

@@ -24,10 +24,12 @@ import pyarrow as pa
 
 from amqpsniff.errors import AmqpsniffError, FilterError
 from amqpsniff.notebook import grid
-from amqpsniff.tables.batches import plain
+from amqpsniff.tables.batches import plain, plain_schema
+from amqpsniff.tables.plans import holds_rows
 from amqpsniff.tables.schema import JSON_COLUMNS
 from amqpsniff.tables.spool import spooled
 from amqpsniff.tables.statements import column_names, kind_text, needs_all, nodes_of, said, shown
+from amqpsniff.tables.values import python_values
 
 FILTER_MEMORY = "64MB"
 """DuckDB's memory for a filter, which sees one batch at a time."""
@@ -47,12 +49,6 @@ BATCH_ROWS = 2_048
 """Rows of a result that are taken at once, and of a table that are given at once: what DuckDB works
 on. `SELECT *` of messages with headers of 1.5 kB takes 18 MB more with 4,096 and 160 MB more with
 32,768, and no less time; with 1,024 all takes 5 % longer."""
-
-PASSING = frozenset("FILTER LIMIT PROJECTION STREAMING_LIMIT STREAMING_WINDOW UNION UNNEST".split())
-"""Steps of DuckDB's plans that give rows while they take them."""
-
-GATHERING = frozenset(("HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "TOP_N", "UNGROUPED_AGGREGATE"))
-"""Steps that keep but a few facts of the rows that they take, and give these."""
 
 ROWS_SHOWN = 20
 """Rows of a result that a notebook shows."""
@@ -79,7 +75,7 @@ class Filter:
     """
 
     def __init__(self, schema: pa.Schema, where: str) -> None:
-        self._schema = pa.schema([(field.name, _decoded(field.type)) for field in schema])
+        self._schema = plain_schema(schema)
         self._where = where
         self._has_value: bool | None = None
         self._connection = _connect(FILTER_MEMORY, threads=1)
@@ -125,10 +121,11 @@ class Filter:
         if not self._where.strip():
             raise FilterError("the expression is empty; compare a column with something")
         tree = self._parsed(self._where)
-        (statement,) = tree["statements"]
+        statement, *others = tree["statements"]
         (model,) = self._parsed("true")["statements"]
         condition = statement["node"].get("where_clause")
-        if {**statement["node"], "where_clause": None} != {**model["node"], "where_clause": None}:
+        around = {**statement["node"], "where_clause": None}
+        if others or around != {**model["node"], "where_clause": None}:
             raise FilterError(f"`{shown(self._where)}` is not one expression")
         nodes = list(nodes_of(condition))
         if any(node.get("class") == "SUBQUERY" for node in nodes):
@@ -142,6 +139,8 @@ class Filter:
             self._bind()
         except duckdb.Error as error:
             raise FilterError(said(error, self._where, self._schema.names)) from None
+        if needs_all(nodes, (TABLE_NAME,)):
+            return frozenset(self._schema.names)
         if len(nodes) == 2:  # the test, and its column
             self._has_value = _NULL_TESTS.get(condition["type"])
         return frozenset(column_names(nodes, self._schema.names))
@@ -195,6 +194,8 @@ class Result:
         self._folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
         self._connection = _connect(SQL_MEMORY, SQL_THREADS, self._folder.name)
         self._sources: dict[str, _Source] = {}
+        self._reader: Any = None
+        self._ahead: list[pa.RecordBatch] = []
         try:
             columns = self._needed(tables)
             for name, (schema, opened) in tables.items():
@@ -203,10 +204,9 @@ class Result:
             relation = self._run(lambda: self._connection.sql(statement))
             if relation is None:
                 raise FilterError("not a statement that gives rows; begin it with SELECT")
-            if any(map(_holds_rows, self._plan())):
+            if any(map(holds_rows, self._plan())):
                 for source in self._sources.values():
                     source.folder = self._folder.name
-            self._ahead: list[pa.RecordBatch] = []
             self._reader = self._run(lambda: relation.to_arrow_reader(BATCH_ROWS))
             self.schema = _marked(self._reader.schema, relation.types)
         except BaseException:
@@ -224,7 +224,7 @@ class Result:
                 break
             if batch.num_rows:
                 self._ahead.append(batch)
-        columns = [column[: ROWS_SHOWN + 1].to_pylist() for one in self._ahead for column in one]
+        columns = [python_values(column[: ROWS_SHOWN + 1]) for one in self._ahead for column in one]
         rows = list(zip(*columns, strict=True))
         more = len(rows) > ROWS_SHOWN
         return grid(repr(self)[1:-1], self.schema.names, rows[:ROWS_SHOWN], more=more)
@@ -234,25 +234,31 @@ class Result:
         return pa.Table.from_batches(self, self.schema)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
         try:
-            while True:
-                batch = self._run(self._next)
-                if batch is None:
-                    return
+            while (batch := self._run(self._next)) is not None:
                 if batch.num_rows:
-                    yield batch
-                del batch  # rows may be large: none are kept while the next are made
-        finally:
+                    return batch
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        raise StopIteration
+
+    def __del__(self) -> None:
+        if hasattr(self, "_connection"):  # else it could not be made
             self.close()
 
     def close(self) -> None:
-        """Let DuckDB go, and its files."""
-        self._reader = None
+        """Let DuckDB go, and its files; there are no more rows then."""
+        self._reader, self._ahead = None, []
         self._connection.close()
         self._folder.cleanup()
 
     def _next(self) -> pa.RecordBatch | None:
-        return self._ahead.pop() if self._ahead else next(self._reader, None)
+        return self._ahead.pop() if self._ahead else next(self._reader or iter(()), None)
 
     def _needed(self, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> frozenset[str] | None:
         """Names of the columns that the statement uses, over all tables; None for all."""
@@ -297,22 +303,6 @@ def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Resul
     Raises FilterError, in one line, for a statement that does not run, and what reading raises.
     """
     return Result(statement, tables)
-
-
-def _holds_rows(step: dict[str, Any]) -> bool:
-    """Whether a step of a plan, or one beneath it, holds rows of a table."""
-    if any(map(_holds_rows, step["children"])):
-        return True
-    return step["name"].strip() not in PASSING | GATHERING and any(
-        map(_gives_rows, step["children"])
-    )
-
-
-def _gives_rows(step: dict[str, Any]) -> bool:
-    """Whether a step gives rows of a table, and not only what it, or one beneath, gathers."""
-    if step["name"].strip() in GATHERING:
-        return False
-    return not step["children"] or any(map(_gives_rows, step["children"]))
 
 
 class _Source:
@@ -365,10 +355,6 @@ def _connect(memory: str, threads: int, folder: str = "") -> Any:
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute(f"SET streaming_buffer_size = '{STREAMING_OCTETS}'")
     return connection
-
-
-def _decoded(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _marked(schema: pa.Schema, types: Iterable[object]) -> pa.Schema:

@@ -60,7 +60,7 @@ def needs_all(nodes: list[dict[str, Any]], tables: Collection[str]) -> bool:
         if node.get("type") in _BY_PLACE or node.get("ref_type") == "NATURAL":
             return True
         names = node.get("column_names")
-        if node.get("column_name_alias"):
+        if node.get("column_name_alias") or node.get("function_name") == "query":
             return True
         if isinstance(names, list) and len(names) == 1 and str(names[0]).lower() in wholes:
             return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from amqpsniff.tables.values import json_text
+from amqpsniff.tables.values import json_text, python_values
 
 
 def text_schema(schema: pa.Schema) -> pa.Schema:
@@ -29,7 +29,8 @@ def _text_type(kind: pa.DataType) -> pa.DataType:
 
 def _needs_text(kind: pa.DataType) -> bool:
     is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return bool(is_binary or pa.types.is_nested(kind) or pa.types.is_interval(kind))
+    strange = pa.types.is_interval(kind) or isinstance(kind, pa.BaseExtensionType)
+    return bool(is_binary or pa.types.is_nested(kind) or strange)
 
 
 def _text_column(column: pa.Array) -> pa.Array:
@@ -39,7 +40,7 @@ def _text_column(column: pa.Array) -> pa.Array:
         return column
     if column.null_count == len(column):
         return pa.nulls(len(column), pa.string())
-    return pa.array([_text(value) for value in column.to_pylist()], pa.string())
+    return pa.array([_text(value) for value in python_values(column)], pa.string())
 
 
 def _text(value: object) -> str | None:

@@ -20,13 +20,43 @@ def values(batch: Any, name: str) -> list[Any]:
     column = batch.column(name)
     dictionary = getattr(column, "dictionary", None)
     if dictionary is None:
-        return column.to_pylist()  # type: ignore[no-any-return]
+        return python_values(column)
     texts = dictionary.to_pylist()
     return [None if code is None else texts[code] for code in column.indices.to_pylist()]
 
 
+def python_values(array: Any) -> list[Any]:
+    """Values of an array of any type; times that Python has no value for as text.
+
+    Those are finer than microseconds, or so far from now that SQL alone can make them.
+    """
+    if getattr(array.type, "unit", None) == "ns":  # pandas would cut them, where there is one
+        return [_python_value(one) for one in array]
+    try:
+        return array.to_pylist()  # type: ignore[no-any-return]
+    except (ValueError, OverflowError):
+        return [_python_value(one) for one in array]
+
+
+def _python_value(scalar: Any) -> Any:
+    import pyarrow as pa
+
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_struct(scalar.type):
+        return {name: _python_value(one) for name, one in scalar.items()}
+    if pa.types.is_nested(scalar.type) and hasattr(scalar, "values"):
+        return [_python_value(one) for one in scalar.values]
+    if pa.types.is_temporal(scalar.type) and not pa.types.is_interval(scalar.type):
+        text = str(scalar.cast(pa.string()))
+        if text.endswith("000") and text[-10:-9] == ".":
+            text = text[:-3]  # of nanoseconds
+        return f"{text[:10]}T{text[11:]}" if text[:1].isdigit() and " " in text else text
+    return scalar.as_py()
+
+
 def json_text(value: Any) -> str:
-    """A Python value, as Arrow's `to_pylist` gives it, as JSON text."""
+    """A Python value, as `python_values` gives it, as JSON text."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if value is None or isinstance(value, (bool, int)):

@@ -49,8 +49,10 @@ def blocks(table: Grid, paint: Paint) -> Iterator[str]:
 
 
 def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    from amqpsniff.tables.values import python_values
+
     for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from zip(*map(python_values, batch.columns), strict=True)
 
 
 def _is_number(kind: Any) -> bool:

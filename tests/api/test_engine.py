@@ -209,7 +209,7 @@ def test_wrong_calls() -> None:
     packets.feed_packet(b"\0" * 60)
     with pytest.raises(UsageError, match="given packets"):
         packets.feed_octets("a", "client", b"x")
-    for options in ({"dialect": "0-10"}, {"table_dialect": "x"}):
+    for options in ({"dialect": "0-10"}, {"table_dialect": "x"}, {"ports": [1 << 16]}):
         with pytest.raises(UsageError):
             amqpsniff.Engine(**options)  # type: ignore[arg-type]
 
@@ -220,6 +220,62 @@ def test_octets_of_any_buffer() -> None:
     given.feed_octets("a", "client", b"")
     given.feed_octets("a", "client", memoryview(HEARTBEAT_FRAME))  # type: ignore[arg-type]
     assert [row.frame_type for row in given.frames()] == ["protocol-header", "heartbeat"]
+
+
+def test_packets_in_a_buffer_that_is_used_again() -> None:
+    packets = packets_of(SAMPLES / "pika_mix.pcap")
+    given, buffer = amqpsniff.Engine(), bytearray(1 << 16)
+    for _, ts_ns, octets, original, link in packets:
+        buffer[: len(octets)] = octets
+        part = memoryview(buffer)[: len(octets)]
+        given.feed_packet(part, ts_ns, link, original)  # type: ignore[arg-type]
+    given.finish()
+    assert given.take("frames").num_rows == 563
+
+
+def test_a_packet_that_is_refused_changes_nothing() -> None:
+    """Numbers that are none, or too large, and octets that are none: the rows are as without."""
+    packets = packets_of(SAMPLES / "pika_mix.pcap")
+    tables = []
+    for wrong in (False, True):
+        given = amqpsniff.Engine()
+        for _, ts_ns, octets, original, link in packets:
+            if wrong:
+                with pytest.raises(TypeError):
+                    given.feed_packet(octets, ts_ns / 1e9)  # type: ignore[arg-type]
+                with pytest.raises(TypeError):
+                    given.feed_packet("x")  # type: ignore[arg-type]
+                with pytest.raises(TypeError):
+                    given.feed_packet(octets, ts_ns, "ethernet")  # type: ignore[arg-type]
+                with pytest.raises(OverflowError):
+                    given.feed_packet(octets, 2**63)
+            given.feed_packet(octets, ts_ns, link, original)
+        given.finish()
+        tables.append(given.take("frames"))
+    assert tables[0] == tables[1]
+
+
+def test_times_of_all_packets() -> None:
+    """Packets without a time tell nothing of the first and the last; they need not be in order."""
+    given = amqpsniff.Engine()
+    assert (given.totals.first_ns, given.totals.last_ns) == (None, None)
+    for ts_ns in (None, 70, 50, None):
+        given.feed_packet(b"\0" * 60, ts_ns)
+    assert (given.totals.first_ns, given.totals.last_ns) == (50, 70)
+
+
+def test_a_call_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many octets at once are decoded in pieces, and are still one call."""
+    octets = OPENING + (publish(1) + header(1, 60, 5) + body(1, b"early")) * 1_000
+    tables = []
+    for size in (1 << 20, 1_000):
+        monkeypatch.setattr("amqpsniff.engine.PIECE_OCTETS", size)
+        given = amqpsniff.Engine(bodies=True)
+        given.feed_octets(ENDS, "client", octets)
+        given.finish()
+        tables.append([given.take(name) for name in ("frames", "messages", "connections")])
+    assert tables[0] == tables[1]
+    assert tables[0][2].column("client_packets").to_pylist() == [1]
 
 
 def test_content_that_is_long_in_coming() -> None:

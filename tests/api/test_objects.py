@@ -65,6 +65,11 @@ def test_names() -> None:
     )
 
 
+def test_a_table_named_twice_is_read_once() -> None:
+    capture = amqpsniff.open(SAMPLES / "pika_mix.pcap")
+    assert sum(batch.num_rows for _, batch in capture.tables("frames", "frames")) == 563
+
+
 def test_objects_outlive_the_capture() -> None:
     with amqpsniff.open(SAMPLES / "bunny.pcapng") as capture:
         kept = list(capture.messages())

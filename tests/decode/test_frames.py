@@ -187,6 +187,7 @@ def test_part_of_a_header(count: int) -> None:
         (b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03", "TLS"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "SSH"),
         (b"\x10\x27\0\4MQTT\4\2", "MQTT"),
+        (b"\x10\xa7\x01\0\4MQTT\4\xc2", "MQTT"),
         (b"CONNECT\naccept-version:1.2\n", "STOMP"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2"),
         (b"PUT / HTTP/1.1\r\n", "HTTP"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.decode.login import login_name
 from amqpsniff.spec import METHODS
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk, decode, run_file
 from tests.decode.script import OPENING, frames, method, sent
@@ -64,6 +65,39 @@ def test_cut_and_broken_credentials(cut: int) -> None:
         for part in (SECRET, SECRET[:5]):
             assert part.decode() not in text
             assert base64.b64encode(part).decode()[:6] not in text
+
+
+@pytest.mark.parametrize("value", [0, 1, 3, 7, 13, 14, 20, 30, 45, 60, 255])
+def test_credentials_beside_wrong_lengths(value: int) -> None:
+    """Where a length is wrong the secret stands in another argument, or in a table before it."""
+    octets = method(
+        "connection.start-ok", 0, mechanism=b"PLAIN", response=PLAIN, locale=b"en_US",
+        client_properties=[(b"product", Field("S", b"x"))],
+    )  # fmt: skip
+    for at in range(11, len(octets) - 1):
+        broken = octets[:at] + bytes([value]) + octets[at + 1 :]
+        assert SECRET[2:7].decode() not in everything(sent(broken)), at
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "response", "user"),
+    [
+        (b"PLAIN", PLAIN, "app"),
+        (b"PLAIN", b"admin" + PLAIN, "app"),
+        (b"PLAIN", b"app\0" + SECRET, None),
+        (b"PLAIN", SECRET, None),
+        (b"PLAIN", b"\0\0app\0" + SECRET, None),
+        (b"AMQPLAIN", AMQPLAIN, "app"),
+        (b"AMQPLAIN", AMQPLAIN.replace(b"\3app", b"\xffapp"), None),
+        (b"AMQPLAIN", AMQPLAIN.replace(b"\3app", b"\x19app"), None),
+        (b"AMQPLAIN", AMQPLAIN[:12], None),
+        (b"EXTERNAL", PLAIN, None),
+    ],
+)
+def test_the_user_is_no_password(mechanism: bytes, response: bytes, user: str | None) -> None:
+    """A login that is not as its mechanism has it may have the password in the name's place."""
+    octets = method("connection.start-ok", 0, mechanism=mechanism, response=response)
+    assert login_name(octets[7:-1]) == user
 
 
 @pytest.mark.parametrize("name", ["pika_mix", "bunny", "kombu", "php_churn", "amqplib08", "node"])

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from amqpsniff.decode.tunnelled import MAX_REQUEST_OCTETS, request_octets, safe_request
+from amqpsniff.decode.tunnelled import (
+    MAX_REQUEST_OCTETS,
+    preamble_octets,
+    request_octets,
+    safe_request,
+)
 from amqpsniff.sanitize.proxies import safe_proxy_header
 from tests.conftest import SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Row, Talk, streams_of
@@ -97,6 +102,20 @@ def test_what_is_none(octets: bytes) -> None:
     assert request_octets(octets) == 0
     _, errors = rows([(CLIENT, octets), (SERVER, streams_of(SAMPLES / "bunny.pcapng")[1].octets)])
     assert ("not-amqp" in errors) == (octets[:4] != b"AMQP")
+
+
+@pytest.mark.parametrize("octets", [b"CONNECT a:5672 HTTP/1.1\r\nX: ", b"\4\1\x16\x28\x0a\0\0\7"])
+def test_what_is_long_is_looked_at_once(octets: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is searched for in all octets that are there, not in one more each time."""
+    asked = []
+
+    def counted(octets: bytes, opened: bool) -> int:
+        asked.append(octets)
+        return preamble_octets(octets, opened)
+
+    monkeypatch.setattr("amqpsniff.decode.framing.preamble_octets", counted)
+    Feeder(Talk()).data(CLIENT, octets + b"a" * 200).finish()
+    assert len(asked) == 1
 
 
 def test_only_at_the_begin_of_a_connection() -> None:

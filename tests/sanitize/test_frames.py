@@ -47,6 +47,20 @@ def test_every_secret_is_replaced() -> None:
                 assert action in (None, policy.LOGIN), method.name
 
 
+@pytest.mark.parametrize("more", [-3, 4, 9, 23])
+@pytest.mark.parametrize("place", [7, 8])
+def test_a_secret_beside_a_wrong_length(place: int, more: int) -> None:
+    """It may stand in a text that is kept, or be the name of a field."""
+    (method,) = (each for each in METHODS if each.name == "connection.start-ok")
+    values = {"mechanism": b"PLAIN", "response": b"\0jane\0s3cret"}
+    values |= {"client_properties": [], "locale": b"en_US"}
+    payload = bytearray(encoder.method_payload(method, values))
+    payload[place] = max(payload[place] + more, 0)
+    wrong = claim(bytes(payload), method.index, exact=False)
+    made = Cleaner(SanitizeOptions()).clean(wrong)[7:]
+    assert made == payload[:4]
+
+
 TEXTS = {"s": b"secret", "S": b"a secret", "C": (0, b"a secret"), "T": 1_700_000_000}
 NUMBERS = {"b": True, "o": 7, "h": 300, "l": 70_000, "L": 2**40}
 
