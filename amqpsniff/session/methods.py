@@ -163,7 +163,8 @@ def _commit(
     if not channel.in_transaction:
         return None
     noted, channel.noted = channel.noted, []
-    channel.committing.append(noted)
+    if noted:
+        channel.committing.append(noted)
     return noted, channel.passed + len(channel.uncommitted)
 
 
@@ -318,9 +319,12 @@ def lose(session, side):
     for lane in session.lanes.values():
         drop_requests(lane, 1 - side, True)
         channel: Channel = lane.channel
-        if channel is not None and side == _CLIENT:
+        if channel is None:
+            continue
+        channel.declaring = None  # whose name is lost with the request that waited for it
+        if side == _CLIENT:
             channel.numbering = False
-            channel.last_queue = channel.declaring = None
+            channel.last_queue = None
     return 0
 
 
