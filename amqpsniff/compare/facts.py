@@ -73,7 +73,7 @@ class Facts:
     def add_channel(self, row: Row) -> None:
         """Take a row of the channels table."""
         self.counts["channels opened"] += row["opened_packet_number"] is not None
-        if row["closed_by"] is not None and row["close_method"] == "channel.close":
+        if row["close_code"] is not None:  # else it ended with its connection, or did not
             self._closed("channel", row)
 
     def add_census(self, counted: Row, outcomes: dict[str, Any], replies: dict[str, Any]) -> None:

@@ -352,6 +352,8 @@ class _Touched:
                 continue
             end = begin + frame[3] + FRAME_OVERHEAD_OCTETS
             at = max(bisect_right(spans, (begin, begin)) - 1, 0)
+            while at and spans[at - 1][1] > begin:  # of the same octets two things may be told
+                at -= 1
             while at < len(spans) and spans[at][0] < end:
                 named = self.frames[what, at]
                 if spans[at][1] > begin and len(named) < MOST_FRAMES:

@@ -39,6 +39,9 @@ else:
 MOST_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
 
+MOST_OTHERS = 4_096
+"""Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
+
 _NULL = cython.declare(cython.longlong, NULL)
 _OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_OCTETS)
 _FIRST_ERROR = cython.declare(cython.int, FIRST_ERROR_CODE)
@@ -80,6 +83,8 @@ class Census:
     blocked: cython.int
     opens: cython.int
     others: dict
+    named: dict
+    names: list
     statuses: cython.longlong[::1]
     sizes: list
     rates: list
@@ -108,6 +113,7 @@ class Census:
         self.blocked = _BLOCKED
         self.opens = _OPEN
         self.others = {}
+        self.named, self.names = {}, []
         self.statuses = array("q", bytes(8 * len(STATUS_NAMES)))
         self.sizes = [None] * count
         self.rates = [None] * count
@@ -194,9 +200,7 @@ class Census:
         if method < 0:
             return 0
         if method >= len(self.by_method):
-            for name, number in method_names.items():
-                if number == method:
-                    self.others[name] = self.others.get(name, 0) + 1
+            self._other(method - len(self.by_method), method_names)
             return 0
         self.by_method[method] += 1
         if method == self.opens:
@@ -208,6 +212,14 @@ class Census:
         ):
             self._error(frames, row, method, peer, captures)
         return 0
+
+    def _other(self, place, method_names: dict):
+        """Count a method that no dialect knows; their names are in the order of their codes."""
+        if method_names is not self.named or len(method_names) != len(self.names):
+            self.named, self.names = method_names, list(method_names)
+        name = self.names[place]
+        if name in self.others or len(self.others) < MOST_OTHERS:
+            self.others[name] = self.others.get(name, 0) + 1
 
     def _error(self, frames: FrameRows, row, method: cython.int, peer: Connection, captures):
         """Count an error of one method, sender, code and text."""

@@ -49,12 +49,14 @@ def _declared(
         channel.declaring = None
 
 
-def _of_queue(channel: Channel, event: Event, consumer: Any) -> Any:
+def _name_queue(tracker: Attacher, channel: Channel, event: Event, consumer: Any) -> None:
     """Give a consumer the queue that a consume or get names; an empty name is the last declared."""
     consumer.queue = event.queue or channel.last_queue
     if consumer.queue is None and channel.declaring is not None:
-        channel.declaring.append(consumer)
-    return consumer
+        if len(channel.declaring) < tracker.limits.consumers:
+            channel.declaring.append(consumer)
+        else:
+            tracker.settler.hit("consumers")
 
 
 def _no_ack(event: Event) -> bool | None:
@@ -66,7 +68,8 @@ def _consume(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     tag = event.consumer_tag
-    consumer = _of_queue(channel, event, Consumer(tag, _no_ack(event), channel.prefetch_each))
+    consumer = Consumer(tag, _no_ack(event), channel.prefetch_each)
+    _name_queue(tracker, channel, event, consumer)
     no_wait = event.flags & NO_WAIT
     if no_wait:
         channel.consumers += 1
@@ -106,7 +109,9 @@ def _get(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     channel.gets += 1
-    return _of_queue(channel, event, Consumer(None, _no_ack(event)))
+    consumer = Consumer(None, _no_ack(event))
+    _name_queue(tracker, channel, event, consumer)
+    return consumer
 
 
 def _recover(

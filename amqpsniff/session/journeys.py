@@ -46,6 +46,9 @@ else:
 MOST_EXPIRATION_DIGITS = 12
 """Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""
 
+LAST_NS = 2**63 - 1
+"""The last time that a column holds: a capture may say that it is nearly then."""
+
 _NULL = cython.declare(cython.longlong, NULL)
 _MS = cython.declare(cython.longlong, 1_000_000)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
@@ -257,7 +260,7 @@ class Journeys:
         expiration = words.expiration.text(messages.expiration.values[row])
         if expiration is not None and one.sent_ns != _NULL:
             if expiration.isdecimal() and len(expiration) <= MOST_EXPIRATION_DIGITS:
-                one.deadline = one.sent_ns + int(expiration) * _MS
+                one.deadline = min(one.sent_ns + int(expiration) * _MS, LAST_NS)
         return 0
 
     def _queue(self, messages, row):

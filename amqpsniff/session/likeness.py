@@ -235,9 +235,9 @@ def coded(vocabulary, code):
 
 
 def is_direct(vocabulary, code):
-    """Whether a text is an address of direct replies."""
+    """Whether a text, of a code that is not null, is an address of direct replies."""
     start: cython.longlong = vocabulary.ends[code]
-    if code < 0 or vocabulary.ends[code + 1] - start < 21:
+    if vocabulary.ends[code + 1] - start < 21:
         return False
     if vocabulary.octets[start] != 0x61 or vocabulary.octets[start + 4] != 0x72:
         return False

@@ -16,7 +16,7 @@ class Limits(NamedTuple):
             each beside. A broker gives back what it cannot route when it reads it: the oldest are
             taken for done with, where a confirm is to come only for not returned.
         requests: Requests of one channel that wait for their replies; a client that waits has one.
-        consumers: Consumers of one channel.
+        consumers: Consumers of one channel; as many, and gets, wait for a queue's name.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
             beyond this the tags mean nothing, and the channel's acknowledgements are not followed.
     """

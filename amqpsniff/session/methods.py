@@ -163,7 +163,8 @@ def _commit(
     if not channel.in_transaction:
         return None
     noted, channel.noted = channel.noted, []
-    channel.committing.append(noted)
+    if noted:
+        channel.committing.append(noted)
     return noted, channel.passed + len(channel.uncommitted)
 
 
@@ -254,14 +255,24 @@ def _block(tracker: Attacher, session: Session, event: Event, request: Request |
     """connection.blocked and unblocked: count the time between them."""
     before = session.blocking
     session.blocking = BLOCKING.then(before, event.method, event.side)
-    if before == BLOCKING.start and session.blocking == "freed":
+    if session.blocking == before:
+        return
+    if session.blocking == "blocked":
+        session.blocked_since = event.ts_ns
+    elif before == BLOCKING.start:
         session.blocked_ns = None  # it was blocked before the capture began
-    elif session.blocking != before and session.blocked_ns is not None:
-        if session.blocked_since is None:
-            session.blocked_since = event.ts_ns
-        else:
-            session.blocked_ns += event.ts_ns - session.blocked_since
-            session.blocked_since = None
+    else:
+        _end_block(session, event.ts_ns)
+
+
+def _end_block(session, ts_ns):
+    """The broker takes publishes again, or there is no more to see of it."""
+    since = session.blocked_since
+    session.blocked_since = None
+    if session.blocked_ns is not None:
+        known = since != _NULL and ts_ns != _NULL
+        session.blocked_ns = session.blocked_ns + max(ts_ns - since, 0) if known else None
+    return 0
 
 
 ON_CONNECTION: dict[str, Callable[..., Any]] = {
@@ -304,9 +315,7 @@ def end_connection(tracker, session):
         drop_requests(lane, _CLIENT, True)
         drop_requests(lane, _SERVER, True)
     if session.blocked_since is not None:
-        if conversation.end_ns >= session.blocked_since > 0:
-            session.blocked_ns += conversation.end_ns - session.blocked_since
-        session.blocked_since = None
+        _end_block(session, conversation.end_ns)
     session.over = True
     return 0
 
@@ -318,9 +327,12 @@ def lose(session, side):
     for lane in session.lanes.values():
         drop_requests(lane, 1 - side, True)
         channel: Channel = lane.channel
-        if channel is not None and side == _CLIENT:
+        if channel is None:
+            continue
+        channel.declaring = None  # whose name is lost with the request that waited for it
+        if side == _CLIENT:
             channel.numbering = False
-            channel.last_queue = channel.declaring = None
+            channel.last_queue = None
     return 0
 
 

@@ -77,7 +77,8 @@ class Repeats:
             slot = place
             if self.routes.values[slot] == route:
                 since = _NULL
-                if named and now != _NULL and now - self.times.values[slot] <= _WITHIN:
+                before: cython.longlong = self.times.values[slot]
+                if named and _NULL not in (now, before) and now - before <= _WITHIN:
                     self.since.values[slot] = _NULL
                     return self.numbers.values[slot]
         self.since.values[slot] = since

@@ -40,7 +40,7 @@ PUBLISH, NAMED, DELIVER, FORGET, COUNTED, AGAIN_NAMED, AGAIN, PUT_BACK, DISCARDE
 CLOSED, OVER = 9, 10
 """Kinds of sightings. A publish with a correlation-id, one with a message-id; the first delivery of
 a message with either; a publish that the broker did not take. A delivery of which the broker says
-the how manieth it is (in `mark`); one that comes again with a message-id, and one without; one that
+how often it has come (in `mark`); one that comes again with a message-id, and one without; one that
 is given back, and one that is rejected. The end of a channel of which there are sightings, and of a
 connection on which messages came again."""
 

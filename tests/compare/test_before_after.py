@@ -16,6 +16,8 @@ from amqpsniff.session.counts import Spread
 from tests.cli.running import run
 from tests.compare.editing import PAIRS
 from tests.conftest import SAMPLES
+from tests.session.script import Script, wired
+from tests.tls.talk import write
 
 SECOND_NS = 1_000_000_000
 MILLISECOND = 1_000_000
@@ -205,3 +207,23 @@ def test_every_section_is_in_the_report() -> None:
     assert found["notable_count"] == 0
     assert found["rates"] == found["latencies"] == found["findings"] == []
     assert len(found["caveats"]) == 2
+
+
+def test_how_channels_ended(tmp_path: Path) -> None:
+    """By their own close; of those that end with their connection it is told."""
+    begin = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+    close = "C1: channel.close reply_code=200\nS1: channel.close-ok\n"
+    refused = "S1: channel.close reply_code=404 reply_text=gone class_id=50 method_id=10\n"
+    ended = "C: connection.close reply_code=200\nS: connection.close-ok\n"
+    paths = [tmp_path / "before.pcap", tmp_path / "after.pcap"]
+    for path, lines in zip(paths, (close, refused + "C1: channel.close-ok\n"), strict=True):
+        script = Script(begin + lines + begin[10:].replace("1", "2") + ended)
+        write(path, [packet for _, packet in wired(script)])
+    assert [
+        (row["what"], row["closed_by"], row["code"], row["text"], row["change"], row["notable"])
+        for row in report(*paths)["closes"]
+    ] == [
+        ("channel", "server", 404, "gone", "new", "new"),
+        ("channel", "client", 200, None, "gone", None),
+        ("connection", "client", 200, None, "same", None),
+    ]

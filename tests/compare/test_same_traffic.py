@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from amqpsniff.compare import sighting, spill
-from amqpsniff.compare.losses import KINDS
-from amqpsniff.compare.same_traffic import WAYS
+from amqpsniff.compare.losses import KINDS, LOST, RECEIVER_MISSED, Loss
+from amqpsniff.compare.same_traffic import WAYS, _Touched
+from amqpsniff.compare.sighting import Vocabulary
 from tests.cli.running import write_capture
 from tests.compare.editing import PAIRS, compared, data_packets, packets, replaced, shifted, without
 from tests.conftest import SAMPLES
@@ -204,3 +205,13 @@ def test_a_bound_on_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     report = compared(CLEAN, CLEAN)
     assert report["connections"]["both"] == 1
     assert report["client_side"]["connections_forgotten"] == 1
+
+
+def test_frames_are_named_for_everything_that_became_of_their_octets() -> None:
+    """Octets that one capture missed and that were lost on the way too."""
+    words = Vocabulary()
+    kind = words.number("basic.publish")
+    touched = _Touched([Loss(RECEIVER_MISSED, 100, 200, 1), Loss(LOST, 100, 200, 1)], [])
+    for begin in (80, 120):
+        touched.look((begin, 0, 1, 32, kind, 1), words)
+    assert list(touched.frames.values()) == [["basic.publish"] * 2] * 2

@@ -10,6 +10,7 @@ from amqpsniff import pipeline
 from amqpsniff.options import Options
 from amqpsniff.session import census
 from amqpsniff.session.census import Census
+from tests.encoder import frame
 from tests.session.script import Script
 from tests.tcp import wire
 
@@ -67,3 +68,22 @@ def test_names_are_counted_across_batches(
 
 def test_names_are_counted_between_turns() -> None:
     assert _counted(turned=True) == [ROUTES, {"q": [0, 0, 3, 15]}]
+
+
+def test_methods_that_no_dialect_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name as they come, but not without end."""
+    monkeypatch.setattr(census, "MOST_OTHERS", 2)
+    counts = Census()
+    joined = pipeline.Pipeline(Options(), (), census=counts)
+    talk = wire.Talk().hands()
+    for packet in Script(TALK).packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    for number in (2, 1, 2, 3):
+        talk.put(0, frame(1, 1, bytes([0, 200, 0, number])))
+    for packet in talk.packets:
+        joined.feed(wire.batch([packet]))
+    joined.finish()
+    facts = counts.facts()
+    unknown = {name: n for name, n in facts["methods"].items() if name.startswith("200.")}
+    assert unknown == {"200.2": 2, "200.1": 1}
+    assert facts["frames"]["method"] == sum(facts["methods"].values()) + 1

@@ -215,6 +215,22 @@ def test_late_replies() -> None:
     assert linked(script) == ["a1 to q1 11ms late", "a2 to q2 11ms", "a3 to q3 13ms late"]
 
 
+def test_a_request_that_expires_after_the_last_time_there_is() -> None:
+    """A capture says that it is the year 2242, and a client that it has 32 years of patience."""
+    script = Script(
+        CALL
+        + """
+        c.C1: basic.publish routing_key=w | body=3 reply_to=b expiration=999999999999
+        [a1] s.C1: basic.publish routing_key=b | body=2
+        """
+    )
+    script.packets[:] = [
+        packet._replace(ts_ns=packet.ts_ns + 6_900_000_000_000_000_000) for packet in script.packets
+    ]
+    replies = feed(script).engine.take("messages").to_pylist()
+    assert [row["late"] for row in replies] == [None, False]
+
+
 def test_late_after_a_reset() -> None:
     """TCP ended without a close, in the packet before."""
     script = (

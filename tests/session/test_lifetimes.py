@@ -202,3 +202,25 @@ def test_publishes_before_a_transaction_are_done_with_when_it_is_committed() -> 
 @pytest.mark.skipif(state.__file__.endswith(".py"), reason="the size of compiled objects")
 def test_what_is_remembered_of_a_message_is_small() -> None:
     assert sys.getsizeof(state.Entry.__new__(state.Entry)) <= 128
+
+
+def test_consumers_of_a_queue_that_never_gets_its_name_are_bounded() -> None:
+    """As in a capture of the client's packets alone: it polls a queue that the server names."""
+    talk = Talk("C1: queue.declare\n")
+    talk.tracker.limits = talk.tracker.limits._replace(consumers=4)
+    talk.say("C1: basic.get\n", range(10))
+    assert len(talk.channel.declaring) == 4
+    assert talk.tracker.settler.hits == {"consumers": 6}
+
+
+def test_a_queue_whose_name_was_lost_gets_none() -> None:
+    talk = Talk("C1: queue.declare\n")
+    talk.engine.gap(("10.0.0.1:40000", "10.0.0.2:5672"), "server", 30)
+    talk.say("C1: basic.get\n", range(10))
+    assert talk.channel.declaring is None
+
+
+def test_commits_without_an_answer_are_not_remembered() -> None:
+    talk = Talk("C1: tx.select\nS1: tx.select-ok\n").say("C1: tx.commit\n", range(10))
+    assert talk.channel.commits == 10
+    assert talk.channel.committing == []

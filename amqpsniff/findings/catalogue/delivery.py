@@ -21,8 +21,8 @@ DELIVERY = (
          (*CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("poison-message", "error", "B",
          "A message is delivered and put back again and again",
-         "The same message is delivered five times or more: by message-id, by x-delivery-count, or "
-         "by queue, properties and size where consumers put it back each time.",
+         "The same message is delivered from a queue five times or more: by message-id, by "
+         "x-delivery-count, or by properties and size where consumers put it back each time.",
          "Stop putting it back: dead-letter it after some attempts (delivery-limit on quorum "
          "queues), and find out why its handler fails.",
          "Different messages with one message-id, or with the same properties and size and no id, "

@@ -15,6 +15,12 @@ ROUND_TRIP_NS = 500_000_000
 world, and time for the client's threads to learn of it."""
 
 
+def was_blocked(session: Any) -> bool:
+    """Whether the broker blocks a connection, or did, be it before the capture."""
+    before = session.blocked_ns is None and not session.peer.began
+    return bool(before or session.blocked_ns or session.blocked_since is not None)
+
+
 def _blocked(scene: Scene) -> None:
     if "blocked" in scene.memory:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.quantities import octets
+from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.peers import client_host, on_network, said, server_end
 from amqpsniff.session.rules.remembering import first_place, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
@@ -38,10 +39,10 @@ def _ended(scene: Scene) -> None:
 def _retransmissions(scene: Scene) -> None:
     peer = scene.session.peer
     conversation = peer.conversation
-    was_blocked = scene.session.blocked_ns or scene.session.blocked_since is not None
+    blocked = was_blocked(scene.session)
     said_of = []
     for direction in (0, 1):
-        if was_blocked and direction == peer.client_direction:
+        if blocked and direction == peer.client_direction:
             continue  # what is sent again to a broker that does not read was not lost
         again, all_of = conversation.retransmissions[direction], conversation.packets[direction]
         if again >= LEAST_RETRANSMISSIONS and again >= RETRANSMITTED_SHARE * all_of:

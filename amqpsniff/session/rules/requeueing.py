@@ -1,6 +1,7 @@
 """Messages that come again: put back by their consumers, or dead-lettered in a circle.
 
-A message is known again by its message-id, and otherwise by its queue and the `mark` of its entry
+A message is known again by its queue, as far as that is known, with its routing key and message-id,
+for an exchange may put it into many queues; without an id by its queue and the `mark` of its entry
 (properties and size). What is marked alike may be many messages, so without an id not the
 redeliveries are counted but the rounds: a delivery that follows a requeue of the same mark is taken
 for the same message, and how often it went round is an average over those put back first.
@@ -60,7 +61,7 @@ Outstanding = dict[Any, Rounds]
 class Returns:
     """Messages that came again, the latest `MOST_MESSAGES`; `forgotten` counts those before.
 
-    Each method gives the how manieth time it is when that is too often, else 0.
+    Each method gives how often it has come by now when that is too often, else 0.
     """
 
     def __init__(self) -> None:
@@ -112,7 +113,8 @@ def redelivered(scene: Scene) -> None:
             _poison(scene, COUNTED, int(counted[1]) + 1)
     if rows.message_id.has(row):
         octets = rows.message_id.octets_of(row)
-        key = name_at(rows, "routing_key", row), octets
+        names = (name_at(rows, name, row) or "" for name in ("queue", "routing_key"))
+        key = "\0".join(names), octets
         if not _sight(scene, AGAIN_NAMED, 0, *key):
             _poison(scene, AGAIN_NAMED, _returns(scene).come_again(key), octets)
     elif entry is not None and not _sight(scene, AGAIN, entry.mark, _queue(entry)):

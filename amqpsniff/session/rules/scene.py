@@ -10,16 +10,19 @@ from amqpsniff.findings import Finding
 
 OCCASIONS = {
     "channel-begins": "a channel incarnation begins; facts: none",
-    "channel-not-open": "a method came on a channel number that is not open; facts: method, side",
+    "channel-not-open": "a method came on a channel number that is not open; facts: method, "
+    "channel (its number), side",
     "channel-opened-twice": "channel.open on a channel that is open; `channel` is the old one",
     "channel-ends": "a channel incarnation is over, before its entries are given up; facts: none",
     "connection-ends": "a connection is over, before its channels are ended; facts: none",
     "capture-ends": "there is no more; no session and no channel",
-    "wrong-direction": "a method that its sender may not send; facts: method",
-    "wrong-channel": "a method of class connection on a channel, or another on 0; facts: method",
+    "wrong-direction": "a method that its sender may not send; facts: method, channel, side",
+    "wrong-channel": "a method of class connection on a channel, or another on 0; facts: method, "
+    "channel, side",
     "out-of-order": "a method of the connection that its state does not allow; facts: method, "
     "side, state (before it)",
-    "after-close": "a method of a side that has closed the connection; facts: method",
+    "after-close": "a method of a side that has closed the connection; facts: method, channel, "
+    "side",
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of state.OUTCOMES)",
     "published-on-closed": "a publish after the server closed the channel; facts: none",
@@ -43,7 +46,7 @@ OCCASIONS = {
     "facts: rows, row, took_ns (None: not whole)",
     "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
     "rows, row, took_ns",
-    "large": "a message above `LARGE_OCTETS`; facts: rows, row",
+    "large": "a message above `LARGE_OCTETS`; facts: entry, rows, row",
     "channel-waits": "now and then while a channel has publishes that are not confirmed or "
     "deliveries that are not settled, see `foreseeing`; facts: none",
     "connection-waits": "the same of a connection that has requests or calls without a reply",

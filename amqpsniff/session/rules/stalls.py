@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amqpsniff.quantities import duration, octets
 from amqpsniff.session.rules.amounts import SECOND, integer_at
+from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.reading import shut_of
 from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, name_at
@@ -52,8 +53,7 @@ def _is_long(took: int, captured: int) -> bool:
 def _may_judge(scene: Scene) -> bool:
     """Whether nothing is missing, and the broker could read."""
     session = scene.session
-    blocked = session.blocked_since is not None or session.blocked_ns
-    return scene.certain and not blocked and shut_of(session, 1) is None
+    return scene.certain and not was_blocked(session) and shut_of(session, 1) is None
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"half-sent": (look,), "connection-ends": (judge,)}

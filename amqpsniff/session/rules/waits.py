@@ -8,6 +8,7 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import SECOND
+from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
 MISSING_NS = 5 * SECOND
@@ -106,8 +107,7 @@ def _report_missing(
     scene: Scene, name: str, request: Any, detail: str, number: int | None = None
 ) -> None:
     channel = f" on channel {number}" if number else ""
-    session = scene.session
-    if session.blocked_since is not None or session.blocked_ns:
+    if was_blocked(scene.session):
         detail += "; publishing was blocked meanwhile or before"
     scene.report(
         "reply-missing",

@@ -46,6 +46,24 @@ def test_a_broker_that_does_not_read_loses_nothing() -> None:
     assert not told_of(talk.packets, "tcp-retransmissions")
 
 
+def test_nor_one_that_did_not_read_when_the_capture_began() -> None:
+    """The block's end alone is captured."""
+    lines = "C1: basic.publish routing_key=q | body=9\n" * 12
+    lines += "S: connection.unblocked\n" + "C1: basic.publish | body=1\n" * 12
+    talk = Talk(step_ns=MS)
+    for side, octets in ((1, HEARTBEAT_FRAME * 3), (0, HEARTBEAT_FRAME * 3)):
+        talk.put(side, octets)
+    for packet in Script("midstream\n" + lines).packets:
+        side = 0 if packet.sender == "client" else 1
+        at = talk.sent[side]
+        talk.put(side, packet.octets)
+        talk.wait(300 * MS)
+        talk.put(side, packet.octets, at=at)
+    assert not told_of(talk.packets, "tcp-retransmissions")
+    lossy = [packet for packet in talk.packets if b"\0\x0a\0\x3d" not in packet.octets]
+    assert told_of(lossy, "tcp-retransmissions")
+
+
 def test_one_side_only() -> None:
     packets = spoken(PUBLISHES).packets
     client = [packet for packet in packets if packet.octets[12:16] == b"\x0a\0\0\1"]

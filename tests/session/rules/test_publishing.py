@@ -2,10 +2,11 @@
 """Whether the broker has what was published."""
 
 from amqpsniff import Engine
+from amqpsniff.capture.packets import NO_TIME
 from tests.findings.cases import packets_of
 from tests.session.rules.found import found
 from tests.session.rules.saying import said
-from tests.session.script import Script
+from tests.session.script import Script, feed
 
 OPEN = """
     handshake
@@ -163,6 +164,15 @@ def test_published_again() -> None:
     assert said(script, "publish-repeated") == [
         "publish-repeated p2 1: message-id 'm1' to exchange 'e', routing key 'k'; first in packet p1"
     ]
+
+
+def test_nobody_knows_when_a_publish_without_a_time_was() -> None:
+    """A Simple Packet Block has none: the message may come again on purpose."""
+    publish = "C1: basic.publish exchange=e routing_key=k | body=3 message_id=m1\n"
+    script = Script(OPEN + publish + publish)
+    assert found(script, "publish-repeated")
+    script.packets[-2] = script.packets[-2]._replace(ts_ns=NO_TIME)
+    assert "publish-repeated" not in {one.code for one in feed(script).engine.findings()}
 
 
 def test_other_messages() -> None:

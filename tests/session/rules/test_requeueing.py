@@ -59,6 +59,22 @@ def test_a_message_that_kills_its_consumers() -> None:
     assert codes.count("poison-message") == 2
 
 
+def test_a_message_in_many_queues_comes_again_from_each() -> None:
+    """As after a cut of the network, when an exchange had put it into all of them."""
+    script = OPEN.replace("queue=q consumer_tag=t", "queue=q0 consumer_tag=t0")
+    script = script.replace("consumer_tag=t\n", "consumer_tag=t0\n")
+    for number in range(1, 6):
+        script += f"C1: basic.consume queue=q{number} consumer_tag=t{number}\n"
+        script += f"S1: basic.consume-ok consumer_tag=t{number}\n"
+    again = "S1: basic.deliver consumer_tag=t{} delivery_tag={} redelivered=1 | message_id=m1\n"
+    once = "".join(again.format(number, number + 1) for number in range(6))
+    assert said(script + once, "poison-message") == []
+    often = "".join(again.format(2, tag) for tag in range(7, 10))
+    assert said(script + once + often, "poison-message") == [
+        "poison-message #30 1: delivery 9 of queue 'q2': time 5 of that message, by message-id 'm1'"
+    ]
+
+
 def test_a_few_redeliveries_are_no_poison() -> None:
     script = OPEN + _rounds(4, "body=3 message_id=m1")
     other = "".join(_deliver(tag, 1, f"body=3 message_id=x{tag}") for tag in range(5, 50))
