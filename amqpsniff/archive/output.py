@@ -104,6 +104,12 @@ class Note:
     linkable: Sighted | None = None
 
     @property
+    def names(self) -> list[str]:
+        """Its files, all of which must be there for it to count."""
+        rows = [name for names in self.files.values() for name in names]
+        return rows + [one.name for one in self.witnessed]
+
+    @property
     def witnessed(self) -> list[Sighted]:
         """Its files for those who bring tasks together."""
         return [one for one in (self.sighted, self.linkable) if one is not None]
