@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, Any
 
 import typer
@@ -50,8 +50,11 @@ FORMATS = ("parquet", "delta", "iceberg")
 
 JOB = "amqpsniff.spark_jobs.batch"
 
+REFUSED = "amqpsniff-batch: error: "
+"""How the job begins a line that says what is wrong with its arguments."""
+
 MOST_TOLD = 15
-"""Lines of what Spark said that are shown when it fails: the first ones are the cause."""
+"""Lines of what Spark said that are shown when it fails: the last ones."""
 
 
 def batch(
@@ -168,23 +171,22 @@ def batch(
         amqpsniff batch captures/ -o tables/ --html --report latency
         amqpsniff batch "s3://traces/2026-01-*" -o s3://tables/january --master spark://host:7077
     """
-    given = [*inputs, "--output", output, "--master", master, "--tables", tables]
-    given += ["--rows", str(rows), "--table-dialect", table_dialect, "--storage", storage]
-    given += ["--writer", writer, "--format", format_, "--progress", "json"]
-    for name, values in (("--report", report), ("--port", port), ("--tls-key", tls_key)):
-        for value in values or ():
-            given += [name, str(value)]
     keylog = tls_keylog or usual_keylog()
-    if keylog is not None:
-        given += ["--tls-keylog", keylog]
-    if dialect is not None:
-        given += ["--dialect", dialect]
+    named: dict[str, Iterable[object]] = {
+        "--output": [output], "--master": [master], "--tables": [tables], "--rows": [rows],
+        "--table-dialect": [table_dialect], "--storage": [storage], "--writer": [writer],
+        "--format": [format_], "--progress": ["json"], "--report": report or (),
+        "--port": port or (), "--tls-key": tls_key or (),
+        "--tls-keylog": () if keylog is None else [keylog],
+        "--dialect": () if dialect is None else [dialect],
+    }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
         "--show-secrets": show_secrets, "--links": links,
     }  # fmt: skip
-    given += [name for name, wanted in flags.items() if wanted]
-    return _Job(given, quiet).run()
+    given = [name for name, wanted in flags.items() if wanted]
+    given += [f"{name}={value}" for name, values in named.items() for value in values]
+    return _Job([*given, "--", *inputs], quiet).run()
 
 
 class _Job:
@@ -241,7 +243,7 @@ def _explain(said: IO[bytes], code: int) -> int:
     said.seek(0)
     lines = said.read().decode(errors="replace").splitlines()
     own = [line for line in lines if line.startswith("amqpsniff: ")]
-    usage = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
+    usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
     if own or usage:
         for line in own:
             complain(line.removeprefix("amqpsniff: "))

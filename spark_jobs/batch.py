@@ -35,6 +35,9 @@ START_SECONDS = 1.5
 
 WRITERS = ("direct", "spark")
 
+FORMAT = "parquet"
+"""What the direct writer writes."""
+
 Say = Callable[[dict[str, Any]], None]
 
 
@@ -53,6 +56,8 @@ def _run(given: argparse.Namespace, say: Say) -> int:
     from .reports import REPORTS
     from .session import context, session
 
+    if given.writer != "spark" and given.format != FORMAT:
+        raise UsageError(f"--format {given.format} needs --writer spark")
     batch = _batch(given)
     names = list(REPORTS) if given.html else given.report
     for name in names:
@@ -69,6 +74,7 @@ def _run(given: argparse.Namespace, say: Say) -> int:
         if given.writer == "spark":
             from .frames import write_frames
 
+            say({"stage": "frames"})
             summary = write_frames(session(), batch, given.format)
         else:
             summary = _written(spark, batch, say)
@@ -175,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--html", action="store_true", help="write all reports to DIR/report.html")
     add("--rows", type=int, default=20, help="rows of a report that are shown")
     add("--writer", choices=WRITERS, default=WRITERS[0])
-    add("--format", default="parquet", help="with --writer spark: parquet, delta, iceberg …")
+    add("--format", default=FORMAT, help="with --writer spark: parquet, delta, iceberg …")
     add("--task-octets", type=int, default=TASK_OCTETS)
     add("--max-reads", type=int, default=MAX_READS)
     add("--progress", choices=("none", "json"), default="none")

@@ -73,6 +73,8 @@ def load(spark: SparkSession, config: Config, table: str, columns: str) -> DataF
         source = source.option("storageOptions", json.dumps(dict(config.storage)))
         return source.schema(columns).load(list(config.inputs)).select(*names)
     base = config.inputs[0].rstrip("/")
+    if "format" in manifest and table in manifest["tables"]:  # Spark has written it
+        return spark.read.format(manifest["format"]).load(f"{base}/{table}").select(*names)
     written = manifest["tables"].get(table, ())
     if not written:
         return spark.createDataFrame([], columns)

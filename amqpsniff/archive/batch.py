@@ -27,7 +27,7 @@ from amqpsniff.tables.schema import TABLES
 
 from .errors import error_rows, error_table
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
-from .listing import MANIFEST, Listed, list_captures
+from .listing import Listed, list_captures
 from .merging import merge_findings
 from .output import NO_DATE, Note, Order, by_day, carry_out
 from .places import Folder, StorageOptions, whole_path
@@ -44,7 +44,7 @@ from .store import (
     survey_orders,
 )
 from .survey import Surveyed
-from .target import claim, tidy, without_own
+from .target import claim, tidy, without_own, write_manifest
 
 
 class Runner(Protocol):
@@ -303,15 +303,7 @@ class Batch:
             rows["findings"] = len(findings)
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
-        manifest = {
-            "form": FORM,
-            "version": __version__,
-            "inputs": self.inputs,
-            "tables": {table: sorted(names) for table, names in files.items()},
-            "rows": rows,
-            "captures": [_told(one) for one in self.plan.files],
-        }
-        self.folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
+        write_manifest(self.folder, self.inputs, self.plan.files, files, rows)
         tidy(self.folder, {name for names in files.values() for name in names} | self._kept())
         severities: dict[str, int] = {}
         for one in findings:
@@ -384,16 +376,3 @@ def _help_the_longest(orders: Sequence[Order], cores: int) -> None:
     octets = sum(order.task.octets for order in orders)
     for order in orders:
         order.beside = order.task.octets * cores > LONGER * octets
-
-
-def _told(one: Surveyed) -> dict[str, Any]:
-    return {
-        "path": one.path,
-        "size": one.size,
-        "modified_ns": one.modified_ns,
-        "packets": one.packets,
-        "octets": one.octets,
-        "first_ns": one.first_ns,
-        "last_ns": one.last_ns,
-        "error": one.error,
-    }

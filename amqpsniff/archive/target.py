@@ -1,16 +1,21 @@
-"""The folder that a batch writes to: what in it is the batch's own."""
+"""The folder that a batch writes to: what in it is the batch's own, and what of it counts."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from amqpsniff import __version__
 from amqpsniff.errors import UsageError
 from amqpsniff.tables.schema import TABLES
 
 from .listing import MANIFEST, SEED, Listed
 from .places import Folder, is_part, whole_path
+from .store import FORM
+from .survey import Surveyed
 
 _TABLES = (*TABLES, "errors")
 
@@ -68,3 +73,48 @@ def tidy(folder: Folder, kept: Iterable[str]) -> None:
         begun = is_part(name) and (head in _OWN or head.startswith(_BEGUN))
         if left or begun:
             folder.delete(name)
+
+
+def clear(folder: Folder, tables: Iterable[str]) -> None:
+    """Let nothing count any more, and delete the files of some tables."""
+    folder.delete(MANIFEST)
+    for table in tables:
+        for name in folder.names(table):
+            folder.delete(name)
+
+
+def write_manifest(
+    folder: Folder,
+    inputs: Sequence[str],
+    captures: Iterable[Surveyed],
+    files: Mapping[str, Iterable[str]],
+    rows: Mapping[str, int],
+    form: str | None = None,
+) -> None:
+    """Say what counts: files and rows by table, and the captures that they are of.
+
+    `form` is that of tables that Spark has written and reads as a whole: their files are not named.
+    """
+    manifest = {
+        "form": FORM,
+        "version": __version__,
+        "inputs": list(inputs),
+        **({"format": form} if form else {}),
+        "tables": {table: sorted(names) for table, names in files.items()},
+        "rows": rows,
+        "captures": [_told(one) for one in captures],
+    }
+    folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
+
+
+def _told(one: Surveyed) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "size": one.size,
+        "modified_ns": one.modified_ns,
+        "packets": one.packets,
+        "octets": one.octets,
+        "first_ns": one.first_ns,
+        "last_ns": one.last_ns,
+        "error": one.error,
+    }
