@@ -8,7 +8,9 @@ With `--progress json` it says how far it is on standard output, a JSON object a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import resource
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,12 +46,22 @@ Say = Callable[[dict[str, Any]], None]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job with command-line arguments; the exit code."""
     given = _parser().parse_args(argv)
+    _open_more_files()
     say: Say = _say if given.progress == "json" else lambda fact: None
     try:
         return _run(given, say)
     except AmqpsniffError as error:
         print(f"amqpsniff: {error}", file=sys.stderr)
         return FAILED if isinstance(error, CaptureError) else USAGE
+
+
+def _open_more_files() -> None:
+    """Let this process hold as many files open as it may, as Spark's Java does: what tasks of one
+    time have written down is read together.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _run(given: argparse.Namespace, say: Say) -> int:

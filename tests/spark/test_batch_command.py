@@ -141,6 +141,20 @@ def test_what_makes_no_sense_is_one_line(
     assert made.stderr.count("\n") == 1
 
 
+def test_a_job_may_hold_as_many_files_as_any_process_of_the_user(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    job = f"""
+import resource
+from amqpsniff.spark_jobs.batch import main
+
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+assert main(["nothere.pcap", "-o", {str(tmp_path / "out")!r}]) == 3
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
+"""
+    subprocess.run([sys.executable, "-c", job], check=True)
+
+
 @pytest.mark.usefixtures("java")
 def test_nothing_that_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "captures").mkdir()
