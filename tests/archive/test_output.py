@@ -55,3 +55,23 @@ def test_a_task_holds_few_files_open(
     assert files_there(tables) == {name for some in names.values() for name in some}
     days = {name.split("/")[1] for name in names["frames"]}
     assert len(days) == 30
+
+
+def test_a_full_disk_at_the_end_of_a_file_leaves_nothing(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyarrow import parquet
+
+    whole = parquet.ParquetWriter.close
+
+    def close(writer: Any) -> None:
+        whole(writer)
+        raise OSError("No space left on device")
+
+    task = Batch([str(samples / "pika_mix.pcap")], str(tmp_path), tables=["findings"])
+    task.look(100)
+    monkeypatch.setattr(parquet.ParquetWriter, "close", close)
+    with pytest.raises(OSError, match="No space") as raised:
+        task.run()
+    assert raised.value.__traceback__  # it holds all that was under way
+    assert not list(tmp_path.rglob("*.part"))
