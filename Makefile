@@ -37,8 +37,8 @@ lint: $(SET_UP) ## linters, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(tree)
-	cd build/tree && $(CURDIR)/$(BIN)/mypy --config-file ../../pyproject.toml -p amqpsniff
-	cd build/tree && $(CURDIR)/$(BIN)/lint-imports --no-logo --config ../../pyproject.toml
+	cd build/tree && "$(CURDIR)/$(BIN)/mypy" --config-file ../../pyproject.toml -p amqpsniff
+	cd build/tree && "$(CURDIR)/$(BIN)/lint-imports" --no-logo --config ../../pyproject.toml
 
 format: $(SET_UP) ## put the sources into house format
 	$(BIN)/ruff check --fix .
@@ -60,7 +60,7 @@ fuzz: $(SET_UP) ## run every fuzz harness for FUZZ_SECONDS
 	@set -e; for name in $(HARNESSES); do \
 		mkdir -p build/fuzz/$$name build/seeds/$$name; \
 		echo "== $$name"; \
-		(cd build/plain && PYTHONPATH=. $(CURDIR)/$(BIN)/python -m tests.fuzz.$$name \
+		(cd build/plain && PYTHONPATH=. "$(CURDIR)/$(BIN)/python" -m tests.fuzz.$$name \
 			-max_total_time=$(FUZZ_SECONDS) -artifact_prefix=../fuzz/ ../fuzz/$$name ../seeds/$$name); \
 		echo "== $$name, what was found, compiled"; \
 		$(BIN)/python -m tests.fuzz.$$name -runs=0 -artifact_prefix=build/fuzz/ build/fuzz/$$name build/seeds/$$name; \
@@ -80,14 +80,14 @@ clean: ## remove everything that was built, .venv included
 define plain
 rm -rf build/plain && mkdir -p build/plain && \
 tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ amqpsniff | tar xf - -C build/plain && \
-ln -s $(CURDIR)/tests $(CURDIR)/samples build/plain
+ln -s "$(CURDIR)/tests" "$(CURDIR)/samples" build/plain
 endef
 
 # The installed layout out of links, for tools that read files and not the import system.
 define tree
 rm -rf build/tree && mkdir -p build/tree/amqpsniff && \
-ln -s $(CURDIR)/amqpsniff/* build/tree/amqpsniff && \
-ln -s $(CURDIR)/cli $(CURDIR)/spark_jobs build/tree/amqpsniff
+ln -s "$(CURDIR)"/amqpsniff/* build/tree/amqpsniff && \
+ln -s "$(CURDIR)/cli" "$(CURDIR)/spark_jobs" build/tree/amqpsniff
 endef
 
 # The command of that name does not take the module that is shared.

@@ -54,8 +54,11 @@ NO_STRANGERS = {"PYTHONSAFEPATH": "1"}
 """Has the job and what it starts import no module from the folder where somebody happens to be,
 which may hold anything; Python 3.10 does not know of it."""
 
+REFUSED = "amqpsniff-batch: error: "
+"""How the job begins a line that says what is wrong with its arguments."""
+
 MOST_TOLD = 15
-"""Lines of what Spark said that are shown when it fails: the first ones are the cause."""
+"""Lines of what Spark said that are shown when it fails: the last ones."""
 
 
 def batch(
@@ -247,7 +250,7 @@ def _explain(said: IO[bytes], code: int) -> int:
     said.seek(0)
     lines = said.read().decode(errors="replace").splitlines()
     own = [line for line in lines if line.startswith("amqpsniff: ")]
-    usage = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
+    usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
     if own or usage:
         for line in own:
             complain(line.removeprefix("amqpsniff: "))

@@ -8,7 +8,9 @@ With `--progress json` it says how far it is on standard output, a JSON object a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import resource
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,12 +37,16 @@ START_SECONDS = 1.5
 
 WRITERS = ("direct", "spark")
 
+FORMAT = "parquet"
+"""What the direct writer writes."""
+
 Say = Callable[[dict[str, Any]], None]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job with command-line arguments; the exit code."""
     given = _parser().parse_args(argv)
+    _open_more_files()
     say: Say = _say if given.progress == "json" else lambda fact: None
     try:
         return _run(given, say)
@@ -49,10 +55,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED if isinstance(error, CaptureError) else USAGE
 
 
+def _open_more_files() -> None:
+    """Let this process hold as many files open as it may, as Spark's Java does: what tasks of one
+    time have written down is read together.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _run(given: argparse.Namespace, say: Say) -> int:
     from .reports import REPORTS
     from .session import context, session
 
+    if given.writer != "spark" and given.format != FORMAT:
+        raise UsageError(f"--format {given.format} needs --writer spark")
     batch = _batch(given)
     names = list(REPORTS) if given.html else given.report
     for name in names:
@@ -69,6 +86,7 @@ def _run(given: argparse.Namespace, say: Say) -> int:
         if given.writer == "spark":
             from .frames import write_frames
 
+            say({"stage": "frames"})
             summary = write_frames(session(), batch, given.format)
         else:
             summary = _written(spark, batch, say)
@@ -175,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--html", action="store_true", help="write all reports to DIR/report.html")
     add("--rows", type=int, default=20, help="rows of a report that are shown")
     add("--writer", choices=WRITERS, default=WRITERS[0])
-    add("--format", default="parquet", help="with --writer spark: parquet, delta, iceberg …")
+    add("--format", default=FORMAT, help="with --writer spark: parquet, delta, iceberg …")
     add("--task-octets", type=int, default=TASK_OCTETS)
     add("--max-reads", type=int, default=MAX_READS)
     add("--progress", choices=("none", "json"), default="none")

@@ -1,5 +1,6 @@
 """Tables written by Spark itself, for formats that only it knows (Delta, Iceberg).
 
+A manifest is written last, as the direct writer does; while tables are written there is none.
 Rows pass through the JVM, and captures are decoded once for each table, on every run. Files in
 Parquet come cheaper from the direct writer; messages that are to be linked are made by it, since
 that takes what all tasks know, and handed on.
@@ -12,9 +13,12 @@ import os
 from typing import TYPE_CHECKING
 
 from amqpsniff.archive.batch import Batch, Summary
+from amqpsniff.archive.errors import error_rows
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.output import TIMES
-from amqpsniff.tables.schema import EVERYTHING
+from amqpsniff.archive.store import survey_files
+from amqpsniff.archive.target import clear, write_manifest
+from amqpsniff.tables.schema import EVERYTHING, TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,9 +31,10 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     """Write every table of a batch as a DataFrame, partitioned by capture date."""
     from pyspark.sql import functions as f
 
-    from amqpsniff.archive.listing import list_captures
-
     options, given = batch.options, batch.given
+    listed = batch.find()
+    names = [one.path for one in listed]
+    clear(batch.folder, set(TABLES).difference(batch.tables))
     source = spark.read.format("amqp").options(
         port=",".join(map(str, sorted(options.ports))),
         dialect=options.dialect or "",
@@ -41,13 +46,15 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         tlsKey=",".join(os.fspath(one) for one in given.tls_keys),
         storageOptions=json.dumps(batch.storage),
         surveys=batch.folder.name,
+        taskOctets=str(batch.planning["task_octets"]),
+        maxReads=str(batch.planning["max_reads"]),
     )
-    summary = Summary(files=len(list_captures(batch.inputs, batch.storage)))
+    counts: dict[str, int] = {}
     for table in [*batch.tables, "errors"]:
         if table == "messages" and batch.links:
             rows = _linked(spark, batch)
         else:
-            rows = source.option("table", table).load(batch.inputs)
+            rows = source.option("table", table).load(names)
         target = f"{batch.folder.name}/{table}"
         if table == "errors":
             rows.write.mode("overwrite").format(form).save(target)
@@ -57,8 +64,17 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
                 f.floor(time / f.lit(1000)))))  # fmt: skip
             writer = dated.write.mode("overwrite").format(form).partitionBy("capture_date")
             writer.save(target)
-        summary.rows[table] = spark.read.format(form).load(target).count()
-    return summary
+        counts[table] = spark.read.format(form).load(target).count()
+    files = batch.plan.files = survey_files(listed, batch.storage, batch.folder.name)
+    write_manifest(batch.folder, batch.inputs, files, dict.fromkeys(counts, ()), counts, form=form)
+    return Summary(
+        files=len(files),
+        bad_files=len({row["path"] for row in error_rows(files)}),
+        unreadable_files=sum(one.error is not None for one in files),
+        octets=batch.plan.octets,
+        packets=sum(one.packets for one in files),
+        rows=counts,
+    )
 
 
 def _linked(spark: SparkSession, batch: Batch) -> DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.archive.listing import MANIFEST
-from amqpsniff.archive.places import Folder
+from amqpsniff.archive.places import Folder, whole_path
 from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
 from amqpsniff.report.tables import plain
 
@@ -40,6 +41,9 @@ BUCKETS = (1, 10, 60, 600, 3_600, 86_400)
 
 MOST_BUCKETS = 120
 """Steps of a chart that can be told from each other."""
+
+_PATTERN = re.compile(r"[\[\]{}*?\\]")
+"""What Spark takes for a pattern in the name of a folder."""
 
 USAGE, FAILED = 2, 3
 """Exit codes, as on the command line."""
@@ -72,11 +76,13 @@ def load(spark: SparkSession, config: Config, table: str, columns: str) -> DataF
         source = spark.read.format("amqp").option("table", table).option("port", config.ports)
         source = source.option("storageOptions", json.dumps(dict(config.storage)))
         return source.schema(columns).load(list(config.inputs)).select(*names)
-    base = config.inputs[0].rstrip("/")
+    base = whole_path(config.inputs[0]).rstrip("/")
+    if "format" in manifest and table in manifest["tables"]:  # Spark has written it
+        return spark.read.format(manifest["format"]).load(f"{base}/{table}").select(*names)
     written = manifest["tables"].get(table, ())
     if not written:
         return spark.createDataFrame([], columns)
-    if config.storage or not java_knows(spark, base):
+    if config.storage or _PATTERN.search(base) or not java_knows(spark, base):
         return read_tables(spark, base, written, columns, config.storage)
     files = [f"{base}/{name}" for name in written]
     return spark.read.schema(columns).option("basePath", f"{base}/{table}").parquet(*files)

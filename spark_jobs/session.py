@@ -14,7 +14,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from amqpsniff.errors import AmqpsniffError
+from amqpsniff.errors import AmqpsniffError, UsageError
 from amqpsniff.tables.export import RISING
 
 from . import standby
@@ -53,6 +53,9 @@ ATTEMPTS = 4
 
 _LOCAL = re.compile(r"^local\[(\*|\d+)\]$")
 
+_MASTER = re.compile(r"yarn$|spark|k8s|local")
+"""What Spark starts with; it ends before it says so to us where a master is none of them."""
+
 INSTALL_JAVA = (
     'install it ("apt install default-jre-headless", "dnf install java-21-openjdk-headless", '
     '"brew install openjdk") or set JAVA_HOME'
@@ -86,8 +89,13 @@ def context(
 
     Null for the master that spark-submit or the configuration names. Workers run this Python unless
     PYSPARK_PYTHON says otherwise, so that they find the same packages. An embedded Spark listens on
-    the loopback interface only; `brief` says that few rows pass through its JVM. Raises NoJava.
+    the loopback interface only; `brief` says that few rows pass through its JVM. Raises NoJava, and
+    UsageError for a master that is none.
     """
+    if master is not None and not _MASTER.match(master):
+        raise UsageError(
+            f"no Spark master `{master}`; give local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT"
+        )
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
         require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -3,8 +3,9 @@
 Spark starts that process (`workers`) when there is a first task, and waits while it imports. So the
 driver of an embedded Spark starts one before, which imports and then waits at a socket. Spark's own
 hands over what it was started with: the streams by which Spark gives orders, environment, path; it
-ends when the other does. Where none waits, it does the work itself. One that nobody takes ends with
-the driver.
+ends when the other does. Where none waits, it does the work itself: also where none can be started,
+as under a folder for temporary files with so long a name that no socket can be in it. One that
+nobody takes ends with the driver.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def offered(python: str) -> Iterator[None]:
     if _kept or not hasattr(os, "fork"):
         yield
         return
-    _start(python)
+    with contextlib.suppress(OSError):
+        _start(python)
     try:
         yield
     finally:
@@ -51,19 +53,28 @@ def offered(python: str) -> Iterator[None]:
 
 
 def _start(python: str) -> None:
-    folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
-    os.environ[PLACE] = str(Path(folder.name) / "socket")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(os.environ[PLACE])
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpsniff-"))
+        place = str(Path(folder) / "socket")
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(place)
         listener.listen()
         process = subprocess.Popen(
             [python, "-m", "amqpsniff.spark_jobs.workers", FLAG, str(listener.fileno())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
-            env={"PYTHONHASHSEED": "0", **os.environ},  # as Spark has it
+            env={"PYTHONHASHSEED": "0", **os.environ, PLACE: place},  # as Spark has it
         )
-    _kept.extend((folder, process))
+        os.environ[PLACE] = place
+        listener.close()
+        _kept.extend((stack.pop_all(), process))
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        (folder / "socket").unlink()
+        folder.rmdir()
 
 
 def hand_over() -> bool:
@@ -94,6 +105,7 @@ def wait(prepare: Callable[[], None]) -> None:
     with socket.socket(fileno=int(sys.argv[2])) as listener:
         prepare()
         ready, _, _ = select.select([listener, sys.stdin], [], [])
+        _remove(Path(os.environ[PLACE]).parent)  # a driver that is killed leaves it
         if listener not in ready:  # the driver has ended
             sys.exit()
         peer, _ = listener.accept()

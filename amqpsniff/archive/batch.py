@@ -13,26 +13,24 @@ is deleted once the manifest no longer names it.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from typing import Any, Protocol
 
 from amqpsniff import __version__
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.tables.schema import TABLES
 
 from .errors import error_rows, error_table
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
-from .listing import MANIFEST, Listed, list_captures
+from .listing import Listed, list_captures
 from .merging import merge_findings
-from .output import LINKABLES, NO_DATE, SIGHTINGS, Note, Order, by_day, carry_out
-from .places import Folder, StorageOptions, is_part, whole_path
+from .output import NO_DATE, Note, Order, by_day, carry_out
+from .places import Folder, StorageOptions, whole_path
 from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
 from .progress import NOTES, Progress, Step
 from .secrets import carried, digest, task_octets_for, with_secrets_of
@@ -46,6 +44,7 @@ from .store import (
     survey_orders,
 )
 from .survey import Surveyed
+from .target import claim, tidy, without_own, write_manifest
 
 
 class Runner(Protocol):
@@ -68,8 +67,6 @@ def run_here(
         watch()
     return results
 
-
-SEED = "_work/seed"
 
 LONGER = 1.2
 """How much longer than its core's part of the work a task is that is helped by a thread."""
@@ -151,9 +148,18 @@ class Batch:
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
         self._planned = False
 
-    def find(self) -> None:
-        """Find out which captures there are; raises CaptureError for a name that is not there."""
-        self._listed = list_captures(self.inputs, self.storage)
+    def find(self) -> Sequence[Listed]:
+        """Find out which captures there are, and make the folder one of a batch.
+
+        Raises CaptureError for a name that is not there or when there is nothing, UsageError for a
+        folder that cannot hold tables.
+        """
+        listed = without_own(self.folder, list_captures(self.inputs, self.storage))
+        if not listed:
+            raise CaptureError(f"{', '.join(self.inputs)}: no file found")
+        self._seed = claim(self.folder, self.inputs)
+        self._listed = listed
+        return listed
 
     def look(self, seconds: float = HERE_SECONDS) -> None:
         """Survey captures that are at hand, for so long, and plan when none is left: what can be
@@ -178,7 +184,6 @@ class Batch:
         if not self._planned:
             self._make_plan(files)
         self._planned = False
-        self._seed = self._known_seed()
         orders = self._orders()
         before = self._notes(orders)
         for order in orders:
@@ -215,14 +220,6 @@ class Batch:
             )
         return orders
 
-    def _known_seed(self) -> int:
-        """The seed of sightings, which all of them share: made once, and kept."""
-        with contextlib.suppress(ValueError):
-            return int(self.folder.read(SEED) or b"", 16)
-        made = int.from_bytes(os.urandom(8), "big")
-        self.folder.write(SEED, b"%016x" % made)
-        return made
-
     def _salt(self) -> str:
         """What a task's rows depend on beside its files, but for what opens TLS."""
         options = asdict(self.options) | {"ports": sorted(self.options.ports)}
@@ -250,27 +247,34 @@ class Batch:
         """Link the messages of all tasks, and write those whose links are new."""
         captures = sorted(one.path for one in self.plan.files)
         notes = sorted(self.notes, key=lambda note: note.key)
-        of = hashlib.blake2b(json.dumps([captures, [one.key for one in notes]]).encode())
-        known = None if any(one.lost for one in notes) else known_links(self.folder, of.hexdigest())
+        facts = [captures, [[one.key, bool(one.lost)] for one in notes]]
+        of = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
+        there = set(self.folder.names())
+        known = None if any(one.lost for one in notes) else known_links(self.folder, of)
+        if known and not there.issuperset(map(links_name, known.digests)):
+            known = None
         files = {one.key: one.linkable for one in notes if one.linkable is not None}
-        self._linked = known or link_all(files, self.folder, captures, of.hexdigest())
-        there = set(self.folder.names("messages"))
-        joinings = [self._joining(note) for note in notes]
-        missing = [one for one in joinings if not there.issuperset(one.targets)]
+        self._linked = known or link_all(files, self.folder, captures, of)
+        missing = [
+            joining
+            for note, joining in ((note, self._joining(note)) for note in notes)
+            if note.lost or not there.issuperset(joining.targets)
+        ]
         runner(join, missing, lambda: None)
 
     def _joining(self, note: Note) -> Joining:
         """The messages of a task and their links, to be brought together."""
         digest = self._linked.digests.get(note.key, "")
         names = note.files.get("messages", [])
-        return Joining(self.folder.name, self.storage, note.key, digest, names)
+        place = (self.folder.name, self.storage)
+        return Joining(*place, note.key, digest, names, whole=not note.lost)
 
     def _notes(self, orders: Sequence[Order]) -> dict[str, Note]:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""
         wanted = {order.base: order.key for order in orders}
         notes: dict[str, Note] = {}
-        there = {*self.folder.names(SIGHTINGS), *self.folder.names(LINKABLES)}
-        for name in self.folder.names(NOTES):
+        there = set(self.folder.names())
+        for name in sorted(one for one in there if one.startswith(f"{NOTES}/")):
             key = name.rpartition("/")[2].removesuffix(".json")
             if key[:KEY_DIGITS] not in wanted or name != f"{NOTES}/{key}.json":
                 continue
@@ -279,7 +283,9 @@ class Batch:
                 note = Note.from_octets(octets or b"")
             except (ValueError, KeyError, TypeError):
                 continue
-            if any(note.seed != self._seed or one.name not in there for one in note.witnessed):
+            if note.witnessed and note.seed != self._seed:
+                continue
+            if not there.issuperset(note.names):
                 continue
             if note.key == wanted.get(note.base) or not note.encrypted:
                 notes[note.base] = note
@@ -297,16 +303,8 @@ class Batch:
             rows["findings"] = len(findings)
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
-        manifest = {
-            "form": FORM,
-            "version": __version__,
-            "inputs": self.inputs,
-            "tables": {table: sorted(names) for table, names in files.items()},
-            "rows": rows,
-            "captures": [_told(one) for one in self.plan.files],
-        }
-        self.folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
-        self._tidy({name for names in files.values() for name in names})
+        write_manifest(self.folder, self.inputs, self.plan.files, files, rows)
+        tidy(self.folder, {name for names in files.values() for name in names} | self._kept())
         severities: dict[str, int] = {}
         for one in findings:
             severities[one.kind.severity] = severities.get(one.kind.severity, 0) + 1
@@ -363,18 +361,14 @@ class Batch:
         self.folder.write(name, octets)
         return name
 
-    def _tidy(self, kept: set[str]) -> None:
-        """Delete what an earlier state of the archive has left."""
-        kept |= {note.place for note in self.notes} | {SEED}
+    def _kept(self) -> set[str]:
+        """Files of the folder beside the tables that the next run needs."""
+        kept = {note.place for note in self.notes}
         kept |= {one.name for note in self.notes for one in note.witnessed}
         if self.links:
             kept |= {name for note in self.notes for name in note.files.get("messages", ())}
             kept |= {STATE, *map(links_name, self._linked.digests)}
-        kept |= {survey_name(one) for one in self.plan.files}
-        ours = {*TABLES, "errors", "_work"}
-        for name in self.folder.names():
-            if (name.partition("/")[0] in ours and name not in kept) or is_part(name):
-                self.folder.delete(name)
+        return kept | {survey_name(one) for one in self.plan.files}
 
 
 def _help_the_longest(orders: Sequence[Order], cores: int) -> None:
@@ -382,16 +376,3 @@ def _help_the_longest(orders: Sequence[Order], cores: int) -> None:
     octets = sum(order.task.octets for order in orders)
     for order in orders:
         order.beside = order.task.octets * cores > LONGER * octets
-
-
-def _told(one: Surveyed) -> dict[str, Any]:
-    return {
-        "path": one.path,
-        "size": one.size,
-        "modified_ns": one.modified_ns,
-        "packets": one.packets,
-        "octets": one.octets,
-        "first_ns": one.first_ns,
-        "last_ns": one.last_ns,
-        "error": one.error,
-    }

@@ -196,7 +196,8 @@ def links_name(key: str) -> str:
 class Joining:
     """Messages of a task, by the names of their files, to be written with their links.
 
-    `digest` is that of the links, empty when there are none.
+    `digest` is that of the links, empty when there are none. Those of a task that could not read
+    all are not `whole`, and have other names: what is done again must not take them for its own.
     """
 
     output: str
@@ -204,12 +205,14 @@ class Joining:
     key: str
     digest: str
     names: Sequence[str]
+    whole: bool = True
 
     @property
     def targets(self) -> list[str]:
         """The names of the files with links."""
+        linked = self.key + self.digest + ("" if self.whole else "lost")
         return [
-            f"messages{name.removeprefix(UNLINKED).replace(self.key, self.key + self.digest)}"
+            f"messages{name.removeprefix(UNLINKED).replace(self.key, linked)}"
             for name in self.names
         ]
 

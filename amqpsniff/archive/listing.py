@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from amqpsniff.errors import CaptureError
@@ -19,6 +19,9 @@ from .places import StorageOptions, file_system, is_remote
 
 MANIFEST = "_manifest.json"
 """The file in a folder that a batch has written which says what counts."""
+
+SEED = "_work/seed"
+"""The file that a batch writes there before all others, a number that its sightings share."""
 
 
 class Listed(NamedTuple):
@@ -53,7 +56,10 @@ def _local(name: str) -> Iterator[Listed]:
     elif os.path.lexists(name):
         yield _stated(name)
     elif glob.has_magic(name):
-        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+        head = _head(name)
+        found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+        rest = name[len(head) :]
+        matches = [one for one in found if not _is_below_hidden(one[len(head) :], rest)]
         if not matches:
             raise CaptureError(f"{name}: no file matches this pattern")
         for match in matches:
@@ -67,7 +73,7 @@ def _local(name: str) -> Iterator[Listed]:
 
 def _below(folder: str) -> Iterator[Listed]:
     for inside, folders, files in os.walk(folder):
-        if MANIFEST in files:
+        if MANIFEST in files or Path(inside, SEED).exists():
             folders.clear()
             continue
         folders[:] = sorted(one for one in folders if not _is_hidden(one))
@@ -80,12 +86,28 @@ def _is_hidden(name: str) -> bool:
     return name.startswith((".", "_"))
 
 
+def _head(pattern: str) -> str:
+    """The folder in which a pattern begins to be one."""
+    return pattern[: min(pattern.find(one) for one in "*?[" if one in pattern)].rpartition("/")[0]
+
+
+def _is_below_hidden(path: str, pattern: str = "") -> bool:
+    """Whether a part of a path is hidden; a pattern with such a part names them."""
+    return any(map(_is_hidden, path.split("/"))) and not any(map(_is_hidden, pattern.split("/")))
+
+
 def _stated(path: str) -> Listed:
     try:
         status = Path(path).stat()
     except OSError:
         return Listed(path, None, None)
     return Listed(path, status.st_size, status.st_mtime_ns)
+
+
+def _written(paths: Iterable[str]) -> set[str]:
+    """The folders among paths that a batch has written, or begun to."""
+    marks = (f"/{MANIFEST}", f"/{SEED}")
+    return {path.removesuffix(mark) for path in paths for mark in marks if path.endswith(mark)}
 
 
 def _remote(name: str, options: StorageOptions | None) -> Iterator[Listed]:
@@ -95,7 +117,7 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[Listed]:
 
     head = name
     if glob.has_magic(name):
-        head = name[: min(name.find(one) for one in "*?[" if one in name)].rpartition("/")[0]
+        head = _head(name)
     system, path = file_system(head, options)
     prefix = head[: len(head) - len(path)] if head.endswith(path) else f"{head.split('://')[0]}://"
     info = system.get_file_info(path)
@@ -106,10 +128,13 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[Listed]:
     else:
         found = system.get_file_info(fs.FileSelector(path, recursive=True))
     count = 0
+    written = _written(one.path for one in found if one.type == fs.FileType.File)
     for one in found:
         whole = prefix + one.path
-        parts = one.path[len(path) :].split("/") if one.path != path else []
-        if one.type != fs.FileType.File or any(map(_is_hidden, parts)):
+        below = one.path[len(path) :]
+        if one.type != fs.FileType.File or _is_below_hidden(below, name[len(head) :]):
+            continue
+        if written and any(str(folder) in written for folder in PurePosixPath(one.path).parents):
             continue
         if head == name or fnmatch(whole, name):
             count += 1

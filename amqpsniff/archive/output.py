@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import marshal
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from operator import attrgetter
@@ -39,8 +40,12 @@ NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 """The date of rows without a time, in the spelling that readers take for null."""
 
 MOST_DAYS = 366
-"""Days of one task that have files of their own, each of which is held open; the clock of a capture
-may say anything. Rows of further days stand with those that have no date."""
+"""Days of one task that have files of their own in each table; the clock of a capture may say
+anything. Rows of further days stand with those that have no date."""
+
+MOST_OPEN = 256
+"""Files that are held open at a time, of the 1,024 that a process usually may. The one that was not
+written to for the longest time is closed; rows that are its after all go to another file."""
 
 TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "channels": "start_ns"}
 """The column of each table that says which day a row is of."""
@@ -102,6 +107,12 @@ class Note:
     records: Records = field(default_factory=Records)
     sighted: Sighted | None = None
     linkable: Sighted | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Its files, all of which must be there for it to count."""
+        rows = [name for names in self.files.values() for name in names]
+        return rows + [one.name for one in self.witnessed]
 
     @property
     def witnessed(self) -> list[Sighted]:
@@ -206,7 +217,7 @@ def carry_out(order: Order) -> Note:
 
 
 class _Days:
-    """Open Parquet files by table and day; `places` are folders of tables that wait elsewhere."""
+    """Parquet files by table and day; `places` are folders of tables that wait elsewhere."""
 
     def __init__(
         self, folder: Folder, key: str, stack: contextlib.ExitStack, places: Mapping[str, str]
@@ -215,7 +226,9 @@ class _Days:
         self._key = key
         self._stack = stack
         self._places = places
-        self._writers: dict[tuple[str, str], Any] = {}
+        self._open: dict[tuple[str, str], tuple[Any, contextlib.ExitStack]] = {}
+        self._begun: Counter[tuple[str, str]] = Counter()
+        self._names: dict[str, list[str]] = {}
 
     def add(self, table: str, batch: Any) -> None:
         """Write rows to the files of their days."""
@@ -224,25 +237,37 @@ class _Days:
 
     def close(self) -> dict[str, list[str]]:
         """Finish all files; their names by table."""
-        names: dict[str, list[str]] = {}
-        for (table, name), writer in self._writers.items():
-            writer.close()
-            names.setdefault(table, []).append(name)
-        return names
+        for place in list(self._open):
+            self._finish(place)
+        return self._names
 
     def _writer(self, table: str, day: str, schema: Any) -> Any:
+        place = table, day
+        if place not in self._open and self._begun.total() >= MOST_DAYS * len(TIMES):
+            place = table, NO_DATE
+        if place not in self._open and len(self._open) >= MOST_OPEN:
+            self._finish(next(iter(self._open)))
+        made = self._open.pop(place, None) or self._begin(place, schema)
+        self._open[place] = made  # the last one that was used
+        return made[0]
+
+    def _begin(self, place: tuple[str, str], schema: Any) -> tuple[Any, contextlib.ExitStack]:
         from amqpsniff.tables.export import ParquetRows
 
-        place = table, self._name(table, day)
-        if place not in self._writers and len(self._writers) >= MOST_DAYS * len(TIMES):
-            place = table, self._name(table, NO_DATE)
-        if place not in self._writers:
-            sink = self._stack.enter_context(self._folder.create(place[1]))
-            self._writers[place] = ParquetRows(sink, schema)
-        return self._writers[place]
+        table, day = place
+        again = f"-{self._begun[place]}" if self._begun[place] else ""
+        self._begun[place] += 1
+        folder = self._places.get(table, table)
+        name = f"{folder}/capture_date={day}/{self._key}{again}.parquet"
+        self._names.setdefault(table, []).append(name)
+        stack = self._stack.enter_context(contextlib.ExitStack())
+        sink = stack.enter_context(self._folder.create(name))
+        return ParquetRows(sink, schema), stack
 
-    def _name(self, table: str, day: str) -> str:
-        return f"{self._places.get(table, table)}/capture_date={day}/{self._key}.parquet"
+    def _finish(self, place: tuple[str, str]) -> None:
+        writer, stack = self._open.pop(place)
+        writer.close()
+        stack.close()
 
 
 def by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:

@@ -19,6 +19,7 @@ import json
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from .survey import Surveyed, integers
@@ -196,8 +197,8 @@ def _local(
     for row in spans.staying.to_pylist():
         own.setdefault(row["first"], []).append((row["mark"], row["octets"]))
     tasks = []
-    for pack in sorted(set(packs)):
-        members = [at for at, one in enumerate(packs) if one == pack]
+    for pack, group in groupby(range(len(packs)), packs.__getitem__):
+        members = list(group)
         mine = own.get(pack, [])
         octets = sum(one for _, one in mine)
         parts = _parts(octets, READ_TWICE * task_octets, max_reads)

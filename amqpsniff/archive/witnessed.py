@@ -63,8 +63,6 @@ class WitnessFile:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self._writer is not None:
-            self._writer.close()
         self._stack.__exit__(*error)
 
     def add(self, witness: Witness) -> None:
@@ -77,6 +75,7 @@ class WitnessFile:
             sink = self._stack.enter_context(self._folder.create(self._name))
             self.sighted = Sighted(self._name, 0, batch.column("ts_ns")[0].as_py())
             self._writer = self._open(sink, batch.schema)
+            self._stack.callback(self._writer.close)
         self._writer.write_batch(batch)
         assert self.sighted is not None
         self.sighted.rows += batch.num_rows

@@ -32,6 +32,7 @@ STAGES = {
     "files": "Looking at files",
     "tasks": "Decoding",
     "links": "Linking messages",
+    "frames": "Spark writes tables",
     "tables": "Writing what is about the whole",
     "report": "Making reports",
     "page": "Writing the page",

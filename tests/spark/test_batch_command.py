@@ -40,11 +40,15 @@ def java() -> None:
 
 
 @pytest.mark.usefixtures("java")
-def test_tables_reports_and_a_page(samples: Path, tmp_path: Path) -> None:
-    captures = [str(samples / name) for name in ("pika_mix.pcap", "node.pcap", "kombu.pcap.gz")]
+def test_tables_reports_and_a_page(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captures = ["-p.pcap", str(samples / "node.pcap"), str(samples / "kombu.pcap.gz")]
     output = tmp_path / "tables"
+    shutil.copy(samples / "pika_mix.pcap", tmp_path / captures[0])
+    monkeypatch.chdir(tmp_path)
     more = ("--master", "local[2]", "--html", "--report", "closes", "--rows", "3")
-    made = amqpsniff("batch", *captures, "-o", str(output), *more)
+    made = amqpsniff("batch", "-o", str(output), *more, "--", *captures)
     assert made.returncode == 0, made.stderr
     assert "Close codes" in made.stdout
     assert "3 files" in made.stderr
@@ -122,6 +126,8 @@ def test_what_makes_no_sense_is_one_line(
         ([capture, "--report", "weather"], 2, "no report `weather`"),
         ([capture, "--tables", "letters"], 2, "no table `letters`"),
         ([capture, "--storage", "{"], 2, "no JSON object"),
+        ([capture, "--format", "delta"], 2, "--format delta needs --writer spark"),
+        ([capture, "--master", "lokal"], 2, "no Spark master `lokal`"),
         (["nothere.pcap"], 3, "no such file"),
     ):
         assert main([*arguments, "-o", output]) == code
@@ -133,6 +139,20 @@ def test_what_makes_no_sense_is_one_line(
     assert made.returncode == 2
     assert "quill" in made.stderr
     assert made.stderr.count("\n") == 1
+
+
+def test_a_job_may_hold_as_many_files_as_any_process_of_the_user(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    job = f"""
+import resource
+from amqpsniff.spark_jobs.batch import main
+
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+assert main(["nothere.pcap", "-o", {str(tmp_path / "out")!r}]) == 3
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
+"""
+    subprocess.run([sys.executable, "-c", job], check=True)
 
 
 @pytest.mark.usefixtures("java")
@@ -173,13 +193,29 @@ def test_a_java_that_cannot_start_spark(samples: Path, tmp_path: Path) -> None:
 
 def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
     from amqpsniff.spark_jobs.frames import write_frames
+    from amqpsniff.spark_jobs.reports import Config, make
 
-    capture = samples / "kombu.pcap.gz"
-    batch = Batch([str(capture)], str(tmp_path / "out"), tables=["messages", "findings"])
-    summary = write_frames(spark, batch, "parquet")
+    capture, output = tmp_path / "kombu.pcap.gz", tmp_path / "out"
+    shutil.copy2(samples / capture.name, capture)
+    (tmp_path / "none.pcap").write_bytes(b"these are no packets")
+    config = Config((str(output),))
+    Batch([str(capture)], str(output)).run()
+    traffic = make(spark, "traffic", config).rows
+    assert traffic
+    tables = ["messages", "findings"]
+    for _ in range(2):  # the tables are below what is read
+        summary = write_frames(spark, Batch([str(tmp_path)], str(output), tables=tables), "parquet")
+        assert (summary.files, summary.bad_files, summary.unreadable_files) == (2, 1, 1)
     alone = by_one_engine([capture], ("messages", "findings"))
     assert summary.rows["messages"] == len(alone["messages"])
-    assert list((tmp_path / "out" / "messages").glob("capture_date=2026-*/*.parquet"))
+    assert summary.octets > 10_000
+    assert list((output / "messages").glob("capture_date=2026-*/*.parquet"))
+    assert not list(output.glob("frames/**/*.parquet"))
+    assert make(spark, "traffic", config).rows == traffic
+    assert make(spark, "quality", config).rows[0]["error"] == "capture-unreadable"
+    Batch([str(capture)], str(output)).run()
+    assert written_rows(output, "messages") == alone["messages"]
+    assert make(spark, "traffic", config).rows == traffic
 
 
 def test_the_writer_of_spark_with_links(spark: Any, samples: Path, tmp_path: Path) -> None:

@@ -175,6 +175,16 @@ def test_tables_where_only_workers_can_read_them(spark: Any, tables: Path, name:
     assert sorted(found.to_pylist(), key=repr) == sorted(known.to_pylist(), key=repr)
 
 
+@pytest.mark.parametrize("name", ["12:30", "[1] {a,b}:*"])
+def test_tables_in_a_folder_whose_name_means_more_to_spark(
+    spark: Any, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).symlink_to(tables)
+    there, here = (make(spark, "losses", Config((one,))) for one in (str(tables), name))
+    assert there.rows == here.rows
+
+
 def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     reports = [make(spark, name, Config((str(tables),))) for name in ("closes", "traffic")]

@@ -32,7 +32,8 @@ own = subprocess.Popen(
 port = int.from_bytes(own.stdout.read(4), "big")
 alive = own.poll() is None
 own.stdin.close()  # so Spark ends it
-print(json.dumps([port > 0, alive, own.wait(), waiting.wait()]))
+left = os.path.exists(os.path.dirname(environment[standby.PLACE]))
+print(json.dumps([port > 0, alive, left, own.wait(), waiting.wait()]))
 """
 
 STARTS = """
@@ -40,12 +41,14 @@ import os, sys
 from amqpsniff.spark_jobs import standby
 
 with standby.offered(sys.executable):
-    print(os.environ[standby.PLACE])
+    print(os.environ.get(standby.PLACE))
 """
 
 
 def end_of(how: str) -> list[object]:
-    """Whether Spark's own process told a port and lived, its exit code, that of the other."""
+    """Whether Spark's own process told a port and lived, and the socket is left; the exit code of
+    that process and of the other.
+    """
     ran = subprocess.run(
         [sys.executable, "-c", DRIVER, how, *SPARKS_OWN],
         check=False,
@@ -59,11 +62,11 @@ def end_of(how: str) -> list[object]:
 
 
 def test_it_takes_over_what_sparks_own_process_was_started_for() -> None:
-    assert end_of("taken") == [True, True, 0, 1]  # 1 is how PySpark's daemon ends
+    assert end_of("taken") == [True, True, False, 0, 1]  # 1 is how PySpark's daemon ends
 
 
 def test_without_one_sparks_own_process_does_the_work() -> None:
-    assert end_of("lost") == [True, True, 1, -9]
+    assert end_of("lost") == [True, True, True, 1, -9]
 
 
 def test_one_that_nobody_takes_ends_with_the_driver() -> None:
@@ -72,3 +75,17 @@ def test_one_that_nobody_takes_ends_with_the_driver() -> None:
     )
     # standard error is the other's as well: it was read to its end
     assert (ran.stderr, Path(ran.stdout.strip()).exists()) == ("", False)
+
+
+def test_a_folder_in_which_there_can_be_no_socket(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-c", STARTS],
+        env={**os.environ, "TMPDIR": str(folder)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (ran.stdout, ran.stderr, list(folder.iterdir())) == ("None\n", "", [])

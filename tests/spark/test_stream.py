@@ -42,6 +42,10 @@ def test_captures_come_once_as_they_close(spark: Any, samples: Path, tmp_path: P
     second = bring("kombu.pcap.gz")
     os.utime(folder / "kombu.pcap.gz", (1, 1))  # as it is after a copy that keeps times
     assert run() == first + second
+    folder.rename(tmp_path / "elsewhere")  # a share that is not mounted for a while
+    assert run() == first + second
+    (tmp_path / "elsewhere").rename(folder)
+    assert run() == first + second
 
 
 def test_a_file_that_is_written_to_waits(samples: Path, tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""The folder that a batch writes to: what in it is the batch's own, and what of it counts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from amqpsniff import __version__
+from amqpsniff.errors import UsageError
+from amqpsniff.tables.schema import TABLES
+
+from .listing import MANIFEST, SEED, Listed
+from .places import Folder, is_part, whole_path
+from .store import FORM
+from .survey import Surveyed
+
+_TABLES = (*TABLES, "errors")
+
+_OWN = {*_TABLES, "_work", "reports", "report.html"}
+"""What a batch makes in its folder, beside the manifest."""
+
+_BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
+
+
+def claim(folder: Folder, inputs: Iterable[str]) -> int:
+    """Make a folder that of a batch; the seed of sightings, which is made once and kept there.
+
+    Raises UsageError where it cannot be written, is to be read from, or where tables would come to
+    stand among files that no batch has written: what is no part of tables is deleted from them.
+    """
+    base = folder.name.rstrip("/")
+    try:
+        with contextlib.suppress(ValueError):
+            return int(folder.read(SEED) or b"", 16)
+        if base in (whole_path(one).rstrip("/") for one in inputs):
+            raise UsageError(
+                f"{base} is to be read: give tables a folder of their own, {base}/tables"
+            )
+        if folder.read(MANIFEST) is None and not folder.names("_work"):
+            for table in _TABLES:
+                if folder.names(table):
+                    raise UsageError(
+                        f"{base}/{table} has files that no batch has written; choose another folder"
+                    )
+        made = int.from_bytes(os.urandom(8), "big")
+        folder.write(SEED, b"%016x" % made)
+    except OSError as error:
+        raise UsageError(f"{base}: tables cannot be written there: {error}") from None
+    return made
+
+
+def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
+    """Files but for those that a batch has made in its folder."""
+    base = folder.name.rstrip("/") + "/"
+    left = []
+    for one in listed:
+        whole = whole_path(one.path)
+        own = whole.startswith(base) and whole[len(base) :].partition("/")[0] in _OWN
+        if not own:
+            left.append(one)
+    return left
+
+
+def tidy(folder: Folder, kept: Iterable[str]) -> None:
+    """Delete what an earlier state of the archive has left: all of the tables that is not kept."""
+    names = {*kept, SEED}
+    for name in folder.names():
+        head = name.partition("/")[0]
+        left = head in (*_TABLES, "_work") and name not in names
+        begun = is_part(name) and (head in _OWN or head.startswith(_BEGUN))
+        if left or begun:
+            folder.delete(name)
+
+
+def clear(folder: Folder, tables: Iterable[str]) -> None:
+    """Let nothing count any more, and delete the files of some tables."""
+    folder.delete(MANIFEST)
+    for table in tables:
+        for name in folder.names(table):
+            folder.delete(name)
+
+
+def write_manifest(
+    folder: Folder,
+    inputs: Sequence[str],
+    captures: Iterable[Surveyed],
+    files: Mapping[str, Iterable[str]],
+    rows: Mapping[str, int],
+    form: str | None = None,
+) -> None:
+    """Say what counts: files and rows by table, and the captures that they are of.
+
+    `form` is that of tables that Spark has written and reads as a whole: their files are not named.
+    """
+    manifest = {
+        "form": FORM,
+        "version": __version__,
+        "inputs": list(inputs),
+        **({"format": form} if form else {}),
+        "tables": {table: sorted(names) for table, names in files.items()},
+        "rows": rows,
+        "captures": [_told(one) for one in captures],
+    }
+    folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
+
+
+def _told(one: Surveyed) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "size": one.size,
+        "modified_ns": one.modified_ns,
+        "packets": one.packets,
+        "octets": one.octets,
+        "first_ns": one.first_ns,
+        "last_ns": one.last_ns,
+        "error": one.error,
+    }

@@ -1,0 +1,77 @@
+"""What a task leaves: files by day, however many days its rows are of."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff import pipeline
+from amqpsniff.archive import Batch, output
+from amqpsniff.archive.places import Folder
+
+from .splits import by_one_engine, packets_of, write_pcap
+from .tables import files_there, manifest, written_rows
+
+DAY_NS = 86_400_000_000_000
+
+MOST_OPEN = 5
+
+
+@pytest.mark.parametrize("links", [False, True])
+def test_a_task_holds_few_files_open(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    packets = packets_of([samples / "pika_mix.pcap"])
+    capture = write_pcap(
+        tmp_path / "days.pcap",  # of 30 days, over and over
+        [one._replace(ts_ns=one.ts_ns + at // 4 % 30 * DAY_NS) for at, one in enumerate(packets)],
+    )
+    held: list[int] = [0]
+    most: list[int] = []
+    create = Folder.create
+
+    @contextlib.contextmanager
+    def counted(folder: Folder, name: str) -> Iterator[Any]:
+        held[0] += 1
+        most.append(held[0])
+        with create(folder, name) as file:
+            yield file
+        held[0] -= 1
+
+    monkeypatch.setattr(Folder, "create", counted)
+    monkeypatch.setattr(output, "MOST_OPEN", MOST_OPEN)
+    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 50)
+    tables = tmp_path / "tables"
+    Batch([str(capture)], str(tables), links=links).run()
+    assert max(most) <= MOST_OPEN + 4  # sightings, links, the note
+    alone = by_one_engine([capture], links=links)
+    for table, rows in alone.items():
+        assert written_rows(tables, table) == rows
+    names = manifest(tables)["tables"]
+    assert files_there(tables) == {name for some in names.values() for name in some}
+    days = {name.split("/")[1] for name in names["frames"]}
+    assert len(days) == 30
+
+
+def test_a_full_disk_at_the_end_of_a_file_leaves_nothing(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyarrow import parquet
+
+    whole = parquet.ParquetWriter.close
+
+    def close(writer: Any) -> None:
+        whole(writer)
+        raise OSError("No space left on device")
+
+    task = Batch([str(samples / "pika_mix.pcap")], str(tmp_path), tables=["findings"])
+    task.look(100)
+    monkeypatch.setattr(parquet.ParquetWriter, "close", close)
+    with pytest.raises(OSError, match="No space") as raised:
+        task.run()
+    assert raised.value.__traceback__  # it holds all that was under way
+    assert not list(tmp_path.rglob("*.part"))
