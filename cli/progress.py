@@ -37,6 +37,10 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Take the line away."""
         self._over.set()
         if self._shown is not None:
             self._shown.join()

@@ -80,18 +80,23 @@ class Reading:
         *tables: str,
         columns: Mapping[str, Collection[str]] | None = None,
         progress: bool = False,
+        shown: bool = False,
         census: Any = None,
     ) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch); strings that repeat stay encoded.
 
-        With `progress` a bar says how far it is, on a terminal, when it takes long. An
-        `amqpsniff.session.Census` counts on the way.
+        With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
+        `shown` as they come, it is gone by the first one. An `amqpsniff.session.Census` counts on
+        the way.
         """
         from .progress import Progress
 
-        with Progress(progress and not self.options.quiet, self._packets):
+        with Progress(progress and not self.options.quiet, self._packets) as bar:
             wanted = dict(columns) if columns is not None else None
-            yield from self.capture.tables(*tables, encoded=True, columns=wanted, census=census)
+            for made in self.capture.tables(*tables, encoded=True, columns=wanted, census=census):
+                if shown:
+                    bar.end()
+                yield made
         self.judge(self.capture.found)
 
     def count(self, census: Any) -> None:

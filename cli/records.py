@@ -53,7 +53,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
 
 def _rows(reading: Any, selection: Any, table: str) -> Iterator[dict[str, Any]]:
-    for _, batch in reading.rows(table, progress=True):
+    for _, batch in reading.rows(table, progress=True, shown=True):
         yield from selection.of(batch).to_pylist()
         if selection.done:
             return

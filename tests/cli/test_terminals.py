@@ -98,6 +98,29 @@ def test_how_far_it_is_before_there_is_a_row(command: str) -> None:
     assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")
 
 
+def test_no_line_comes_between_rows() -> None:
+    """How far it is, is not said any more when rows are shown, piece by piece."""
+    leader, follower = pty.openpty()
+    pieces = "from amqpsniff.cli import records; records.MOST_LAID_OUT = 1; " + IMPATIENT[2]
+    shown = b""
+    with subprocess.Popen(
+        (sys.executable, "-c", pieces, "connections", SAMPLES / "php_churn.pcap"),
+        stdin=subprocess.DEVNULL, stdout=follower, stderr=follower,
+        env=environment(NO_COLOR="1"),
+    ) as running:  # fmt: skip
+        os.close(follower)
+        try:
+            while piece := os.read(leader, 65536):
+                shown += piece
+        except OSError:  # Linux says EIO where others say end of file
+            pass
+        assert running.wait(PATIENCE) == 0
+    os.close(leader)
+    rows = shown.partition(b"client")[2]
+    assert rows.count(b"client") > 10
+    assert b"\x1b" not in rows
+
+
 @pytest.mark.parametrize("given", ["", "*.pcap*"])
 def test_what_is_written_is_not_followed(given: str, tmp_path: Path) -> None:
     """It would be read and written again until the disk is full."""
