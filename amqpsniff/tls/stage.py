@@ -292,11 +292,11 @@ class TlsStage:
         else:
             way.data(octets, number, ts_ns)
         if tls.denied:
-            self._release(passage, first)
-        elif passage.undecided is not None:
+            return self._release(passage, first)
+        if passage.undecided is not None:
             self._decide(passage)
         self._account(passage, first >> 1)
-        self._claim(passage)
+        return self._claim(passage)
 
     def _claim(self, passage):
         """Take the claims of a conversation that is TLS for sure."""

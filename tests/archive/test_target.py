@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -150,10 +149,7 @@ def test_links_of_a_file_that_was_lost_on_the_way(captures: Path, tmp_path: Path
     assert files_there(output) == files_there(other)
 
 
-def test_a_folder_in_which_nothing_may_be_made(captures: Path, tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write anywhere")
-    output = tmp_path / "closed"
-    output.mkdir(mode=0o500)
+def test_a_folder_in_which_nothing_may_be_made(captures: Path) -> None:
+    """There root makes no folder either."""
     with pytest.raises(UsageError, match="tables cannot be written there"):
-        Batch([str(captures)], str(output)).run()
+        Batch([str(captures)], "/proc/tables").run()
