@@ -9,6 +9,7 @@ any right. scapy opens the socket and has the filter compiled; packets are read 
 from __future__ import annotations
 
 import ctypes
+import errno
 import logging
 import os
 import socket
@@ -186,7 +187,11 @@ class InterfaceCapture:
             raise CaptureError(f"{first}: cannot capture: {error.strerror}") from None
 
     def _aim(self) -> None:
-        """Capture what is wanted from now on."""
+        """Capture what is wanted from now on.
+
+        Raises CaptureError where that cannot be, but for an interface that has just gone away: the
+        next look will tell.
+        """
         present = [index for index in self._indices.values() if index]
         if not self.all and not present:
             return
@@ -194,8 +199,10 @@ class InterfaceCapture:
         instructions = filters.program(self._expression, [] if alone or self.all else present)
         try:
             filters.attach(self._socket, instructions)
-            _bind(self._socket, index_of(alone) if alone else 0)
+            _bind(self._socket, self._indices[alone] if alone else 0)
         except OSError as error:
+            if error.errno == errno.ENODEV:
+                return
             what = error.strerror
             raise CaptureError(f"{self.capture}: cannot capture: {what}") from None
 

@@ -108,6 +108,22 @@ def test_what_a_file_has_is_taken(tmp_path: Path) -> None:
     watch.close()
 
 
+def test_an_interface_that_comes_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is gone again when it is to be captured on: others are not captured on instead."""
+    source = InterfaceCapture(["lo"], f"udp port {free_port()}")
+    for indices in ([0], [1 << 30, 0], [0]):
+        found = iter([*indices, 0])
+        monkeypatch.setattr(
+            "amqpsniff.capture.interfaces.index_of", lambda _, found=found: next(found)
+        )
+        source._look()
+        assert source._socket.getsockname()[0] == "lo"
+    monkeypatch.undo()
+    source._look()
+    assert not source.missing
+    source.close()
+
+
 def test_packets_that_the_kernel_keeps_back_are_known() -> None:
     port = free_port()
     source = InterfaceCapture(["lo"], f"udp port {port}")
