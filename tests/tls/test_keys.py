@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 import struct
-import subprocess
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -25,7 +21,6 @@ from amqpsniff.tls.suites import SUITES
 from tests.tcp.wire import Packet, Talk, batch
 from tests.tls import talk as tls
 from tests.tls.talk import PORTS, findings, frames, packets_of
-from tests.waiting import PATIENCE
 
 pytest.importorskip("cryptography")
 
@@ -222,49 +217,6 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [at for at in range(5) if found.find(module.MASTER, at.to_bytes(32, "big"))]
     assert known == [2, 3, 4]
     assert [at for at in range(5) if found.session(bytes((at,)))] == [3, 4]
-
-
-def test_more_secrets_than_are_kept_take_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each that is forgotten costs the same, however many were forgotten before it."""
-    monkeypatch.setattr(module, "MAX_SECRETS", 60_000)
-    lines = [b"CLIENT_RANDOM %064x %s" % (at, b"ab" * 48) for at in range(120_000)]
-    took = []
-    for part in (lines[:60_000], lines):
-        found = Secrets()
-        began = time.process_time()
-        found.add(KEY_LOG, b"\n".join(part))
-        took.append(time.process_time() - began)
-    assert took[1] < 4 * took[0]
-
-
-@pytest.mark.parametrize("label", [*module.HANDSHAKE, *module.TRAFFIC, module.MASTER])
-def test_a_line_that_is_half_written(label: bytes, tmp_path: Path) -> None:
-    """What is there of a secret is none; the whole one is, once it is there."""
-    path = tmp_path / "keys"
-    line = b"%s %s %s" % (label, b"0a" * 32, b"cd" * 48)
-    path.write_bytes(line[:-22])
-    found = Secrets(path)
-    assert found.find(label, b"\x0a" * 32) is None
-    path.write_bytes(line)
-    assert found.refresh()
-    assert found.find(label, b"\x0a" * 32) == b"\xcd" * 48
-
-
-def test_a_key_log_that_is_a_pipe(tmp_path: Path) -> None:
-    """It is read once, and not waited for again, as it has no other writer."""
-    path = tmp_path / "keys"
-    os.mkfifo(path)
-    line = f"CLIENT_RANDOM {'0a' * 32} {'cd' * 48}"
-    with subprocess.Popen(["sh", "-c", f"echo {line} > keys"], cwd=tmp_path):
-        reading = threading.Thread(target=lambda: found.append(Secrets(path)), daemon=True)
-        found: list[Secrets] = []
-        reading.start()
-        reading.join(PATIENCE)
-    assert found[0].find(module.MASTER, b"\x0a" * 32) == b"\xcd" * 48
-    again = threading.Thread(target=found[0].refresh, daemon=True)
-    again.start()
-    again.join(PATIENCE)
-    assert not again.is_alive()
 
 
 def test_records_that_wait_for_keys_without_end(

@@ -1,0 +1,102 @@
+"""SQL: results as an iterator, and values that Python, JSON or a format has not."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import amqpsniff
+from amqpsniff.errors import FilterError, UsageError
+from amqpsniff.tables import export, query
+from amqpsniff.tables.schema import FRAMES
+
+
+@pytest.fixture(scope="module")
+def capture(samples: Path) -> amqpsniff.Capture:
+    return amqpsniff.open(samples / "pika_mix.pcap")
+
+
+def test_a_result_is_an_iterator(capture: amqpsniff.Capture) -> None:
+    """Its rows are given once; what was left goes on where it was left."""
+    result = capture.sql("SELECT unnest(range(10000)) AS n")
+    (first,) = next(result).column("n")[:1].to_pylist()
+    for batch in result:
+        (second,) = batch.column("n")[:1].to_pylist()
+        break
+    rest = result.table().column("n").to_pylist()
+    assert first == 0
+    assert second == query.BATCH_ROWS
+    assert rest == list(range(2 * query.BATCH_ROWS, 10_000))
+    assert list(result) == []
+    assert result.table().num_rows == 0
+    assert not Path(result._folder.name).exists()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_result_that_is_let_go_leaves_nothing(capture: amqpsniff.Capture) -> None:
+    result = capture.sql("SELECT * FROM frames")
+    folder = Path(result._folder.name)
+    next(result)
+    assert folder.exists()
+    del result
+    assert not folder.exists()
+
+
+STRANGE = {
+    "TIMESTAMP_NS '2026-01-01 00:00:00.123456789'": "2026-01-01T00:00:00.123456789",
+    "make_timestamp_ns(1767225600123456000)": "2026-01-01T00:00:00.123456",
+    "[TIMESTAMP_NS '2026-01-01 00:00:00.123456789', NULL]": [
+        "2026-01-01T00:00:00.123456789",
+        None,
+    ],
+    "{'a': TIMESTAMP_NS '2026-01-01 00:00:00.123456789'}": {"a": "2026-01-01T00:00:00.123456789"},
+    "'10:11:12.123456789'::TIME_NS": "10:11:12.123456789",
+    "'infinity'::DATE": "<value out of range: 2147483647>",
+    "[DATE '2026-01-01', 'infinity'::DATE]": ["2026-01-01", "<value out of range: 2147483647>"],
+    "[TIMESTAMP '200000-01-01']": ["<value out of range: 6249223180800000000>"],
+    "'a'::ENUM('a', 'b')": "a",
+    "'{\"a\": NaN}'::JSON": '{"a": NaN}',
+    "[1, 2]::INTEGER[2]": [1, 2],
+}
+
+
+@pytest.mark.parametrize("value", STRANGE)
+def test_values_that_python_or_json_has_not(capture: amqpsniff.Capture, value: str) -> None:
+    """Every format has some form for every value that DuckDB makes."""
+    for format in export.FORMATS:
+        result = capture.sql(f"SELECT {value} AS v")
+        sink = io.BytesIO()
+        assert export.write(result, result.schema, format, sink) == 1
+        if format == "ndjson":
+            assert json.loads(sink.getvalue(), parse_constant=pytest.fail) == {"v": STRANGE[value]}
+    assert "<code>" in capture.sql(f"SELECT {value} AS v")._repr_html_()
+
+
+def test_types_that_a_format_has_not(capture: amqpsniff.Capture) -> None:
+    for value in ("INTERVAL 3 DAY", "[{'a': INTERVAL 3 DAY}]", "union_value(n := 1)"):
+        result = capture.sql(f"SELECT {value} AS v")
+        with pytest.raises(UsageError, match=r"parquet has no type for `v`, .*; cast it"):
+            export.write(result, result.schema, "parquet", io.BytesIO())
+
+
+def test_a_statement_within_a_statement(capture: amqpsniff.Capture) -> None:
+    statement = "SELECT count(*) AS n FROM query('SELECT method FROM frames')"
+    assert capture.sql(statement).table().to_pylist() == [{"n": 563}]
+
+
+@pytest.mark.parametrize("where", ["true); SELECT (true", "true); SELECT 1; SELECT (true"])
+def test_a_filter_is_one_expression(where: str) -> None:
+    with pytest.raises(FilterError, match="is not one expression"):
+        query.Filter(FRAMES, where)
+
+
+def test_a_filter_over_whole_rows(capture: amqpsniff.Capture) -> None:
+    """The table's name means all of its columns."""
+    batches = capture.batches("frames")
+    chosen = list(query.filtered(batches, FRAMES, "rows::VARCHAR LIKE '%basic.publish%'"))
+    assert sum(batch.num_rows for batch in chosen) > 20
+    whole = list(query.filtered(capture.batches("frames"), FRAMES, "rows IS NOT NULL"))
+    assert sum(batch.num_rows for batch in whole) == 563
