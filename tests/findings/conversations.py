@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amqpsniff.spec import METHODS
-from tests.findings.scripts import CONVERSATIONS, EDITS, LOGIN
+from tests.findings.edits import EDITS
+from tests.findings.phrases import LOGIN
+from tests.findings.scripts import CONVERSATIONS
 from tests.session.script import MS, Script
 
 FOLDER = Path(__file__).parent / "captures"

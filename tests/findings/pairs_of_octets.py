@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ssl
-import tempfile
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from amqpsniff.decode.values import MAX_TABLE_DEPTH
@@ -17,6 +13,16 @@ from tests import encoder
 from tests.capture.build import enhanced, interface, section, statistics
 from tests.encoder import Field
 from tests.findings.cases import NS, Case, Pair, edited, file_of, kept, reassembled, sent
+from tests.findings.pairs_of_tls import (
+    _alert,
+    _damaged_record,
+    _other_key,
+    _other_name,
+    _starting,
+    _tls,
+    _unanswered,
+    _version,
+)
 from tests.session.script import Script
 from tests.tcp import wire
 
@@ -202,134 +208,6 @@ def _dropped(count: int) -> Callable[[], Case]:
     octets = section() + interface("<", link=wire.IPV4_LINK)
     octets += enhanced("<", 1, _talk()[0].octets) + statistics("<", 0, (5, count))
     return lambda: kept(octets)
-
-
-# TLS
-
-_CHOSEN = ("1.2", "AES128-GCM-SHA256")
-
-
-@cache
-def _encrypted(*chosen: str) -> tuple[list[wire.Packet], bytes]:
-    """Packets of a TLS conversation, and its key log."""
-    from tests.tls import talk as tls
-
-    with tempfile.TemporaryDirectory() as folder:
-        keylog = Path(folder) / "keys"
-        talk = wire.Talk(ports=(40000, 5671)).hands()
-        channel = tls.Channel(tls.Ends(*(chosen or _CHOSEN), keylog), talk).handshake()
-        for side, octets in tls.conversation()[:8]:
-            channel.send(side, octets)
-        channel.close()
-        return talk.goodbye().packets, keylog.read_bytes()
-
-
-def _opened(packets: list[wire.Packet], keys: bytes = b"") -> Case:
-    """A file of packets, read with the lines of a key log."""
-
-    def codes() -> set[str]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "keys"
-            path.write_bytes(keys)
-            return kept(file_of(packets), tls_keylog=path).codes()
-
-    return Case([*sent(packets).steps, *keys], codes)
-
-
-def _tls(
-    change: Callable[[list[wire.Packet]], list[wire.Packet]] | None = None,
-    keys: Callable[[bytes], bytes] = bytes,
-) -> Callable[[], Case]:
-    def make() -> Case:
-        packets, log = _encrypted()
-        return _opened(change(list(packets)) if change else packets, keys(log))
-
-    return make
-
-
-def _flip(octets: bytes, place: int) -> bytes:
-    changed = bytearray(octets)
-    changed[place] ^= 1
-    return bytes(changed)
-
-
-def _other_key(keys: bytes) -> bytes:
-    """A key log whose last secret ends in another digit."""
-    return keys[:-2] + (b"0" if keys[-2:-1] != b"0" else b"1") + keys[-1:]
-
-
-def _other_name(keys: bytes) -> bytes:
-    """A key log whose lines are of another conversation, by a digit of its random number."""
-    place = keys.index(b"CLIENT_RANDOM ") + len(b"CLIENT_RANDOM ")
-    return keys[:place] + (b"0" if keys[place : place + 1] != b"0" else b"1") + keys[place + 1 :]
-
-
-def _damaged_record(packets: list[wire.Packet]) -> list[wire.Packet]:
-    """The last packet but some with octets of the client, with its last octet another."""
-    place = [n for n, one in enumerate(packets) if len(one.octets) > 140][-2]
-    packets[place] = packets[place]._replace(octets=_flip(packets[place].octets, -1))
-    return packets
-
-
-def _version(packets: list[wire.Packet], version: bytes) -> list[wire.Packet]:
-    """The broker's first message with another version: it is 11 octets after the headers."""
-    place = next(n for n, one in enumerate(packets[3:], 3) if one.octets[20:22] == b"\x16\x27"
-                 and len(one.octets) > 60)  # fmt: skip
-    octets = packets[place].octets
-    octets = octets[:49] + version + octets[51:]
-    packets[place] = packets[place]._replace(octets=octets)
-    return packets
-
-
-def _starting(seconds: int) -> Callable[[list[wire.Packet]], list[wire.Packet]]:
-    """The same at another time; the certificate's last day is 2035-01-01."""
-
-    def move(packets: list[wire.Packet]) -> list[wire.Packet]:
-        late = seconds * NS - packets[0].ts_ns
-        return [one._replace(ts_ns=one.ts_ns + late) for one in packets]
-
-    return move
-
-
-@cache
-def _distrusted() -> list[wire.Packet]:
-    """A client that ends the handshake because it does not know the certificate."""
-    from tests.tls import talk as tls
-
-    ends = tls.Ends(*_CHOSEN, None)
-    ends.client.verify_mode = ssl.CERT_REQUIRED
-    talk = wire.Talk(ports=(40000, 5671)).hands()
-    channel = tls.Channel(ends, talk)
-    try:
-        channel.handshake()
-    except ssl.SSLError:
-        channel.deliver(0)
-    return talk.goodbye().packets
-
-
-def _alert(description: int) -> Callable[[], Case]:
-    """The alert that ends the handshake says this."""
-
-    def make() -> Case:
-        packets = list(_distrusted())
-        place = next(n for n, one in enumerate(packets) if one.octets[40:41] == b"\x15")
-        octets = packets[place].octets
-        packets[place] = packets[place]._replace(octets=octets[:46] + bytes([description]))
-        return _opened(packets)
-
-    return make
-
-
-def _unanswered(ends: bool) -> Callable[[], Case]:
-    def make() -> Case:
-        hello = _encrypted()[0][3].octets[40:]
-        talk = wire.Talk(ports=(40000, 5671)).hands()
-        talk.client(hello)
-        if ends:
-            talk.client(flags=wire.RST | wire.ACK)
-        return _opened(talk.packets)
-
-    return make
 
 
 # limits

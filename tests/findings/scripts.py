@@ -1,60 +1,29 @@
 """What is said in the conversations that show a finding, and in those that nearly do.
 
-The language is that of `tests.session.script`. An edit is what a broker cannot be brought to do.
+The language is that of `tests.session.script`; `phrases` has what is said often, `edits` what a
+broker cannot be brought to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-Packets = list[tuple[int, bytes]]
-
-
-def each(count: int, *lines: str) -> str:
-    """Lines again and again: `{n}` counts from 1."""
-    return "".join("\n".join(lines).replace("{n}", str(n)) + "\n" for n in range(1, count + 1))
-
-
-def login(name: str = "a", more: str = 'client=\'{"connection_name": "app"}\'') -> str:
-    """A connection, by name."""
-    return f"{name}.handshake {more}\n"
-
-
-def opened(name: str = "a", channel: int = 1) -> str:
-    """A channel."""
-    return f"{name}.C{channel}: channel.open\n{name}.S{channel}: channel.open-ok\n"
-
-
-def queue(name: str = "work", more: str = "") -> str:
-    """A new queue."""
-    return f"C1: queue.declare queue={name} {more}\nS1: queue.declare-ok\n"
-
-
-def consumer(name: str = "work", more: str = "", at: str = "a.", tag: str = "c") -> str:
-    """A consumer of a queue."""
-    return (
-        f"{at}C1: basic.consume queue={name} consumer_tag={tag} {more}\n{at}S1: basic.consume-ok\n"
-    )
-
-
-def prefetch(count: int) -> str:
-    """A prefetch count."""
-    return f"C1: basic.qos prefetch_count={count}\nS1: basic.qos-ok\n"
-
-
-def said(channel: int, method: str, answered: bool = True, more: str = "") -> str:
-    """A request and its reply."""
-    answer = f"S{channel}: {method}-ok\n" if answered else ""
-    return f"C{channel}: {method} {more}\n{answer}"
-
-
-LOGIN = login()
-START = LOGIN + opened()
-WORK = START + queue()
-END = "C: connection.close reply_code=200\nS: connection.close-ok\nFIN C\n"
-PUBLISH = "C1: basic.publish routing_key=work | body=10 message_id=m{n}"
-DELIVER = "S1: basic.deliver"
-CONFIRM = said(1, "confirm.select")
+from tests.findings.phrases import (
+    CONFIRM,
+    DELIVER,
+    END,
+    LOGIN,
+    PUBLISH,
+    START,
+    WORK,
+    consumer,
+    each,
+    login,
+    opened,
+    prefetch,
+    queue,
+    said,
+)
 
 
 def steps(wait: int, frame_max: int = 131072, order: str = "") -> str:
@@ -426,48 +395,3 @@ CONVERSATIONS: dict[str, tuple[str, str]] = {
     ),
 }
 """What shows a code, and what nearly does."""
-
-
-def _written(before: bytes, after: bytes) -> Callable[[Packets], Packets]:
-    """Other octets of the same length, where they stand once."""
-
-    def edit(packets: Packets) -> Packets:
-        assert len(before) == len(after)
-        assert sum(packet.count(before) for _, packet in packets) == 1
-        return [(ts_ns, packet.replace(before, after)) for ts_ns, packet in packets]
-
-    return edit
-
-
-def _another(packet: bytes) -> bytes:
-    """An IP packet with another identification, behind Ethernet."""
-    return packet[:18] + bytes((packet[18] ^ 0x80,)) + packet[19:]
-
-
-def _sent_again(count: int) -> Callable[[Packets], Packets]:
-    """Publishes that are there twice, the second 300 ms after the first, in other IP packets."""
-
-    def edit(packets: Packets) -> Packets:
-        sent = [one for one in packets if b"\x00\x3c\x00\x28" in one[1]][:count]
-        late = [(ts_ns + 300_000_000, _another(packet)) for ts_ns, packet in sent]
-        return sorted([*packets, *late], key=lambda one: one[0])
-
-    return edit
-
-
-EDITS: dict[tuple[str, str], Callable[[Packets], Packets]] = {
-    ("prefetch-exceeded", "shown"): _written(
-        b"\x00\x3c\x00\x0a\x00\x00\x00\x00\x00\x04", b"\x00\x3c\x00\x0a\x00\x00\x00\x00\x00\x01"
-    ),
-    ("tcp-retransmissions", "shown"): _sent_again(20),
-    ("tcp-retransmissions", "nearly"): _sent_again(5),
-    ("login-anonymous", "shown"): _written(
-        b"\x05PLAIN\x00\x00\x00\x0d\x00guest\x00secret", b"\x09ANONYMOUS\x00\x00\x00\x09secretsec"
-    ),
-    ("field-name-duplicate", "shown"): _written(b"\x05other", b"\x05first"),
-    ("field-table-malformed", "shown"): _written(
-        b"\x05firstS\x00\x00\x00\x0b", b"\x05firstS\x00\x00\x01\x0b"
-    ),
-    ("properties-malformed", "shown"): _written(b"\x0atext/plain", b"\x7etext/plain"),
-}
-"""By code and kind: what is written into a capture afterwards."""

@@ -9,7 +9,8 @@ import pytest
 
 import amqpsniff
 from amqpsniff.findings import KINDS
-from tests.findings.scripts import CONVERSATIONS, EDITS
+from tests.findings.edits import EDITS
+from tests.findings.scripts import CONVERSATIONS
 
 FOLDER = Path(__file__).parent / "captures"
 
