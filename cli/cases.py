@@ -17,10 +17,16 @@ from .severities import rank
 Row = dict[str, Any]
 """A row of the findings table."""
 
-CAN_WAIT = frozenset(
-    kind.code for subject in ("efficiency", "security", "frameworks") for kind in SUBJECTS[subject]
+SETTINGS = frozenset(
+    "account-default account-shared automatic-acknowledgement capabilities-missing "
+    "connection-unencrypted connection-unnamed credentials-in-clear heartbeat-disabled "
+    "heartbeat-too-short login-anonymous prefetch-unlimited publishes-unprotected "
+    "software-outdated tls-outdated".split()
 )
-"""What stands behind all else of its severity: it was so before anything broke."""
+"""How a client or the broker is set up: it was so before anything happened."""
+
+COSTS = frozenset(kind.code for name in ("efficiency", "frameworks") for kind in SUBJECTS[name])
+"""What takes more than it need, and breaks nothing by itself."""
 
 
 @dataclass
@@ -55,13 +61,15 @@ class Case:
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows by importance: severity, what can wait later, then how sure they are, then time."""
+    """Rows by importance: severity, trouble before costs and settings, how sure they are, time."""
     return sorted(rows, key=lambda row: (-rank(row["severity"]), *_order(row)))
 
 
-def _order(row: Row) -> tuple[bool, str, int]:
+def _order(row: Row) -> tuple[int, str, int]:
     """What comes first of the same severity."""
-    return row["code"] in CAN_WAIT, row["grade"], row["ts_ns"] or 0
+    code = row["code"]
+    kind = 2 if code in SETTINGS else 1 if code in COSTS else 0
+    return kind, row["grade"], row["ts_ns"] or 0
 
 
 def cases(rows: Iterable[Row]) -> list[Case]:
@@ -80,7 +88,7 @@ def cases(rows: Iterable[Row]) -> list[Case]:
     return sorted(roots, key=_importance)
 
 
-def _importance(case: Case) -> tuple[int, bool, str, int]:
+def _importance(case: Case) -> tuple[int, int, str, int]:
     worst = max(rank(one.first["severity"]) for one in case.walk())
     return -worst, *_order(case.first)
 

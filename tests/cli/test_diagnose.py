@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.cli.cases import Case, cases, in_order
+from amqpsniff.cli.cases import COSTS, SETTINGS, Case, cases, in_order
 from amqpsniff.findings import KINDS, SEVERITIES
 from tests.cli.running import run
 
@@ -73,7 +73,7 @@ def test_a_case_counts_as_much_as_the_worst_that_came_of_it() -> None:
         "heartbeat-disabled", "account-default", "connection-unnamed",
     ]  # fmt: skip
     assert [one["code"] for one in in_order(rows)] == [
-        "idle-connection-cut", "heartbeat-disabled", "account-default", "connection-unnamed",
+        "idle-connection-cut", "account-default", "heartbeat-disabled", "connection-unnamed",
     ]  # fmt: skip
 
 
@@ -82,6 +82,16 @@ def test_what_broke_comes_before_what_was_always_so() -> None:
     wanted = ["frame-end-wrong", "credentials-in-clear", "account-default"]
     assert [case.code for case in cases(rows)] == wanted
     assert [one["code"] for one in in_order(rows)] == wanted
+
+
+def test_of_one_severity_trouble_comes_before_costs_and_settings() -> None:
+    """What somebody looks for is not behind the user guest, and not behind missing confirms."""
+    wanted = ["user-id-refused", "connection-churn", "account-default", "publishes-unprotected"]
+    rows = [row(code, 9 - place) for place, code in enumerate(wanted[:2])]
+    rows += [row(code, 1 + place) for place, code in enumerate(wanted[2:])]
+    assert [case.code for case in cases(rows)] == wanted
+    assert [one["code"] for one in in_order(rows)] == wanted
+    assert KINDS.keys() >= SETTINGS | COSTS
 
 
 def test_a_cause_of_the_whole_capture_and_of_all_captures() -> None:
