@@ -255,11 +255,8 @@ class Batch:
             known = None
         files = {one.key: one.linkable for one in notes if one.linkable is not None}
         self._linked = known or link_all(files, self.folder, captures, of)
-        missing = [
-            joining
-            for note, joining in ((note, self._joining(note)) for note in notes)
-            if note.lost or not there.issuperset(joining.targets)
-        ]
+        joinings = map(self._joining, notes)
+        missing = [one for one in joinings if not (one.whole and there.issuperset(one.targets))]
         runner(join, missing, lambda: None)
 
     def _joining(self, note: Note) -> Joining:

@@ -105,6 +105,12 @@ class _Followed(ABC):
             self._last.append(batch)
         self.findings += self._octets.findings
 
+    def finish(self) -> None:
+        """There will be no more: say what was wrong."""
+        if not self.ended:
+            self._over(cut=True)
+            self.ended = True
+
     @abstractmethod
     def _more(self) -> bytes:
         """The next octets that are there; empty when there is nothing for now."""
@@ -141,12 +147,6 @@ class PipeCapture(_Followed):
             self._over(cut=False)
             self.ended = True
         return octets or b""
-
-    def finish(self) -> None:
-        """There will be no more: say what was wrong."""
-        if not self.ended:
-            self._over(cut=True)
-            self.ended = True
 
     def close(self) -> None:
         """Let go of the pipe; standard input stays open."""
@@ -185,12 +185,6 @@ class FileCapture(_Followed):
             if octets:
                 return octets
             self._turn_to(later)
-
-    def finish(self) -> None:
-        """There will be no more: say what was wrong."""
-        if not self.ended:
-            self._over(cut=True)
-            self.ended = True
 
     def close(self) -> None:
         """Let go of the file."""

@@ -85,7 +85,7 @@ keys = bytearray()
 
 def _tag_place(method: Method) -> int:
     """Where `method_memory` finds the delivery tag of a method; 0 when it holds a secret."""
-    if any(each.secret for each in method.arguments):
+    if method.has_secret:
         return 0
     kinds = [a.type if a.name != "delivery_tag" else "tag" for a in method.arguments]
     if "tag" not in kinds:
@@ -113,7 +113,7 @@ for _method, _one in zip(METHODS, _meanings, strict=True):
     known.append(_method.arguments_known)
     frequent.append(_method.content or _method.name in _FREQUENT)
     tag_places.append(_tag_place(_method) if _method.arguments_known else 0)
-    secrets.append(any(each.secret for each in _method.arguments))
+    secrets.append(_method.has_secret)
     senders.append(_SENDERS[_method.sender])
     flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments
                           if a.name in FLAG_NAMES))  # fmt: skip
@@ -127,9 +127,7 @@ for _method, _one in zip(METHODS, _meanings, strict=True):
         keys += _key
     first_argument.append(len(types))
 
-secret_methods = tuple(
-    sorted({(m.class_id, m.method_id) for m in METHODS if any(a.secret for a in m.arguments)})
-)
+secret_methods = tuple(sorted({(m.class_id, m.method_id) for m in METHODS if m.has_secret}))
 """(class, method) of the methods that carry a secret."""
 
 harmless_methods = frozenset((m.class_id, m.method_id) for m in METHODS) - set(secret_methods)

@@ -10,7 +10,7 @@ from amqpsniff.spec import METHODS
 
 REDACTED = "[redacted]"
 
-_SECRET_METHODS = {method.name for method in METHODS if any(a.secret for a in method.arguments)}
+_SECRET_METHODS = {method.name for method in METHODS if method.has_secret}
 _QUOTING = ("reply_text", "reason")
 """Arguments in which a broker may quote octets of a login, and what tshark may take them for."""
 

@@ -97,7 +97,7 @@ class Cleaner:
         if claim.exact and self._harmless[claim.method]:
             return payload
         method = METHODS[claim.method]
-        if not claim.exact and len(payload) == claim.size and _has_secret(method):
+        if not claim.exact and len(payload) == claim.size and method.has_secret:
             return payload[:4]  # a length is wrong, so the secret may stand in any argument
         octets = bytearray(payload)
         at = self._walk(claim, method, octets)
@@ -196,10 +196,6 @@ class Cleaner:
         else:
             octets[start:stop] = self.values.text(bytes(octets[start:stop]), action)
         return -stop if cut else stop
-
-
-def _has_secret(method: Method) -> bool:
-    return any(argument.secret for argument in method.arguments)
 
 
 def _bits_of(method: Method, first: int) -> int:

@@ -56,6 +56,11 @@ class Method(Row):
     source: str
     note: str
 
+    @property
+    def has_secret(self) -> bool:
+        """Whether an argument is a credential."""
+        return any(argument.secret for argument in self.arguments)
+
 
 def _argument(word: str) -> Argument:
     name, _, kind = word.partition(":")

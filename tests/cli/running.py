@@ -91,23 +91,29 @@ def process(*arguments: str | Path, octets: bytes | None = None, shell: str = ""
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+def rest_of(leader: int) -> bytes:
+    """What is still written to a pseudo-terminal, until nobody has it open any more."""
+    written = b""
+    try:
+        while piece := os.read(leader, 65536):
+            written += piece
+    except OSError:  # Linux says EIO where others say end of file
+        pass
+    return written
+
+
 def on_terminal(
     *arguments: str | Path, columns: int, no_color: str | None = "1", term: str = "xterm"
 ) -> Result:
     """Run on a pseudo-terminal of this width; what both streams write is in `out`."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    written = bytearray()
     with subprocess.Popen(
         (*PATIENT, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
         stderr=follower, cwd=SAMPLES, env=environment(NO_COLOR=no_color, TERM=term),
     ) as running:  # fmt: skip
         os.close(follower)
-        try:
-            while piece := os.read(leader, 65536):
-                written += piece
-        except OSError:  # Linux says EIO where others say end of file
-            pass
+        written = rest_of(leader)
         code = running.wait(PATIENCE)
     os.close(leader)
     return Result(code, written.decode().replace("\r\n", "\n"), "")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import PROGRAM, environment, on_terminal, process, run
+from tests.cli.running import PROGRAM, environment, on_terminal, process, rest_of, run
 from tests.conftest import SAMPLES
 from tests.waiting import PATIENCE
 
@@ -50,12 +50,7 @@ def test_a_summary_fits_the_terminal_that_it_is_written_to() -> None:
         timeout=PATIENCE,
     )  # fmt: skip
     os.close(follower)
-    shown = b""
-    try:
-        while piece := os.read(leader, 65536):
-            shown += piece
-    except OSError:  # Linux says EIO where others say end of file
-        pass
+    shown = rest_of(leader)
     os.close(leader)
     _, _, summary = shown.decode().partition("\r\npackets ")
     assert max(map(len, summary.splitlines())) <= 60
@@ -88,11 +83,7 @@ def test_how_far_it_is_before_there_is_a_row(command: str) -> None:
             shown += os.read(leader, 65536)
         running.stdin.write(octets[60_000:])
         running.stdin.close()
-        try:
-            while piece := os.read(leader, 65536):
-                shown += piece
-        except OSError:  # Linux says EIO where others say end of file
-            pass
+        shown += rest_of(leader)
         assert running.wait(PATIENCE) == 0
     os.close(leader)
     assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")
@@ -102,18 +93,13 @@ def test_no_line_comes_between_rows() -> None:
     """How far it is, is not said any more when rows are shown, piece by piece."""
     leader, follower = pty.openpty()
     pieces = "from amqpsniff.cli import records; records.MOST_LAID_OUT = 1; " + IMPATIENT[2]
-    shown = b""
     with subprocess.Popen(
         (sys.executable, "-c", pieces, "connections", SAMPLES / "php_churn.pcap"),
         stdin=subprocess.DEVNULL, stdout=follower, stderr=follower,
         env=environment(NO_COLOR="1"),
     ) as running:  # fmt: skip
         os.close(follower)
-        try:
-            while piece := os.read(leader, 65536):
-                shown += piece
-        except OSError:  # Linux says EIO where others say end of file
-            pass
+        shown = rest_of(leader)
         assert running.wait(PATIENCE) == 0
     os.close(leader)
     rows = shown.partition(b"client")[2]
