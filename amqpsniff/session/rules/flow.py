@@ -56,10 +56,10 @@ def note_unlimited(scene: Scene) -> None:
     noted = scene.memory.setdefault("unlimited", {})
     place = (channel.number, channel.incarnation)
     queue = event.queue or channel.last_queue
-    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, queue, scene.number])
+    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, queue, None, None])
     if one is not None:
         one[0] += 1
-        one[4] = scene.number
+        one[4:] = one[5], scene.number
 
 
 @after("unlimited")
@@ -70,7 +70,11 @@ def judge_unlimited(scene: Scene) -> None:
     one = noted.pop((channel.number, channel.incarnation), None)
     if one is None or channel.prefetch_shared or not scene.both_sides:
         return
-    count, number, ts_ns, queue, last = one
+    count, number, ts_ns, queue, before, last = one
+    if channel.closed_by == "server" and channel.close_method == "basic.consume":
+        count, last = count - 1, before  # the last one was refused
+    if not count:
+        return
     most = channel.unsettled_max
     held = "1 delivery was" if most == 1 else f"{most} deliveries were"
     more = f"at most {held} unacknowledged" if most else "it was sent nothing yet"

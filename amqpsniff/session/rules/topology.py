@@ -199,10 +199,9 @@ def judge_changes(scene: Scene) -> None:
         return
     pace = 2 * sum(pairs) * SECOND / series.lasted_ns
     if pace > CHANGES_PER_SECOND:
-        detail = (
-            f"{pairs[0]} queues declared and deleted, {pairs[1]} bindings made and removed: "
-            f"{rate(pace)} changes a second"
-        )
+        kinds = ("queues declared and deleted", "bindings made and removed")
+        parts = [f"{count} {kind}" for count, kind in zip(pairs, kinds, strict=True) if count]
+        detail = f"{', '.join(parts)}: {rate(pace)} changes a second"
         series.report(scene, "topology-churn", detail)
 
 

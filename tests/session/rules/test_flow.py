@@ -219,6 +219,16 @@ def test_consumers_that_are_limited_or_refused() -> None:
         assert not found(CONSUMING + text, "prefetch-unlimited")
 
 
+def test_a_consumer_that_the_broker_refuses() -> None:
+    refused = "C1: basic.consume queue=r\nS1: channel.close reply_code=404 class_id=60 method_id=20"
+    assert not found(f"{CONSUMING}{refused}", "prefetch-unlimited")
+    script = Script(f"{CONSUMING}{CONSUME}\n")
+    script.add(refused)
+    row = found(script, "prefetch-unlimited")
+    assert row is not None
+    assert (row["count"], row["last_packet_number"]) == (1, script.labels["consume"])
+
+
 def test_as_many_octets_as_a_client_may_hold() -> None:
     text = CONSUMING + qos(20) + CONSUME + "\n"
     many = "\n".join(deliver(tag, 1, 10_000_000) for tag in range(1, 11))
