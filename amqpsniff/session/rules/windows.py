@@ -19,6 +19,10 @@ STUCK_TIMES = 10
 HELD_WITHOUT_LIMIT = 1_000
 """Deliveries that count as a full window where there is no prefetch count."""
 
+CANCELLED = "cancelled while stuck"
+"""Name in `Scene.memory` of consumers that were stuck when their client cancelled them: detail and
+oldest delivery, of the first one on each channel."""
+
 EXCESS_TIMES = 2
 """A few deliveries too many can be acknowledgements that were captured late; so many times what is
 allowed cannot."""
@@ -30,6 +34,7 @@ def stuck(scene: Scene) -> None:
     end_ns = scene.channel.end_ns or scene.session.peer.conversation.end_ns
     for detail, entry in _stuck(scene, end_ns):
         scene.report("consumer-stuck", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
+    scene.memory.get(CANCELLED, {}).pop(scene.channel, None)
 
 
 def foresee_stuck(scene: Scene) -> None:
@@ -41,8 +46,30 @@ def foresee_stuck(scene: Scene) -> None:
         scene.foresee("consumer-stuck", detail, entry.packet_number, entry.ts_ns)
 
 
+def note_cancelled(scene: Scene) -> None:
+    """A client cancels a consumer, as many do before they close: it may be stuck by then.
+
+    What it holds can be acknowledged yet, so that is judged when the channel is over.
+    """
+    if scene.event.side != CLIENT:
+        return
+    for detail, entry in _stuck_now(scene, scene.ts_ns):
+        if entry.consumer.tag == scene.event.consumer_tag:
+            scene.memory.setdefault(CANCELLED, {}).setdefault(scene.channel, (detail, entry))
+
+
 def _stuck(scene: Scene, now_ns: int | None) -> Iterator[tuple[str, Any]]:
     """Consumers that are stuck: in words, and the oldest delivery of each."""
+    noted = scene.memory.get(CANCELLED, {}).get(scene.channel, ("", None))
+    if noted[1] is not None and any(one is noted[1] for one in scene.channel.deliveries):
+        yield noted
+    for each in _stuck_now(scene, now_ns):
+        if each[1] is not noted[1]:  # cancelled without an answer, it still looks open
+            yield each
+
+
+def _stuck_now(scene: Scene, now_ns: int | None) -> Iterator[tuple[str, Any]]:
+    """The same of consumers that were not cancelled."""
     channel = scene.channel
     if not scene.certain or not channel.known or not channel.unsettled or now_ns is None:
         return
@@ -96,7 +123,7 @@ def overfull(scene: Scene) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "basic.cancel": (overfull,),
+    "basic.cancel": (note_cancelled, overfull),
     "channel-waits": (foresee_stuck,),
     "channel-ends": (stuck, overfull),
 }

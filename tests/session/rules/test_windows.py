@@ -1,7 +1,7 @@
 # ruff: noqa: E501 (one packet, one line)
 """Consumers whose window is full for good, or overfull."""
 
-from tests.session.rules.saying import said
+from tests.session.rules.saying import found, said
 
 OPEN = """
     handshake
@@ -31,6 +31,21 @@ def test_stuck_after_it_had_worked() -> None:
     assert said(script + ALIVE + CLOSED, "consumer-stuck") == [
         "consumer-stuck d2 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d2, and acknowledged nothing for 40.0 s"
     ]
+
+
+def test_stuck_until_it_is_cancelled() -> None:
+    """As clients do that close what they opened."""
+    cancel = "\n@+40000ms C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t\n"
+    assert said(OPEN + cancel + CLOSED, "consumer-stuck") == [
+        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40.0 s"
+    ]
+    unanswered = "\n@+40000ms C1: basic.cancel consumer_tag=t no_wait=1"
+    assert found(OPEN + unanswered + CLOSED, "consumer-stuck") == ["consumer-stuck d1"]
+    assert " x2" not in said(OPEN + unanswered + CLOSED, "consumer-stuck")[0]
+    other = cancel.replace("consumer_tag=t", "consumer_tag=u")
+    done = "C1: basic.ack delivery_tag=2 multiple=1"  # what it was about is done before the end
+    for script in (cancel + done + CLOSED, other + done, cancel.replace("40000", "20000")):
+        assert said(OPEN + script, "consumer-stuck") == []
 
 
 def test_stuck_with_a_limit_for_the_channel() -> None:
