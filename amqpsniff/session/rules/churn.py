@@ -11,6 +11,7 @@ from amqpsniff.session.rules.amounts import SECOND, open_channels
 from amqpsniff.session.rules.peers import client_says
 from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.sharing import closed_together
 
 SHORT_NS = SECOND
 """Life of a connection that was not worth its opening."""
@@ -131,7 +132,7 @@ def judge_channels(scene: Scene) -> None:
     opened = scene.session.channels_opened
     if count < BRIEF_CHANNELS or 2 * count < opened:
         return
-    if scene.session.lossy or not scene.both_sides:
+    if scene.session.lossy or not scene.both_sides or closed_together(scene):
         return
     detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"
     pace = 0.0

@@ -26,6 +26,12 @@ IDLE_NS = 5 * SECOND
 IDLE_SHARE = 0.9
 """Share of the open channels that are idle where they leak; threads use theirs."""
 
+CLOSING_NS = 5 * SECOND
+"""Time in which a client closes its channels, each by itself, before its connection."""
+
+CLOSING = "channels when the first was closed"
+"""Name in `Scene.memory` of how many there were, how many of them idle, and when that was."""
+
 
 def judge_shared(scene: Scene) -> None:
     """connection-ends: publishes and acknowledged deliveries on one connection."""
@@ -52,43 +58,68 @@ def count_opened(scene: Scene) -> None:
     if counts[0] <= counts[4] or counts[5]:
         return
     counts[4] *= 2
-    idle = _idle(scene.session, scene.ts_ns, IDLE_NS)
-    if idle >= IDLE_SHARE * counts[0]:
-        counts[5] = True
-        _report(scene, counts[0], idle)
+    counts[5] = _report(scene, counts[0], len(_idle(scene.session, scene.ts_ns, IDLE_NS)))
 
 
 def count_closed(scene: Scene) -> None:
     """channel-ends: there is one less, and the number does not only grow."""
-    if scene.channel.known:  # so its beginning was counted
-        counts = scene.memory["channels"]
-        counts[0] -= 1
-        counts[1] += 1
+    channel = scene.channel
+    if not channel.known:  # so its beginning was not counted
+        return
+    counts = scene.memory["channels"]
+    if not counts[1] and counts[0] >= GROWN_CHANNELS:
+        every = {channel, *open_channels(scene.session)}
+        # consumers are cancelled before channels are closed
+        idle = sum(not one.consumers and _is_idle(one, scene.ts_ns, 0) for one in every)
+        scene.memory[CLOSING] = (counts[0], idle, scene.ts_ns)
+    counts[0] -= 1
+    counts[1] += 1
+
+
+def closed_together(scene: Scene) -> tuple[int, int] | None:
+    """How many channels a client closed, and how many of them were idle, before it closed their
+    connection, which is over now; None where it did not.
+    """
+    if CLOSING not in scene.memory:
+        return None
+    count, idle, begin_ns = scene.memory[CLOSING]
+    left, closed = scene.memory["channels"][:2]
+    if left or closed != count or scene.ts_ns is None or begin_ns is None:
+        return None
+    return (count, idle) if scene.ts_ns - begin_ns <= CLOSING_NS else None
 
 
 def judge_grown(scene: Scene) -> None:
     """connection-ends: there are many, or they were opened all the time and none was closed."""
     count, closed, first_ns, last_ns, _, reported = scene.memory.get("channels", (0,) * 6)
+    together = closed_together(scene)
+    if together is not None:
+        count, closed = together[0], 0
     if count < GROWN_CHANNELS or reported or first_ns is None or last_ns is None:
         return
     grown = not closed and scene.certain and last_ns - first_ns >= GROWN_NS
     if not grown and count <= MANY_CHANNELS:
         return
-    idle = _idle(scene.session, scene.ts_ns, 0)
-    if idle >= IDLE_SHARE * count:
-        more = f", opened over {duration(last_ns - first_ns)}, none was closed" if grown else ""
-        _report(scene, count, idle, more)
+    more = f", opened over {duration(last_ns - first_ns)}, none was closed" if grown else ""
+    if together is not None:
+        _report(scene, count, together[1], f"{more} before the client closed all", "were")
+    else:
+        _report(scene, count, len(_idle(scene.session, scene.ts_ns, 0)), more)
 
 
-def _report(scene: Scene, count: int, idle: int, more: str = "") -> None:
+def _report(scene: Scene, count: int, idle: int, more: str = "", verb: str = "are") -> bool:
+    """Whether so many channels are idle that they leak; it is said if both sides are known."""
+    if idle < IDLE_SHARE * count:
+        return False
     if scene.both_sides:
-        detail = f"{count} channels are open{more}; {idle} of them are idle"
+        detail = f"{count} channels {verb} open{more}; {idle} of them {verb} idle"
         scene.report("channels-leaking", detail)
+    return True
 
 
-def _idle(session: Any, now: int | None, age_ns: int) -> int:
+def _idle(session: Any, now: int | None, age_ns: int) -> list[Any]:
     """Open channels of that age at least that carried nothing for a while."""
-    return sum(_is_idle(channel, now, age_ns) for channel in open_channels(session))
+    return [channel for channel in open_channels(session) if _is_idle(channel, now, age_ns)]
 
 
 def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:

@@ -84,6 +84,42 @@ def test_channels_that_are_closed() -> None:
     assert not found("\n".join(lines), "channels-leaking")
 
 
+def shut(count: int, apart_ms: int = 1, last_ms: int = 0) -> str:
+    """A client closes its channels one by one, and then its connection."""
+    lines = [
+        f"@+{apart_ms}ms C{number}: channel.close\nS{number}: channel.close-ok"
+        for number in range(1, count + 1)
+    ]
+    end = f"@+{last_ms}ms C: connection.close reply_code=200\nS: connection.close-ok"
+    return "\n".join(["", *lines, end, ""])
+
+
+def test_channels_that_leak_until_the_client_closes_them() -> None:
+    for closed in (20, 19):  # the last one with its connection
+        (row,) = details(opened(20, 2000) + shut(closed), "channels-leaking")
+        before = "opened over 38.0 s, none was closed before the client closed all"
+        assert row == f"20 channels were open, {before}; 20 of them were idle"
+    many = opened(150, 1) + shut(150)
+    assert details(many, "channels-leaking") == [
+        "150 channels were open before the client closed all; 150 of them were idle"
+    ]
+    assert not found(many, "channel-churn")
+
+
+def test_channels_that_are_closed_for_other_reasons() -> None:
+    text = opened(20, 2000)
+    consume = "C{n}: basic.consume queue=q consumer_tag=t\nS{n}: basic.consume-ok consumer_tag=t\n"
+    cancel = "C{n}: basic.cancel consumer_tag=t\nS{n}: basic.cancel-ok consumer_tag=t\n"
+    used = "".join((consume + cancel).format(n=n) for n in range(1, 4))
+    again = "\nC1: channel.open\nS1: channel.open-ok\nC1: channel.close\nS1: channel.close-ok"
+    for more in (
+        "\n" + used + shut(20),
+        shut(20, 1, 5000),  # so long after them the connection goes on without
+        shut(20).replace("\n@+0ms", again + "\n@+0ms"),
+    ):
+        assert not found(text + more, "channels-leaking")
+
+
 def test_how_long_channels_have_to_become_more() -> None:
     """19 times so long apart; as many that were used, or were closed, are no leak."""
     for ms, grown in ((1578, True), (1577, False)):  # and the answer, 1 ms after each
