@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from amqpsniff.session.rules.scene import Scene
@@ -22,9 +22,9 @@ def open_channels(session: Any) -> Iterator[Any]:
             yield lane.channel
 
 
-def queues_of(channel: Any) -> str:
-    """The queues that a channel's consumers read, at most three of them by name."""
-    names = sorted({one.queue for one in channel.by_tag.values() if one.queue})
+def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
+    """The queues that a channel's consumers read, and those `before`, at most three by name."""
+    names = sorted({one.queue for one in channel.by_tag.values() if one.queue}.union(before))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(f"'{name}'" for name in names[:3]) + more
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import NO_ACK
 from amqpsniff.quantities import duration, octets, rate
-from amqpsniff.session.rules.amounts import SECOND, queues_of, remember
+from amqpsniff.session.rules.amounts import MOST_NAMES, SECOND, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, queue_text
 
@@ -41,6 +41,9 @@ SLOW_NS = SECOND
 
 VERY_SLOW_NS = 30 * SECOND
 """A single time that is long; the usual consumer is done within it."""
+
+CANCELLED = "queues of cancelled consumers"
+"""Name in `Scene.memory` of the queues that were read on each channel."""
 
 FEW = 10
 """Acknowledgements below which a mean says little."""
@@ -129,14 +132,14 @@ def judge_waits(scene: Scene) -> None:
 
 
 def judge_single(scene: Scene) -> None:
-    """channel-ends: very many acknowledgements of one delivery each."""
+    """channel-ends: very many acknowledgements of one delivery each; what is given back is none."""
     channel = scene.channel
-    busy = _busy_ns(channel)
-    if channel.multiple_acks or channel.acks < ACKS_PER_SECOND or busy <= 0:
+    busy, count = _busy_ns(channel), channel.acknowledged
+    if channel.multiple_acks or count < ACKS_PER_SECOND or busy <= 0:
         return
-    pace = channel.acks * SECOND / busy
+    pace = count * SECOND / busy
     if pace > ACKS_PER_SECOND:
-        detail = f"{channel.acks} acknowledgements, {rate(pace)} a second, each of one delivery"
+        detail = f"{count} acknowledgements, {rate(pace)} a second, each of one delivery"
         _report(
             scene, "acknowledgements-single", detail, channel.opened_packet_number, channel.start_ns
         )
@@ -169,8 +172,7 @@ def foresee_slow(scene: Scene) -> None:
     waited = scene.ts_ns - entry.ts_ns
     if waited >= VERY_SLOW_NS and 2 * channel.multiple_acks <= channel.acks:
         detail = f"delivery {entry.number} was not acknowledged for {duration(waited)}"
-        queues = queues_of(channel)
-        detail += f" (from {queues})" if queues else ""
+        detail += _from_queues(scene)
         scene.foresee("consumer-slow", detail, entry.packet_number, entry.ts_ns)
 
 
@@ -180,15 +182,46 @@ def _busy_ns(channel: object) -> int:
     return max(busy, 0) if channel.acks and channel.delivered else 0  # type: ignore[attr-defined]
 
 
+def note_cancelled(scene: Scene) -> None:
+    """basic.cancel, consumer-cancelled: keep the name of the queue; many clients cancel before they
+    close.
+    """
+    consumer = scene.facts.get("consumer")
+    if scene.event is not None:
+        consumer = scene.channel.by_tag.get(scene.event.consumer_tag)
+    if consumer is not None and consumer.queue:
+        names = scene.memory.setdefault(CANCELLED, {}).setdefault(scene.channel, set())
+        if len(names) < MOST_NAMES:
+            names.add(consumer.queue)
+
+
+@after(CANCELLED)
+def forget_cancelled(scene: Scene) -> None:
+    """channel-ends: the names of its queues were used by now."""
+    scene.memory[CANCELLED].pop(scene.channel, None)
+
+
+def _from_queues(scene: Scene) -> str:
+    """The queues that a channel's consumers read or have read, to be added."""
+    names = queues_of(scene.channel, scene.memory.get(CANCELLED, {}).get(scene.channel, ()))
+    return f" (from {names})" if names else ""
+
+
 def _report(scene: Scene, code: str, detail: str, number: int | None, ts_ns: int | None) -> None:
-    queues = queues_of(scene.channel)
-    if queues:
-        detail = f"{detail} (from {queues})"
-    scene.report(code, detail, number=number, ts_ns=ts_ns)
+    scene.report(code, detail + _from_queues(scene), number=number, ts_ns=ts_ns)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_unlimited,),
+    "basic.cancel": (note_cancelled,),
+    "consumer-cancelled": (note_cancelled,),
     "channel-waits": (foresee_slow,),
-    "channel-ends": (judge_unlimited, judge_backlog, judge_waits, judge_single, judge_slow),
+    "channel-ends": (
+        judge_unlimited,
+        judge_backlog,
+        judge_waits,
+        judge_single,
+        judge_slow,
+        forget_cancelled,
+    ),
 }

@@ -148,6 +148,8 @@ def test_thousands_of_acknowledgements_of_one_delivery_each() -> None:
         "1200 acknowledgements, 2,003 a second, each of one delivery (from 'jobs')"
     ]
     assert not found(fours(1), "acknowledgements-single")
+    given_back = fours(0).replace("basic.ack", "basic.reject")
+    assert not found(given_back.replace(" multiple=0", " requeue=1"), "acknowledgements-single")
 
 
 def fours(multiple: int) -> str:
@@ -175,6 +177,16 @@ def test_deliveries_that_are_acknowledged_late() -> None:
     assert row["detail"] == (
         "10 acknowledgements, after 1.00 s on average and 1.00 s at most (from 'jobs')"
     )
+
+
+def test_the_queues_of_consumers_that_were_cancelled() -> None:
+    text = CONSUMING + qos(1) + CONSUME + "C1: basic.consume queue=other consumer_tag=u\n"
+    text += "S1: basic.consume-ok consumer_tag=u\n" + jobs(10, 1, 1000)
+    answered = "\nC1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t"
+    for more in (answered, "\nS1: basic.cancel consumer_tag=u"):
+        text += more
+        (row,) = details(text, "consumer-slow")
+        assert row.endswith(" (from 'jobs', 'other')")
 
 
 def test_one_that_is_very_late() -> None:
