@@ -139,22 +139,32 @@ class Figures:
         return made
 
     def lives(self, rows: Collection[Row]) -> Spec:
-        """Connections as bars, in the order in which they began."""
+        """Connections as bars, in the order in which they began.
+
+        A bar reaches to the beginning of its capture where the connection is older, and to its end
+        where it stayed open.
+        """
         shown = sorted(rows, key=lambda row: row["start_ns"] or 0)
         data = [self._life(row) for row in shown if row["start_ns"] is not None]
+        data.sort(key=lambda life: life["begin"])
         return charts.lives(data, "", ENDS, utc=self.utc, span=self._span)
 
     def _life(self, row: Row) -> Row:
         about = [f"{octets((row['client_octets'] or 0) + (row['server_octets'] or 0))}"]
         if row["end_ns"] is not None:
             about.insert(0, duration(row["end_ns"] - row["start_ns"]))
+        if row["midstream"]:
+            about.append("began before the capture")
         if row["close_code"] is not None:
             about.append(shortened(harmless(f"{row['close_code']} {row['close_text'] or ''}"), 120))
+        first_ns, last_ns = self._gathering.spans[row["capture"]]
+        begin_ns = first_ns if row["midstream"] else row["start_ns"]
+        end_ns = last_ns if row["closed_by"] is None else row["end_ns"]
         return {
             "name": name_of(row, MOST_NAME),
             "kind": end_of(row),
-            "begin": self._time(row["start_ns"]),
-            "end": self._time(row["end_ns"] or row["start_ns"]),
+            "begin": self._time(begin_ns),
+            "end": self._time(begin_ns if end_ns is None else end_ns),
             "about": " · ".join(about),
         }
 

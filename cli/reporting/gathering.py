@@ -76,6 +76,7 @@ class Gathering:
         named: Rows of the connections that were named, by the name.
         rates, levels: `Counts` by what is counted.
         delays: `Delays` by what took so long: confirm, ack, reply.
+        spans: From when to when, in nanoseconds, each capture has connections.
     """
 
     def __init__(self, source: Input, scope: Scope, named: tuple[str, ...]) -> None:
@@ -98,6 +99,8 @@ class Gathering:
             name: Counts(self.steps) for name in ("unconfirmed", "unacked", "connections")
         }
         self.delays = {name: Delays(self.steps) for name in ("confirm", "ack", "reply")}
+        self.spans: dict[str | None, tuple[int, int]] = {}
+        self._midstream: Counter[str | None] = Counter()
         self._left: dict[str, Counter[str]] = {"unacked": Counter(), "unconfirmed": Counter()}
         self._ended: dict[str, int] = {}
         self._closed: list[tuple[str, int, int, int]] = []
@@ -181,13 +184,23 @@ class Gathering:
         for row in rows:
             if row["start_ns"] is None:
                 continue
-            self.levels["connections"].put(row["start_ns"], 1)
+            self._widen(row)
+            if row["midstream"]:
+                self._midstream[row["capture"]] += 1
+            else:
+                self.levels["connections"].put(row["start_ns"], 1)
             if row["closed_by"] is not None and row["end_ns"] is not None:
                 self.levels["connections"].put(row["end_ns"], -1)
                 if len(self._ended) < MOST_OPEN:
                     self._ended[row["connection_id"]] = row["end_ns"]
         for name, selection in self._choices.items():
             self.named[name] += selection.of(batch).to_pylist()[:TOP]
+
+    def _widen(self, row: Row) -> None:
+        start_ns = row["start_ns"]
+        end_ns = start_ns if row["end_ns"] is None else row["end_ns"]
+        first_ns, last_ns = self.spans.get(row["capture"], (start_ns, end_ns))
+        self.spans[row["capture"]] = (min(first_ns, start_ns), max(last_ns, end_ns))
 
     def _channels(self, batch: Any) -> None:
         rows = batch.to_pylist()
@@ -202,7 +215,14 @@ class Gathering:
         self.found += batch.to_pylist()
 
     def _settle_rest(self) -> None:
-        """What was left when its channel or connection ended is nothing to wait for any more."""
+        """What was left when its channel or connection ended is nothing to wait for any more.
+
+        And connections that began before their capture were open from its beginning on.
+        """
+        for span in self.spans.values():
+            self.steps.cover(*span)
+        for capture, number in self._midstream.items():
+            self.levels["connections"].put(self.spans[capture][0], number)
         for name, end_ns, unacked, unconfirmed in self._closed:
             self._drop("unacked", name, end_ns, unacked)
             self._drop("unconfirmed", name, end_ns, unconfirmed)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import amqpsniff
 from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections
 from tests.cli.running import process, run, write_capture
+from tests.compare.editing import packets
 from tests.conftest import SAMPLES
 from tests.report.pages import HOSTILE, data_of, hostile_capture, report, text_of
 from tests.report.test_page import Balance
@@ -241,6 +243,23 @@ def test_connections_that_all_began_before_the_capture(tmp_path: Path) -> None:
     text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
     assert "at most about 2 at a time. All of them began before the capture." in text
     assert ">(default)<" in text
+
+
+def test_bars_reach_to_the_edges_of_the_capture(tmp_path: Path) -> None:
+    """To its beginning where the connection is older, to its end where that stayed open."""
+    whole = packets(SAMPLES / "midstream.pcap")
+    cut = write_capture(tmp_path / "cut.pcap", whole[: len(whole) // 2])
+    assert report(tmp_path / "page.html", cut).code == 0
+    charts = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["charts"]
+    (lives,) = (one["data"]["values"] for one in charts if one.get("mark", {}).get("type") == "bar")
+    rows = amqpsniff.open(cut).table("connections").to_pylist()
+    begin, end = min(row["start_ns"] for row in rows), max(row["end_ns"] for row in rows)
+    assert len({row["start_ns"] for row in rows}) == len({row["end_ns"] for row in rows}) == 2
+    for life in lives:
+        assert life["end"] - life["begin"] == pytest.approx((end - begin) / 1e9, abs=1e-6)
+        assert life["about"].endswith("began before the capture")
+    (levels,) = (one["data"]["values"] for one in charts if one.get("title") == "Open connections")
+    assert {row["v"] for row in levels} == {2}
 
 
 def test_a_single_line_is_named_by_the_title(tmp_path: Path) -> None:
