@@ -13,11 +13,9 @@ from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 from .. import times
 from .grid import Grid
-from .text import NONE, UNKNOWN, count, harmless, named
+from .text import BEFORE, NONE, UNKNOWN, count, harmless, named
 from .theme import Paint
 from .tree import Raw, tree
-
-BEFORE = "before"
 
 CONNECTION_COLUMNS = (
     "????server|*??vhost|*?????user|*??name|*??????product|>????began|>???lasted|>?????channels|"

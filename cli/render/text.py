@@ -12,6 +12,8 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 MOST_NAMED = 3
 """Names of a list that are written out."""
 ELLIPSIS = "…"
+BEFORE = "before"
+"""When a connection began that is older than its capture."""
 UNKNOWN = "?"
 """Written for what is not known."""
 NONE = "-"

@@ -13,7 +13,7 @@ from amqpsniff.report.page import Page
 from amqpsniff.report.tables import Column, beside, table
 
 from ..cases import cases, in_order
-from ..render.text import count, exchange_name, harmless
+from ..render.text import BEFORE, count, exchange_name, harmless
 from ..summary import report as summarized
 from ..times import DAY_NS, absolute, of_day
 from . import story
@@ -45,7 +45,7 @@ def _duration(value: Any) -> str:
 
 
 def _instant(value: Any) -> str:
-    return "" if value is None else f"{value:,.6f}"
+    return (value or "") if value in (None, BEFORE) else f"{value:,.6f}"
 
 
 def _word(name: str, title: str = "") -> Column:
@@ -223,8 +223,8 @@ class Report:
         span = row["end_ns"] - row["start_ns"] if known else None
         return row | {
             "name": row["connection_name"] or row["client_product"],
-            "clock": self._clock(row["start_ns"]) if self._clock and row["start_ns"] else None,
-            "began": self._since(row["start_ns"]),
+            "clock": BEFORE if row["midstream"] else self._clocked(row["start_ns"]),
+            "began": BEFORE if row["midstream"] else self._since(row["start_ns"]),
             "lasted": span,
             "sent": row["client_octets"],
             "received": row["server_octets"],
@@ -251,6 +251,9 @@ class Report:
         ]
         more = _more(len(rows), self._gathering.channels.number, "amqpsniff channels CAPTURE")
         return table(rows, columns, "Channels", more=more, links=self._shown)
+
+    def _clocked(self, time_ns: int | None) -> str | None:
+        return self._clock(time_ns) if self._clock and time_ns else None
 
     def _since(self, time_ns: int | None) -> float | None:
         return None if time_ns is None else (time_ns - (self._start or 0)) / 1e9

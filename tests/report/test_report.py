@@ -243,6 +243,7 @@ def test_connections_that_all_began_before_the_capture(tmp_path: Path) -> None:
     text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
     assert "at most about 2 at a time. All of them began before the capture." in text
     assert ">(default)<" in text
+    assert text.count('<td class="number">before</td>') == 2
 
 
 def test_bars_reach_to_the_edges_of_the_capture(tmp_path: Path) -> None:
