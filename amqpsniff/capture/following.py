@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import math
 import os
-import select
 import stat
 import time
 from abc import ABC, abstractmethod
@@ -30,6 +29,7 @@ from amqpsniff.capture.formats import (
 from amqpsniff.capture.listing import HEAD_OCTETS, Listing, Lost
 from amqpsniff.capture.octets import Octets
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.ready import readable
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
@@ -150,7 +150,7 @@ class PipeCapture(_Followed):
         return self._file.fileno()
 
     def _more(self) -> bytes:
-        if not select.select([self._file], [], [], 0)[0]:
+        if not readable(self._file):
             return b""
         octets = self._file.read(BLOCK_OCTETS)
         if octets == b"":
