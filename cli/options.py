@@ -67,14 +67,14 @@ def limit_option(text: str = "Stop after this many rows.", panel: str = ROWS) ->
     )
 
 
-def table_option(text: str) -> Any:
-    """The option `--table`; the help names the tables behind `text`."""
+def table_option(text: str, more: str = "") -> Any:
+    """The option `--table`; the help names the tables behind `text`, and says more of them."""
     return typer.Option(
         "--table",
         "-t",
         metavar="T",
         autocompletion=words(TABLES),
-        help=f"{text}: {', '.join(TABLES)}.",
+        help=f"{text}: {', '.join(TABLES)}{more}.",
         rich_help_panel=ROWS,
     )
 
