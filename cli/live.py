@@ -75,13 +75,14 @@ class Sources:
         ),
     ] = ""
     buffer: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="SIZE",
-            help="Memory for packets that wait to be read.",
+            help=f"Memory for packets that wait to be read. Default: {BUFFER}.",
             rich_help_panel=CAPTURING,
+            show_default=False,
         ),
-    ] = BUFFER
+    ] = None
     user: Annotated[
         str | None,
         typer.Option(

@@ -177,7 +177,7 @@ class Live:
 
     def _source(self) -> Source:
         """Where the packets come from, opened; rights that were needed for it are given up."""
-        from .live import buffer_octets
+        from .live import BUFFER, buffer_octets
 
         captures = self._sources.captures
         if captures:
@@ -189,7 +189,7 @@ class Live:
         from amqpsniff.capture.rights import drop
 
         expression = self._sources.filter_ or ports_expression(self._decoding.port or ())
-        octets = buffer_octets(self._sources.buffer)
+        octets = buffer_octets(self._sources.buffer or BUFFER)
         source = InterfaceCapture(self._sources.interface or (), expression, octets)
         written = self._recording.write
         folders = [written.absolute().parent] if written is not None else []
@@ -280,8 +280,9 @@ def _chosen(selection: Any, batch: Any, sink: IO[bytes]) -> Iterator[Any]:
 def _check(sources: Sources, recording: Recording) -> None:
     """Raise UsageError for options that make no sense together."""
     captures = sources.captures or []
-    if captures and (sources.interface or sources.filter_):
-        raise UsageError("--interface and --filter are for capturing; a capture has its packets")
+    for name in ("interface", "filter_", "buffer", "user") if captures else ():
+        if getattr(sources, name):
+            raise UsageError(f"--{name.strip('_')} is for capturing; a capture has its packets")
     if "-" in captures and len(captures) > 1:
         raise UsageError("standard input is read alone; leave out the files")
     if recording.write is None:
