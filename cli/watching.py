@@ -125,7 +125,6 @@ class Live:
         from amqpsniff.live.watch import Watch
         from amqpsniff.options import Options
 
-        from .reading import usual_keylog
         from .selection import Selection
 
         decoding = self._decoding
@@ -134,7 +133,7 @@ class Live:
             dialect=decoding.dialect,
             table_dialect=decoding.table_dialect,
             show_secrets=decoding.show_secrets,
-            tls_keylog=decoding.tls_keylog or usual_keylog(exists=False),
+            tls_keylog=self._keylog(),
             tls_keylog_later=True,
             tls_keys=tuple(decoding.tls_key or ()),
         )
@@ -194,13 +193,23 @@ class Live:
         written = self._recording.write
         folders = [written.absolute().parent] if written is not None else []
         try:
-            why = drop(self._sources.user, folders)
+            why = drop(self._sources.user, folders, self._keys())
         except BaseException:
             source.close()
             raise
         if why is not None and not self._decoding.quiet:
             complain(f"warning: stays root: {why}")
         return source
+
+    def _keys(self) -> list[Path]:
+        """Files with keys, which few may read."""
+        names = (self._keylog(), *(self._decoding.tls_key or ()))
+        return [Path(name) for name in names if name is not None]
+
+    def _keylog(self) -> str | None:
+        from .reading import usual_keylog
+
+        return self._decoding.tls_keylog or usual_keylog(exists=False)
 
     def _writer(self, source: Source) -> CaptureWriter | None:
         from amqpsniff.capture.writer import CaptureWriter, Rotation
