@@ -17,6 +17,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture import filter as filters
@@ -38,6 +39,15 @@ _ALL_PROTOCOLS = 3
 def available() -> list[str]:
     """Names of the interfaces there are."""
     return [name for _, name in socket.if_nameindex()]
+
+
+def has_ethernet(name: str) -> bool:
+    """Whether packets of an interface begin with an Ethernet header, as those of loopback do."""
+    try:
+        kind = int(Path(f"/sys/class/net/{name}/type").read_text())
+    except (OSError, ValueError):
+        return True
+    return kind in filters.ETHERNET_LIKE
 
 
 class InterfaceCapture:
@@ -80,6 +90,7 @@ class InterfaceCapture:
         self._expression = expression
         self._known: dict[int, str] = {}
         self._indices = self._look_up()
+        self._refuse_other_links()
         self._looked = time.monotonic()
         self._scapy_socket = self._open()
         self._socket: socket.socket = self._scapy_socket.ins
@@ -162,6 +173,19 @@ class InterfaceCapture:
                 known = ", ".join([*available(), ANY])
                 raise UsageError(f"there is no interface `{name}`; there are {known}")
         return found
+
+    def _refuse_other_links(self) -> None:
+        """Say which interfaces the filter lets nothing through of; raises UsageError when all."""
+        if not filters.needs_ethernet(self._expression):
+            return
+        wanted = available() if self.all else self.names
+        others = [name for name in wanted if not has_ethernet(name)]
+        named = ", ".join(others)
+        text = f"--filter {self._expression!r} asks about Ethernet, which {named} has not"
+        if len(others) == len(wanted):
+            raise UsageError(text)
+        if others:
+            self.notes.append(f"{text}: nothing is captured there")
 
     def _open(self) -> Any:
         """A packet socket made by scapy, bound to the first of the interfaces."""

@@ -24,8 +24,8 @@ def drop(
 ) -> str | None:
     """Become another user when this is root; gives why not, or None when it is done or not needed.
 
-    `user` is a name, None for who called sudo, else `nobody`. Folders that are to be written to must
-    be writable for the user, and files that are to be read readable, of those that are there.
+    `user` is a name, None for who called sudo, else `nobody`. Folders that are to be written to
+    must be writable for the user, and files that are to be read readable, of those that are there.
     Raises UsageError for a user who is not there.
     """
     if os.geteuid() != 0 or user == ROOT:
