@@ -34,6 +34,7 @@ LOOK_SECONDS = 0.5
 """How often it is looked whether interfaces are still there."""
 
 _ALL_PROTOCOLS = 3
+_UP = 1
 
 
 def available() -> list[str]:
@@ -48,6 +49,14 @@ def has_ethernet(name: str) -> bool:
     except (OSError, ValueError):
         return True
     return kind in filters.ETHERNET_LIKE
+
+
+def is_down(name: str) -> bool:
+    """Whether an interface was taken down, as by `ip link set down`."""
+    try:
+        return not int(Path(f"/sys/class/net/{name}/flags").read_text(), 16) & _UP
+    except (OSError, ValueError):
+        return False
 
 
 class InterfaceCapture:
@@ -91,6 +100,8 @@ class InterfaceCapture:
         self._known: dict[int, str] = {}
         self._indices = self._look_up()
         self._refuse_other_links()
+        self._down: set[str] = set()
+        self._look_down()
         self._looked = time.monotonic()
         self._scapy_socket = self._open()
         self._socket: socket.socket = self._scapy_socket.ins
@@ -246,6 +257,17 @@ class InterfaceCapture:
                 self.notes.append(f"interface {name} is back")
         if changed:
             self._aim()
+        self._look_down()
+
+    def _look_down(self) -> None:
+        """Notice interfaces that are there and take no packets, or do so again."""
+        down = {name for name, index in self._indices.items() if index and is_down(name)}
+        for name in sorted(down - self._down):
+            self.notes.append(f"interface {name} is down; capturing goes on when it is up")
+        for name in sorted(self._down - down):
+            if self._indices[name]:
+                self.notes.append(f"interface {name} is up")
+        self._down = down
 
 
 def _bind(socket_: socket.socket, index: int) -> None:

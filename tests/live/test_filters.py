@@ -58,6 +58,7 @@ def tunnel() -> Iterator[str]:
     command = ["ip", "tuntap", "add", "dev", name, "mode", "tun"]
     if shutil.which("ip") is None or subprocess.run(command, check=False).returncode:
         pytest.skip("no tunnels can be made here")
+    subprocess.run(["ip", "link", "set", name, "up"], check=True)
     yield name
     subprocess.run(["ip", "link", "del", name], check=False)
 
