@@ -87,7 +87,6 @@ class _Following:
     def __init__(self, source: Input, part: Rows, body_limit: int, form: str) -> None:
         from .output import Output
 
-        times.Clock(form, None)  # a form that is not there is a usage error before any reading
         self._source = source
         self._part = part
         self._body_limit = body_limit

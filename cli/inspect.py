@@ -106,7 +106,6 @@ class _Listing:
         self._frames = frames or hex_
         self._verbose = verbose
         self._form = form
-        times.Clock(form, None)  # a form that is not there is a usage error before any reading
         self._reading = Reading(source)
         self._selection = Selection(rows, "frames", self._reading.started)
         self._output = Output()

@@ -27,6 +27,7 @@ from .options import (
 )
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
+TABLE = "messages"
 SETTLE = "10s"
 BUFFER = "64MiB"
 DUMB = ("dumb", "unknown")
@@ -74,13 +75,14 @@ class Sources:
         ),
     ] = ""
     buffer: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="SIZE",
-            help="Memory for packets that wait to be read.",
+            help=f"Memory for packets that wait to be read. Default: {BUFFER}.",
             rich_help_panel=CAPTURING,
+            show_default=False,
         ),
-    ] = BUFFER
+    ] = None
     user: Annotated[
         str | None,
         typer.Option(
@@ -165,16 +167,19 @@ def live(
     recording: Recording,
     decoding: Decoding,
     rows: Rows,
-    table: Annotated[str, table_option("Table whose rows are given")] = "messages",
+    table: Annotated[
+        str | None, table_option("Table whose rows are given", f". Default: {TABLE}")
+    ] = None,
     settle: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="TIME",
             help="How long a row waits for the reply or the outcome that belongs to it; 0 gives "
-            "rows at once, end lets them wait for as long as it takes.",
+            f"rows at once, end lets them wait for as long as it takes. Default: {SETTLE}.",
             rich_help_panel=ROWS,
+            show_default=False,
         ),
-    ] = SETTLE,
+    ] = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -208,28 +213,35 @@ def live(
     form = format_ or ("dashboard" if drawn_on else "ndjson")
     check_format(form, FORMATS)
     if form == "dashboard":
-        _check_dashboard(rows, drawn_on=drawn_on)
+        _check_dashboard(sources, rows, table, settle, drawn_on=drawn_on)
     if form == "arrow" and sys.stdout.isatty():
         raise UsageError("arrow is not for a terminal; pipe it into a program")
+    table = table or TABLE
     if table not in TABLES:
         raise UsageError(f"no table `{table}`; there are {', '.join(TABLES)}")
     from .watching import Live
 
-    run = Live(sources, recording, decoding, rows, settle_seconds=_settle(settle), metrics=metrics)
+    settle_seconds = _settle(settle or SETTLE)
+    run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, metrics=metrics)
     if form == "dashboard":
         return run.show()
     return run.write(table, form)
 
 
-def _check_dashboard(rows: Rows, *, drawn_on: bool) -> None:
+def _check_dashboard(
+    sources: Sources, rows: Rows, table: str | None, settle: str | None, *, drawn_on: bool
+) -> None:
     """Raise UsageError where there can be no dashboard, or none that does what is asked for."""
     if not drawn_on:
         raise UsageError(
             "the dashboard needs a terminal whose cursor moves; give --format ndjson for any other"
         )
-    for name, value in (("from", rows.from_), ("to", rows.to), ("limit", rows.limit)):
+    chosen = {"table": table, "from": rows.from_, "to": rows.to, "limit": rows.limit}
+    for name, value in chosen.items():
         if value is not None:
             raise UsageError(f"--{name} chooses rows; give --format ndjson too")
+    if settle is not None and not sources.captures:  # of these it says how late packets may be
+        raise UsageError("--settle is for rows; give --format ndjson too")
 
 
 def _settle(text: str) -> float | None:

@@ -85,7 +85,6 @@ class _Listing:
         from .reading import Reading
         from .selection import Selection
 
-        times.Clock(form, None)  # a form that is not there is a usage error before any reading
         self._verbose = verbose
         self._body_limit = body_limit
         self._form = form

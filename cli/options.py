@@ -67,14 +67,14 @@ def limit_option(text: str = "Stop after this many rows.", panel: str = ROWS) ->
     )
 
 
-def table_option(text: str) -> Any:
-    """The option `--table`; the help names the tables behind `text`."""
+def table_option(text: str, more: str = "") -> Any:
+    """The option `--table`; the help names the tables behind `text`, and says more of them."""
     return typer.Option(
         "--table",
         "-t",
         metavar="T",
         autocompletion=words(TABLES),
-        help=f"{text}: {', '.join(TABLES)}.",
+        help=f"{text}: {', '.join(TABLES)}{more}.",
         rich_help_panel=ROWS,
     )
 
@@ -84,10 +84,18 @@ def body_limit_option(text: str) -> Any:
     return typer.Option(min=0, metavar="N", help=text, rich_help_panel=OUTPUT)
 
 
+def _time_form(form: str) -> str:
+    """One of the forms of times; also where nothing is written that has a time in it."""
+    if form not in FORMS:
+        raise UsageError(f"no time `{form}`; there are {', '.join(FORMS)}")
+    return form
+
+
 TimeForm = Annotated[
     str,
     typer.Option(
         metavar="FORM",
+        callback=_time_form,
         autocompletion=words(FORMS),
         help="How times are written: relative (seconds since the capture began), absolute "
         "(UTC), delta (seconds since the line before).",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -95,15 +96,20 @@ def trace(
     from .tracing import Wanted
 
     check_format(format_, FORMATS)
-    clock = times.Clock(time, None)
     columns = {
         "message_id": message_id,
         "correlation_id": correlation_id,
         "routing_key": routing_key,
-        "body_sha256": body_sha256.lower() if body_sha256 is not None else None,
+        "body_sha256": _sha256(body_sha256),
     }
     given = {name: value for name, value in columns.items() if value is not None}
-    return _trace(source, scope, Wanted(given, _header(header)), limit, clock.form, format_)
+    return _trace(source, scope, Wanted(given, _header(header)), limit, time, format_)
+
+
+def _sha256(text: str | None) -> str | None:
+    if text is None or re.fullmatch("[0-9a-f]{64}", text.lower()):
+        return text and text.lower()
+    raise UsageError(f"--body-sha256 {text!r} is no SHA-256; write its 64 hexadecimal digits")
 
 
 def _header(text: str | None) -> tuple[str, str] | None:

@@ -125,7 +125,6 @@ class Live:
         from amqpsniff.live.watch import Watch
         from amqpsniff.options import Options
 
-        from .reading import usual_keylog
         from .selection import Selection
 
         decoding = self._decoding
@@ -134,7 +133,7 @@ class Live:
             dialect=decoding.dialect,
             table_dialect=decoding.table_dialect,
             show_secrets=decoding.show_secrets,
-            tls_keylog=decoding.tls_keylog or usual_keylog(exists=False),
+            tls_keylog=self._keylog(),
             tls_keylog_later=True,
             tls_keys=tuple(decoding.tls_key or ()),
         )
@@ -177,7 +176,7 @@ class Live:
 
     def _source(self) -> Source:
         """Where the packets come from, opened; rights that were needed for it are given up."""
-        from .live import buffer_octets
+        from .live import BUFFER, buffer_octets
 
         captures = self._sources.captures
         if captures:
@@ -189,18 +188,28 @@ class Live:
         from amqpsniff.capture.rights import drop
 
         expression = self._sources.filter_ or ports_expression(self._decoding.port or ())
-        octets = buffer_octets(self._sources.buffer)
+        octets = buffer_octets(self._sources.buffer or BUFFER)
         source = InterfaceCapture(self._sources.interface or (), expression, octets)
         written = self._recording.write
         folders = [written.absolute().parent] if written is not None else []
         try:
-            why = drop(self._sources.user, folders)
+            why = drop(self._sources.user, folders, self._keys())
         except BaseException:
             source.close()
             raise
         if why is not None and not self._decoding.quiet:
             complain(f"warning: stays root: {why}")
         return source
+
+    def _keys(self) -> list[Path]:
+        """Files with keys, which few may read."""
+        names = (self._keylog(), *(self._decoding.tls_key or ()))
+        return [Path(name) for name in names if name is not None]
+
+    def _keylog(self) -> str | None:
+        from .reading import usual_keylog
+
+        return self._decoding.tls_keylog or usual_keylog(exists=False)
 
     def _writer(self, source: Source) -> CaptureWriter | None:
         from amqpsniff.capture.writer import CaptureWriter, Rotation
@@ -280,8 +289,9 @@ def _chosen(selection: Any, batch: Any, sink: IO[bytes]) -> Iterator[Any]:
 def _check(sources: Sources, recording: Recording) -> None:
     """Raise UsageError for options that make no sense together."""
     captures = sources.captures or []
-    if captures and (sources.interface or sources.filter_):
-        raise UsageError("--interface and --filter are for capturing; a capture has its packets")
+    for name in ("interface", "filter_", "buffer", "user") if captures else ():
+        if getattr(sources, name):
+            raise UsageError(f"--{name.strip('_')} is for capturing; a capture has its packets")
     if "-" in captures and len(captures) > 1:
         raise UsageError("standard input is read alone; leave out the files")
     if recording.write is None:

@@ -71,10 +71,10 @@ def _run(given: argparse.Namespace, say: Say) -> int:
     if given.writer != "spark" and given.format != FORMAT:
         raise UsageError(f"--format {given.format} needs --writer spark")
     batch = _batch(given)
-    names = list(REPORTS) if given.html else given.report
-    for name in names:
+    for name in given.report:
         if name not in REPORTS:
             raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
+    names = list(REPORTS) if given.html else given.report
     batch.find()  # a wrong name is told before Spark is started
     say({"stage": "spark"})
     with ThreadPoolExecutor(1) as beside:

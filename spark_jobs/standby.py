@@ -104,9 +104,12 @@ def wait(prepare: Callable[[], None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # that of a terminal is for the driver
     with socket.socket(fileno=int(sys.argv[2])) as listener:
         prepare()
-        ready, _, _ = select.select([listener, sys.stdin], [], [])
+        poll = select.poll()
+        poll.register(listener, select.POLLIN)
+        poll.register(sys.stdin, select.POLLIN)
+        ready = [descriptor for descriptor, _ in poll.poll()]
         _remove(Path(os.environ[PLACE]).parent)  # a driver that is killed leaves it
-        if listener not in ready:  # the driver has ended
+        if listener.fileno() not in ready:  # the driver has ended
             sys.exit()
         peer, _ = listener.accept()
     head, streams, _, _ = socket.recv_fds(peer, _LENGTH_OCTETS, len(_STREAMS))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import select
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +29,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcap import PcapReader
 from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.reader import Reader
+from amqpsniff.capture.ready import readable
 from amqpsniff.capture.section import Section
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
@@ -359,7 +359,7 @@ class _Source:
             self._file.seek(self._position)
         block = self._file.read(octets)
         while block is None:  # a descriptor that does not block by itself
-            select.select([self._file], [], [])
+            readable(self._file, None)
             block = self._file.read(octets)
         self._position += len(block)
         return block
@@ -368,7 +368,7 @@ class _Source:
         """Whether a read would wait; never of a regular file."""
         if self.regular or self._closed or self._file is None:
             return False
-        return not select.select([self._file], [], [], 0)[0]
+        return not readable(self._file)
 
     def back(self, octets: int) -> None:
         """Read the last octets once more; only where the file is regular."""

@@ -37,7 +37,8 @@ _NETWORK = 0xFFF00000
 """Offsets from here on are counted from the IP header, wherever it is."""
 
 _OUTGOING = 4
-_ARPHRD_ETHERNET, _ARPHRD_LOOPBACK = 1, 772
+_ARPHRD_ETHERNET, _ARPHRD_LOOPBACK = ETHERNET_LIKE = 1, 772
+"""ARPHRD_ values of interfaces whose packets begin with an Ethernet header."""
 
 
 class Instruction(NamedTuple):
@@ -63,10 +64,11 @@ def ports_expression(ports: Iterable[int]) -> str:
 def program(expression: str, indices: Sequence[int] = ()) -> bytes:
     """The whole program for the kernel; `indices` are interfaces that are wanted, none for all.
 
-    Raises UsageError for an expression that libpcap does not understand.
+    Where the expression asks about Ethernet, no other interface's packets are let through. Raises
+    UsageError for an expression that libpcap does not understand.
     """
     ethernet = _compiled(expression, ETHERNET)
-    other = [_from_network(one) for one in _compiled(expression, RAW_IP)]
+    other = [_from_network(one) for one in _without_ethernet(expression)]
     chosen = [
         Instruction(_LOAD, 0, 0, _HARDWARE),
         Instruction(_JUMP_EQUAL, 2, 0, _ARPHRD_ETHERNET),
@@ -78,6 +80,26 @@ def program(expression: str, indices: Sequence[int] = ()) -> bytes:
     return b"".join(
         struct.pack("=HBBI", *one) for one in [*_received(), *_wanted(indices), *chosen]
     )
+
+
+def needs_ethernet(expression: str) -> bool:
+    """Whether an expression asks about what packets without an Ethernet header do not have.
+
+    Raises UsageError for one that libpcap does not understand at all.
+    """
+    _compiled(expression, ETHERNET)
+    try:
+        _compiled(expression, RAW_IP)
+    except UsageError:
+        return True
+    return False
+
+
+def _without_ethernet(expression: str) -> list[Instruction]:
+    """The program for packets that begin with their IP header."""
+    if needs_ethernet(expression):
+        return [Instruction(_RETURN, 0, 0, 0)]
+    return _compiled(expression, RAW_IP)
 
 
 def attach(socket_: object, instructions: bytes) -> None:

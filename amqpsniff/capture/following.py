@@ -1,18 +1,18 @@
 """Captures that another program is still writing: a pipe, a file that grows, a ring of files.
 
 A file is read from its beginning; at its end it is looked again and again whether there is more. It
-is over when the file of that name is another one or has become shorter (it was begun anew), or when
-a later file of the ring is there; then that one is read, from its beginning. Of a ring of files the
+is over when it was begun anew (it is shorter, or begins otherwise), or when a later file of the
+ring is there, which is then read from its beginning; `Listing` knows which. Of a ring of files the
 newest is read first: what is older can be read by the other commands.
 """
 
 from __future__ import annotations
 
-import glob
 import io
+import math
 import os
-import select
 import stat
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -26,13 +26,24 @@ from amqpsniff.capture.formats import (
     recognise,
     shown,
 )
+from amqpsniff.capture.listing import HEAD_OCTETS, Listing, Lost
 from amqpsniff.capture.octets import Octets
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.ready import readable
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
 OCTETS_AT_ONCE = 4 * BLOCK_OCTETS
 """Octets read before there is time for something else, such as a key that was pressed."""
+
+LOOK_SECONDS = 0.5
+"""How often it is looked for other files while this one has more: they may be gone by its end."""
+
+GONE_SECONDS = 2.0
+"""How long a file that is gone may have no successor before that is said."""
+
+MOST_LOST = 1000
+"""Findings of files that are lost; of a ring that is always quicker there is one with each turn."""
 
 Taken = tuple[PacketBatch, Sequence[int]]
 
@@ -139,7 +150,7 @@ class PipeCapture(_Followed):
         return self._file.fileno()
 
     def _more(self) -> bytes:
-        if not select.select([self._file], [], [], 0)[0]:
+        if not readable(self._file):
             return b""
         octets = self._file.read(BLOCK_OCTETS)
         if octets == b"":
@@ -156,35 +167,38 @@ class PipeCapture(_Followed):
 class FileCapture(_Followed):
     """Packets of a file that grows, or of the newest of several and of those that come after it.
 
-    Names are files, directories and patterns. Raises CaptureError when nothing is there.
+    Names are files, directories and patterns. What is lost because a file was removed or begun anew
+    before it was read is a note at once and a finding. Raises CaptureError when nothing is there.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = list(names)
         super().__init__(",".join(self.names))
-        present = sorted(self._present(), key=_age)
-        if not present:
+        for name in self.names:
+            if _is_pipe(name):
+                raise CaptureError(f"{shown(name)}: a pipe can only be followed by itself")
+        self._listing = Listing(self.names)
+        newest = self._listing.newest()
+        if newest is None:
             raise CaptureError(f"{shown(self.capture)}: no capture there to follow")
-        self._done = {_identity(path): _state(path) for path in present[:-1]}
         self._file: io.FileIO | None = None
-        self._open(present[-1])
+        self._looked = time.monotonic()
+        self._waits = False
+        self._missed_at = math.inf
+        self._begin(newest, _opened(newest))
         self._check()
 
     def fileno(self) -> None:
         """No descriptor says when a file grows."""
 
-    def _more(self) -> bytes:
-        while True:
-            octets = self._read()
-            if octets:
-                return octets
-            later = self._later()
-            if later is None:
-                return b""
-            octets = self._read()  # what came before the later file was begun
-            if octets:
-                return octets
-            self._turn_to(later)
+    def held(self) -> bool:
+        """Whether there may be more that was not looked for: large folders are looked at seldom."""
+        return self._waits
+
+    def finish(self) -> None:
+        """There will be no more: say what was wrong."""
+        self.ended = self.ended or self._file is None
+        super().finish()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -192,28 +206,26 @@ class FileCapture(_Followed):
             self._file.close()
             self._file = None
 
-    def _present(self) -> Iterator[Path]:
-        """The captures that the names mean now; raises CaptureError for a name without one."""
-        for name in self.names:
-            if Path(name).is_dir():
-                yield from (one for one in Path(name).iterdir() if _is_capture(one))
-            elif os.path.lexists(name):
-                if _is_pipe(name):
-                    raise CaptureError(f"{shown(name)}: a pipe can only be followed by itself")
-                yield Path(name)
-            elif glob.has_magic(name):
-                yield from (Path(one) for one in glob.glob(name) if _is_capture(Path(one)))  # noqa: PTH207
-            elif self._missing_at_first():
-                raise CaptureError(f"{shown(name)}: no such file or directory")
+    def _more(self) -> bytes:
+        while True:
+            octets = self._read()
+            if octets and time.monotonic() - self._looked < LOOK_SECONDS:
+                return octets
+            self._waits = not self._listing.due
+            if self._waits:
+                return octets
+            later = self._look()
+            octets = octets or self._read()  # what came before the later file was begun
+            if octets or not self._turn_to(later):
+                return octets
 
-    def _missing_at_first(self) -> bool:
-        return not hasattr(self, "_octets")
-
-    def _open(self, path: Path) -> None:
-        self._file = _opened(str(path))
+    def _begin(self, path: str, file: io.FileIO) -> None:
+        self._file = file
         self._path = path
-        self._position = 0
-        self._octets = Octets(str(path))
+        self._position = self._size = 0
+        self._head = b""
+        self._octets = Octets(path)
+        self._listing.turned(path, os.fstat(file.fileno()))
 
     def _check(self) -> None:
         """Raise NotACapture when it can be told already that the file is none."""
@@ -222,46 +234,72 @@ class FileCapture(_Followed):
             head = os.pread(self._file.fileno(), DESCRIBED_OCTETS, 0)
         except OSError as error:
             what = error.strerror
-            raise CaptureError(f"{shown(str(self._path))}: cannot be read: {what}") from None
+            raise CaptureError(f"{shown(self._path)}: cannot be read: {what}") from None
         if len(head) >= MAGIC_OCTETS and not recognise(head):
             self.close()
-            raise no_capture(str(self._path), head)
+            raise no_capture(self._path, head)
 
     def _read(self) -> bytes:
-        assert self._file is not None
+        """The next octets of the file; where it was begun anew none, and it is let go of."""
+        if self._file is None:
+            return b""
         octets = self._file.read(BLOCK_OCTETS) or b""
-        self._position += len(octets)
+        position = self._position + len(octets)
+        head = os.pread(self._file.fileno(), HEAD_OCTETS, 0)
+        size = os.fstat(self._file.fileno()).st_size
+        if size < position or not head.startswith(self._head):
+            unread = self._size - self._position
+            if unread > 0:
+                why = f"was begun anew while it was read: {unread} octets are lost"
+                self._lose(Lost(self._path, f"{shown(self._path)} {why}"))
+            self._over(cut=unread > 0)
+            self.close()
+            return b""
+        self._position, self._size, self._head = position, size, head
         return octets
 
-    def _later(self) -> Path | None:
-        """The file that goes on where this one ends; None while there is none."""
-        assert self._file is not None
-        mine = os.fstat(self._file.fileno())
-        own = (mine.st_dev, mine.st_ino)
-        try:
-            if _identity(self._path) != own or mine.st_size < self._position:
-                return self._path if _is_capture(self._path) else None
-        except OSError:  # it was renamed or removed; another may come
-            pass
-        later = []
-        for path in self._present():
-            try:
-                identity = _identity(path)
-                if identity != own and self._done.get(identity) != _state(path):
-                    if _is_capture(path):
-                        later.append(path)
-            except OSError:  # gone again
-                continue
-        return min(later, key=_age) if later else None
+    def _look(self) -> list[str]:
+        """The captures that come next; says what was lost."""
+        self._looked = time.monotonic()
+        status = None if self._file is None else os.fstat(self._file.fileno())
+        own = None if status is None else (status.st_dev, status.st_ino)
+        later = self._listing.look(own)
+        for lost in self._listing.lost:
+            self._lose(lost)
+        self.notes += self._listing.notes
+        self._listing.lost, self._listing.notes = [], []
+        self._miss(there=own is None or own in self._listing.present or bool(later))
+        return later
 
-    def _turn_to(self, path: Path) -> None:
-        """Go on with another file."""
-        assert self._file is not None
-        status = os.fstat(self._file.fileno())
-        self._done[status.st_dev, status.st_ino] = (status.st_mtime_ns, status.st_size)
-        self._over(cut=False)
-        self._file.close()
-        self._open(path)
+    def _lose(self, lost: Lost) -> None:
+        """Something cannot be read any more."""
+        self.notes.append(lost.why)
+        if len(self.findings) < MOST_LOST:
+            self.findings.append(Finding("capture-unreadable", lost.why, lost.path))
+
+    def _miss(self, *, there: bool) -> None:
+        """Say so when the file is gone and for a while nothing comes in its place."""
+        if there:
+            self._missed_at = self._looked
+        elif self._looked - self._missed_at >= GONE_SECONDS:
+            self._missed_at = math.inf
+            self.notes.append(f"{shown(self._path)} is gone; what comes in its place is followed")
+
+    def _turn_to(self, later: list[str]) -> bool:
+        """Go on with the first of these files that is still there; whether there was one."""
+        for path in later:
+            try:
+                file = io.FileIO(path)
+            except OSError:  # the next look says what became of it
+                continue
+            if self._file is not None:
+                head = self._head if self._octets.packets else b""
+                self._listing.read(self._path, os.fstat(self._file.fileno()), head)
+                self._over(cut=False)
+                self._file.close()
+            self._begin(path, file)
+            return True
+        return False
 
 
 def follow(names: Sequence[str]) -> PipeCapture | FileCapture:
@@ -282,31 +320,3 @@ def _opened(name: str) -> io.FileIO:
         return io.FileIO(name)
     except OSError as error:
         raise CaptureError(f"{shown(name)}: cannot be opened: {error.strerror}") from None
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_dev, status.st_ino
-
-
-def _state(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_mtime_ns, status.st_size
-
-
-def _age(path: Path) -> tuple[int, str]:
-    try:
-        return path.stat().st_mtime_ns, str(path)
-    except OSError:
-        return 0, str(path)
-
-
-def _is_capture(path: Path) -> bool:
-    """Whether a file begins like a capture; one that has no octets yet does not."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return bool(recognise(file.read(MAGIC_OCTETS)))
-    except OSError:
-        return False

@@ -17,6 +17,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture import filter as filters
@@ -33,11 +34,29 @@ LOOK_SECONDS = 0.5
 """How often it is looked whether interfaces are still there."""
 
 _ALL_PROTOCOLS = 3
+_UP = 1
 
 
 def available() -> list[str]:
     """Names of the interfaces there are."""
     return [name for _, name in socket.if_nameindex()]
+
+
+def has_ethernet(name: str) -> bool:
+    """Whether packets of an interface begin with an Ethernet header, as those of loopback do."""
+    try:
+        kind = int(Path(f"/sys/class/net/{name}/type").read_text())
+    except (OSError, ValueError):
+        return True
+    return kind in filters.ETHERNET_LIKE
+
+
+def is_down(name: str) -> bool:
+    """Whether an interface was taken down, as by `ip link set down`."""
+    try:
+        return not int(Path(f"/sys/class/net/{name}/flags").read_text(), 16) & _UP
+    except (OSError, ValueError):
+        return False
 
 
 class InterfaceCapture:
@@ -80,6 +99,9 @@ class InterfaceCapture:
         self._expression = expression
         self._known: dict[int, str] = {}
         self._indices = self._look_up()
+        self._refuse_other_links()
+        self._down: set[str] = set()
+        self._look_down()
         self._looked = time.monotonic()
         self._scapy_socket = self._open()
         self._socket: socket.socket = self._scapy_socket.ins
@@ -163,6 +185,19 @@ class InterfaceCapture:
                 raise UsageError(f"there is no interface `{name}`; there are {known}")
         return found
 
+    def _refuse_other_links(self) -> None:
+        """Say which interfaces the filter lets nothing through of; raises UsageError when all."""
+        if not filters.needs_ethernet(self._expression):
+            return
+        wanted = available() if self.all else self.names
+        others = [name for name in wanted if not has_ethernet(name)]
+        named = ", ".join(others)
+        text = f"--filter {self._expression!r} asks about Ethernet, which {named} has not"
+        if len(others) == len(wanted):
+            raise UsageError(text)
+        if others:
+            self.notes.append(f"{text}: nothing is captured there")
+
     def _open(self) -> Any:
         """A packet socket made by scapy, bound to the first of the interfaces."""
         if not sys.platform.startswith("linux"):
@@ -222,6 +257,17 @@ class InterfaceCapture:
                 self.notes.append(f"interface {name} is back")
         if changed:
             self._aim()
+        self._look_down()
+
+    def _look_down(self) -> None:
+        """Notice interfaces that are there and take no packets, or do so again."""
+        down = {name for name, index in self._indices.items() if index and is_down(name)}
+        for name in sorted(down - self._down):
+            self.notes.append(f"interface {name} is down; capturing goes on when it is up")
+        for name in sorted(self._down - down):
+            if self._indices[name]:
+                self.notes.append(f"interface {name} is up")
+        self._down = down
 
 
 def _bind(socket_: socket.socket, index: int) -> None:

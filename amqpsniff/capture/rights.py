@@ -1,8 +1,8 @@
 """Rights given up once the socket is open: root is needed for that alone.
 
 The process becomes the user who called sudo, or another one, and keeps no capability. Where that
-would keep it from working (a user who cannot read this program, or write where a capture is to be
-written) it stays what it is, and says why.
+would keep it from working (a user who cannot read this program or a key, or write where a capture
+is to be written) it stays what it is, and says why.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ NOBODY = "nobody"
 ROOT = "root"
 
 
-def drop(user: str | None, writes_to: Iterable[Path] = ()) -> str | None:
+def drop(
+    user: str | None, writes_to: Iterable[Path] = (), reads: Iterable[Path] = ()
+) -> str | None:
     """Become another user when this is root; gives why not, or None when it is done or not needed.
 
-    `user` is a name, None for who called sudo, else `nobody`. Directories that are to be written to
-    must be writable for the user. Raises UsageError for a user who is not there.
+    `user` is a name, None for who called sudo, else `nobody`. Folders that are to be written to
+    must be writable for the user, and files that are to be read readable, of those that are there.
+    Raises UsageError for a user who is not there.
     """
     if os.geteuid() != 0 or user == ROOT:
         return None
     wanted = _entry(user)
     if wanted is None or wanted.pw_uid == 0:
         return "there is no other user to become"
-    obstacle = _obstacle(wanted, [Path(one) for one in writes_to])
+    there = [one for one in reads if one.exists()]
+    obstacle = _obstacle(wanted, list(writes_to), there)
     if obstacle is not None:
         if user is not None:
             raise UsageError(f"--user {user}: {obstacle}")
@@ -58,7 +62,7 @@ def _groups(entry: pwd.struct_passwd) -> list[int]:
     return os.getgrouplist(entry.pw_name, entry.pw_gid)
 
 
-def _obstacle(entry: pwd.struct_passwd, folders: list[Path]) -> str | None:
+def _obstacle(entry: pwd.struct_passwd, folders: list[Path], files: list[Path]) -> str | None:
     """Why a user could not go on; None when nothing is in the way."""
     readable = {Path(__file__).parent, Path(sys.prefix), Path(os.__file__).parent}
     groups = os.getgroups()
@@ -68,6 +72,9 @@ def _obstacle(entry: pwd.struct_passwd, folders: list[Path]) -> str | None:
     try:
         for path in sorted(readable):
             if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
+                return f"{entry.pw_name} cannot read {path}"
+        for path in files:
+            if not os.access(path, os.R_OK, effective_ids=True):
                 return f"{entry.pw_name} cannot read {path}"
         for path in folders:
             if not os.access(path, os.W_OK | os.X_OK, effective_ids=True):

@@ -1,9 +1,9 @@
 """TCP segments that tshark found, as packets: for links and tunnels that only tshark can read.
 
 tshark writes a line of fields a packet (`FIELDS`), the last occurrence of each, which in a tunnel
-is that of the innermost packet. Each becomes an IP packet with a TCP header of its own and the
-payload, under the number and time of the packet it was in; a packet without TCP becomes one without
-octets.
+is that of the innermost packet; which of IPv4 and IPv6 that is, the packet's protocols say in their
+order. Each becomes an IP packet with a TCP header of its own and the payload, under the number and
+time of the packet it was in; a packet without TCP becomes one without octets.
 
 Not carried over: IP options, TCP options, checksums.
 """
@@ -20,9 +20,9 @@ LINK_RAW = 101
 """LINKTYPE_RAW: packets begin with their IP header."""
 
 FIELDS = (
-    "frame.number", "frame.time_epoch", "ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "tcp.srcport",
-    "tcp.dstport", "tcp.seq", "tcp.ack", "tcp.flags", "tcp.window_size_value", "tcp.len",
-    "tcp.payload",
+    "frame.number", "frame.time_epoch", "frame.protocols", "ip.src", "ip.dst", "ipv6.src",
+    "ipv6.dst", "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.ack", "tcp.flags",
+    "tcp.window_size_value", "tcp.len", "tcp.payload",
 )  # fmt: skip
 
 ARGUMENTS = (
@@ -92,17 +92,20 @@ def _time(text: str) -> int:
 
 def _packet(fields: list[str]) -> tuple[bytes, int]:
     """An IP packet of the fields of a line, and how many octets of it were not captured."""
-    _, _, source, target, source6, target6, *tcp, hexed = fields
+    _, _, protocols, source, target, source6, target6, *tcp, hexed = fields
+    four = [one for one in protocols.split(":") if one in ("ip", "ipv6")][-1:] == ["ip"]
     try:
         ports_and_more = [int(field, 0) for field in tcp]
         payload = bytes.fromhex(hexed.replace(":", ""))
-        ends = [ip_address(one).packed for one in (source or source6, target or target6)]
+        ends = [
+            ip_address(one).packed for one in ((source, target) if four else (source6, target6))
+        ]
     except ValueError:
         return b"", 0
     one, other, seq, ack, flags, window, length = ports_and_more
     header = _TCP.pack(one, other, seq, ack, 0x50, flags & 0xFF, min(window, 0xFFFF), 0, 0)
     size = len(header) + max(length, len(payload))
-    if source:
+    if four:
         ip = _IPV4.pack(0x45, 0, min(20 + size, 0xFFFF), 0, 0, 64, 6, 0, *ends)
     else:
         ip = _IPV6.pack(0x60000000, min(size, 0xFFFF), 6, 64, *ends)

@@ -8,7 +8,6 @@ finds instead (`amqpsniff.capture.segments`). Numbers are those of the file eith
 from __future__ import annotations
 
 import os
-import select
 import weakref
 from collections.abc import Iterator
 from functools import cache
@@ -18,6 +17,7 @@ from amqpsniff.capture.choosing import LINK_TYPES
 from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile, is_regular
 from amqpsniff.capture.formats import shown
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.ready import readable
 from amqpsniff.capture.segments import ARGUMENTS, LINK_RAW, Segments
 from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, find
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
@@ -193,7 +193,7 @@ class ThroughTshark:
 
     def at_rest(self) -> bool:
         """Whether standard input, which tshark reads, has no more for now."""
-        return self.capture == STANDARD_INPUT and not select.select([0], [], [], 0)[0]
+        return self.capture == STANDARD_INPUT and not readable(0)
 
     @property
     def packets(self) -> int:

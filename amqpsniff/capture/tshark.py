@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff.capture.formats import shown
+from amqpsniff.capture.ready import readable
 from amqpsniff.errors import TsharkError
 
 LEAST_VERSION = (3, 0)
@@ -178,7 +178,7 @@ class Run:
 
     def _wait_for_output(self) -> None:
         worked, since = _work(self._process.pid), time.monotonic()
-        while not select.select([self._output], [], [], min(self.silence_s, 1.0))[0]:
+        while not readable(self._output, min(self.silence_s, 1.0)):
             now = _work(self._process.pid)
             if now != worked:
                 worked, since = now, time.monotonic()

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.control import Control
 from rich.live import Live
 from rich.theme import Theme
 
@@ -21,6 +22,9 @@ from .state import State
 if TYPE_CHECKING:
     from amqpsniff.live.figures import Figures
     from amqpsniff.live.watch import Watch
+
+_LEAVE = f"{Control.alt_screen(False)}{Control.show_cursor(True)}"
+"""What gives a terminal back its screen and its cursor."""
 
 DRAW_SECONDS = 0.5
 """How often it is drawn when no key is pressed: numbers that change faster cannot be read."""
@@ -58,6 +62,8 @@ class Dashboard:
         try:
             if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
                 self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._on_stop)
+            if signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL:
+                self._before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, self._on_quit)
             self._before[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, self._on_resize)
             self._begin()
         except BaseException:
@@ -123,6 +129,17 @@ class Dashboard:
 
     def _on_stop(self, *_: object) -> None:
         self._stopping = True  # not now: something may be half drawn
+
+    def _on_quit(self, *_: object) -> None:
+        """Ctrl-\\: end at once, as the signal does by itself, and leave no more than a terminal.
+
+        What is half drawn stays where it is: it may be what hangs.
+        """
+        if self._live is not None:
+            os.write(self._console.file.fileno(), _LEAVE.encode())
+        self.keyboard.end()
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGQUIT)
 
     def _stop(self) -> None:
         """Ctrl-Z: give the terminal back, and take it again when we are woken.

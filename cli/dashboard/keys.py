@@ -67,10 +67,10 @@ class Keyboard:
         """The keys that were pressed since the last call: characters, and names of the others."""
         if self.descriptor is None:
             return []
-        import select
+        from amqpsniff.capture.ready import readable
 
         octets = b""
-        while select.select([self.descriptor], [], [], 0)[0]:
+        while readable(self.descriptor):
             try:
                 more = os.read(self.descriptor, 1024)
             except OSError:  # the terminal is gone

@@ -26,6 +26,9 @@ from tests.conftest import SAMPLES
 from tests.tcp.wire import Packet, batch, tcp
 from tests.waiting import PATIENCE
 
+inet = pytest.importorskip("scapy.layers.inet", reason="scapy is not installed")
+inet6 = pytest.importorskip("scapy.layers.inet6", reason="scapy is not installed")
+
 BLOCK = 1 << 16
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
 
@@ -150,6 +153,51 @@ def test_rare_links_and_tunnels(tmp_path: Path) -> None:
     packets = b"".join(build.pcap_record("<", 5, 6, tunnelled(one)) for one in plain)
     tunnel.write_bytes(build.pcap_header(link=228) + packets)
     assert rows(tunnel, reader=TSHARK) == rows(clear)
+
+
+TUNNELS = {
+    "IPv6 in IPv4": (4, 41, 6),
+    "IPv4 in IPv6": (6, 4, 4),
+    "IPv4 in IPv4": (4, 4, 4),
+    "IPv6 in IPv6": (6, 41, 6),
+    "Teredo": (4, 17, 6),
+    "an ICMP message": (4, 1, 4),
+    "an ICMPv6 message": (6, 58, 6),
+}
+"""The version of the outer packet, the protocol in it, and the version of the inner packet."""
+
+
+@needs_tshark
+@pytest.mark.tshark
+@pytest.mark.parametrize("name", TUNNELS)
+def test_addresses_are_those_of_the_innermost_packet(name: str, tmp_path: Path) -> None:
+    """Whichever version of IP is in which; a segment that ICMP complains of is none."""
+    outer, protocol, inner = TUNNELS[name]
+    octets = bytes(_ip(inner) / inet.TCP(sport=40000, dport=5672, flags="PA") / b"AMQP\0\0\x09\x01")
+    before: Any = {
+        17: inet.UDP(sport=3544, dport=3544), 1: inet.ICMP(type=3, code=4),
+        58: inet6.ICMPv6PacketTooBig(),
+    }.get(protocol)  # fmt: skip
+    layers = _ip(outer, outside=True, protocol=protocol)
+    packet = bytes(layers / octets if before is None else layers / before / octets)
+    path = tmp_path / "tunnel.pcap"
+    path.write_bytes(build.pcap_header(link=101) + build.pcap_record("<", 5, 6, packet))
+    clients = [row["client"] for row in rows(path, reader=TSHARK)]
+    if protocol in (1, 58):
+        assert clients == []
+        return
+    assert clients == ["10.1.1.1:40000" if inner == 4 else "[fd00::1]:40000"]
+    fields = ("-T", "fields", "-e", "_ws.col.Source", "-e", "_ws.col.Destination")
+    told = subprocess.check_output(("tshark", "-r", path, "-n", *fields), text=True).split()
+    assert told == (["10.1.1.1", "10.1.1.2"] if inner == 4 else ["fd00::1", "fd00::2"])
+
+
+def _ip(version: int, *, outside: bool = False, protocol: int = 6) -> Any:
+    if version == 4:
+        net = "192.168.0" if outside else "10.1.1"
+        return inet.IP(src=f"{net}.1", dst=f"{net}.2", proto=protocol)
+    net = "fc00" if outside else "fd00"
+    return inet6.IPv6(src=f"{net}::1", dst=f"{net}::2", nh=protocol)
 
 
 PKTAP = b"l\0\0\0\1\0\0\0\x0c" + bytes(99)
@@ -291,7 +339,7 @@ def test_it_is_asked_once() -> None:
 def test_times_that_64_bits_do_not_hold() -> None:
     """They are none, as where we read the capture ourselves."""
     segments = Segments("x")
-    packet = b"10.0.0.1\t10.0.0.2\t\t\t1\t5672\t1\t1\t16\t9\t0\t\n"
+    packet = b"raw:ip:tcp\t10.0.0.1\t10.0.0.2\t\t\t1\t5672\t1\t1\t16\t9\t0\t\n"
     batch = segments.feed(b"1\t18446744073709.551600000\t" + packet + b"2\t1.5\t" + packet)
     assert batch is not None
     assert list(batch.ts_ns) == [NO_TIME, 1_500_000_000]

@@ -65,6 +65,9 @@ USAGE = {
     "no message to trace": f"trace {CAPTURE}",
     "a header without value": f"trace {CAPTURE} --header x",
     "a format that trace has not": f"trace {CAPTURE} --message-id m --format arrow",
+    "a digest that is none": f"trace {CAPTURE} --body-sha256 abc",
+    "a buffer for what is not captured": f"live {CAPTURE} --buffer 8MiB",
+    "a user to capture what is a file": f"live {CAPTURE} --user nobody",
     "text in a file": f"sql {CAPTURE} SELECT\t1 --format text -o x.txt",
 }
 

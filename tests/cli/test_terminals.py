@@ -33,11 +33,20 @@ def test_a_terminal_whose_cursor_does_not_move() -> None:
     assert "--format ndjson" in refused.out
 
 
-@pytest.mark.parametrize("option", ["--limit 3", "--from +1s", "--to 12:00"])
+@pytest.mark.parametrize("option", ["--limit 3", "--from +1s", "--to 12:00", "--table messages"])
 def test_what_chooses_rows_is_not_for_the_dashboard(option: str) -> None:
     shown = on_terminal("live", CAPTURE, "--duration", "1s", *option.split(), columns=80)
     assert shown.code == 2
     assert f"{option.split(maxsplit=1)[0]} chooses rows; give --format ndjson" in shown.out
+
+
+def test_how_long_rows_wait_is_not_for_the_dashboard_of_interfaces() -> None:
+    """Of a pipe or a file it says how late packets may be."""
+    refused = on_terminal("live", "-i", "lo", "--duration", "0.1s", "--settle", "1s", columns=80)
+    assert refused.code == 2
+    assert "--settle is for rows; give --format ndjson" in refused.out
+    taken = on_terminal("live", CAPTURE, "--duration", "0.1s", "--settle", "1s", columns=80)
+    assert taken.code == 0
 
 
 def test_a_summary_fits_the_terminal_that_it_is_written_to() -> None:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from amqpsniff.capture.packets import PacketBatch
 from tests.cli.running import PROGRAM, environment
 from tests.waiting import PATIENCE
 
@@ -56,6 +57,14 @@ class Sniffer:
         """The rows that it wrote so far, whole ones."""
         octets = self.out.read_bytes()
         return rows_of(octets[: octets.rfind(b"\n") + 1].decode())
+
+
+def taken(source: Any) -> list[PacketBatch]:
+    """What a source has by now, however seldom it looks for that."""
+    batches = [batch for batch, _ in source.take(1 << 40)]
+    while source.held():
+        batches += [batch for batch, _ in source.take(1 << 40)]
+    return batches
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:

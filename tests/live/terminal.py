@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import resource
 import select
 import struct
 import subprocess
@@ -46,8 +47,9 @@ class Terminal:
         )  # fmt: skip
 
     def _own(self) -> None:
-        """Make the terminal the one of a new session."""
+        """Make the terminal the one of a new session, and leave nothing of what ends badly."""
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     def resize(self, columns: int, lines: int) -> None:

@@ -152,6 +152,15 @@ def test_terminal_is_restored(way: str) -> None:
         assert BEGIN in terminal.written
 
 
+def test_terminal_is_restored_by_what_ends_it_at_once() -> None:
+    """Ctrl-\\ does, and what it says to others is what it always says."""
+    with shown() as terminal:
+        terminal.shows("q quit")
+        terminal.press("\x1c")
+        assert terminal.end() == -signal.SIGQUIT
+        assert terminal.restored()
+
+
 BREAKING = """
 import sys
 from amqpsniff.cli.entry import main

@@ -83,6 +83,16 @@ def test_interface_goes_away_and_comes_back(tmp_path: Path, interfaces: int) -> 
             assert sniffer.stop() == 0, sniffer.err
 
 
+def test_interface_goes_down_and_up(tmp_path: Path) -> None:
+    """One that is there and sees nothing is told from one that is quiet."""
+    with cable(f"as{os.getpid() % 10_000}d") as interface:
+        sniffer = Sniffer("-i", interface, folder=tmp_path)
+        for word in ("down", "up"):
+            subprocess.run(["ip", "link", "set", interface, word], check=True)
+            says(sniffer, f"interface {interface} is {word}")
+        assert sniffer.stop() == 0, sniffer.err
+
+
 @pytest.mark.broker
 def test_broker_restarts(broker: Broker, tmp_path: Path) -> None:
     """Connections end with the broker, and those to the new one are followed."""

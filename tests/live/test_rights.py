@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.running import environment
 from tests.conftest import SAMPLES
+from tests.tls.talk import identity
 from tests.waiting import PATIENCE, wait_for
 
 NOBODY = "nobody"
@@ -129,6 +130,23 @@ def test_where_the_user_could_not_go_on(program: tuple[str, ...], tmp_path: Path
         assert done.stderr.startswith(f"amqpsniff: --user {user}: ")
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--tls-keylog", "--tls-key"])
+def test_where_the_user_could_not_read_keys(
+    program: tuple[str, ...], folder: Path, option: str
+) -> None:
+    """It stays root: of keys that are not read nothing would be said."""
+    keys = folder / "keys"
+    keys.write_bytes(identity("rsa").key.read_bytes() if option == "--tls-key" else b"")
+    for mode, said in ((0o600, True), (0o644, False)):
+        keys.chmod(mode)
+        done = subprocess.run(
+            (*program, "live", "-i", "lo", "--duration", "100ms", option, "keys"), cwd=folder,
+            capture_output=True, text=True, check=False, env=environment(),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert (f"stays root: {NOBODY} cannot read keys" in done.stderr) is said, done.stderr
 
 
 def test_interfaces_that_are_not_there(program: tuple[str, ...]) -> None:

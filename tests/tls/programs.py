@@ -28,12 +28,16 @@ def program(name: str) -> str:
 
 
 class Relay:
-    """Listens at `port`, passes what comes on to another port, and keeps it in `talks`."""
+    """Listens at `port`, passes what comes on to another port, and keeps it in `talks`.
+
+    `open` counts the directions in which something may still come.
+    """
 
     def __init__(self, onward: int) -> None:
         self.onward = onward
         self.talks: list[Talk] = []
         self.passed = [0, 0]
+        self.open = 0
         self._lock = threading.Lock()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
@@ -46,20 +50,33 @@ class Relay:
                 server = socket.create_connection(("127.0.0.1", self.onward))
                 talk = Talk(ports=(40000 + len(self.talks), 5671)).hands()
                 self.talks.append(talk)
+                with self._lock:
+                    self.open += 2
                 for side, ends in enumerate(((client, server), (server, client))):
                     threading.Thread(
                         target=self._pass, args=(talk, side, *ends), daemon=True
                     ).start()
 
     def _pass(self, talk: Talk, side: int, source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+        try:
             while octets := source.recv(65536):
                 with self._lock:
                     for at in range(0, len(octets), tls.SEGMENT):
                         talk.put(side, octets[at : at + tls.SEGMENT])
                     self.passed[side] += len(octets)
                 target.sendall(octets)
+        except OSError:
+            pass  # one that is killed resets; the other must know, or it serves nobody else
+        with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)
+        with self._lock:
+            self.open -= 1
+
+    def forget(self) -> None:
+        """Forget the connections so far, once all of them are over."""
+        wait_for(lambda: not self.open, "a connection goes on")
+        self.talks.clear()
+        self.passed[:] = 0, 0
 
     def close(self) -> None:
         self._socket.close()

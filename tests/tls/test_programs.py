@@ -28,6 +28,9 @@ What it is given before that may be read along with the command, and dropped. Th
 too late; but nothing else makes it send while nobody speaks.
 """
 
+HANDS = (b"SSL handshake has read", b"CIPHER is ")
+"""What OpenSSL's client and its server print when a handshake is over."""
+
 END_OF_SESSION = b"-----END SSL SESSION PARAMETERS-----"
 
 Said = list[tuple[int, bytes]]
@@ -52,12 +55,11 @@ def spoken(
         listening(port)
         if before is not None and session is not None:
             with running(*before, f"127.0.0.1:{relay.port}"):
-                quiet(relay)
                 wait_for(lambda: END_OF_SESSION in read(session), "no session")
-            relay.talks.clear()
-            relay.passed[:] = 0, 0
+            relay.forget()
+        ready = one.hears(HANDS[1])
         with running(*client, f"127.0.0.1:{relay.port}") as other:
-            quiet(relay)
+            wait_for(lambda: ready() and HANDS[0] in other.heard, "no handshake")
             programs = (other, one)
             for at, (side, octets) in enumerate(said):
                 for whom, command in commands.get(at, ()):
@@ -150,7 +152,8 @@ def early(tmp_path: Path, server_options: tuple[str, ...], taken: int) -> tuple[
     server, client = openssl(keylog, "-tls1_3")
     server[1:1] = ["s_server"]
     del server[2]
-    server[-1:-1] = ["-early_data", *server_options]
+    # with each ticket the client writes its session anew: it may be killed when there is one
+    server[-1:-1] = ["-early_data", "-num_tickets", "1", *server_options]
     before = [*client[:-1], "-sess_out", str(session), "-connect"]
     again = [*client[:-1], "-sess_in", str(session), "-early_data", str(first), "-connect"]
     talk = spoken(server, again, said[taken:], before=before, session=session)

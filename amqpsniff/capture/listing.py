@@ -1,0 +1,262 @@
+"""The captures that names mean while others write and remove them: what comes next, what is lost.
+
+A look asks the state of every file there is, and opens those that are new or were written since. A
+capture that is there waits until it is read. One that goes away before, or is begun anew, is lost,
+which is said; so is one that goes on after another one was turned to, and one that may not be read.
+
+A file that was compressed after it was read has a second name, `trace.pcap.gz`, and is not read
+again: it is left out while the file of the first name is there, or when that one was read.
+
+It may take long to look at a large folder, so it is looked at seldom then: `due` says when.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from amqpsniff.capture.formats import shown
+from amqpsniff.capture.octets import Octets
+from amqpsniff.errors import CaptureError
+
+HEAD_OCTETS = 4096
+"""Octets by which a file that was begun anew is told from one that goes on: the time of the first
+packet is among them."""
+
+SPARE = 20
+"""Looks take one part in so many of the time: they cost some 5 µs a file."""
+
+MOST_TOLD = 1000
+"""Notes remembered, so that each is given once: a ring may turn for months."""
+
+COMPRESSED = (".gz", ".zst", ".zstd")
+"""Endings that programs put behind the name of a file that they compressed."""
+
+Identity = tuple[int, int]
+Ask = Callable[[], os.stat_result]
+
+READ, WAITING, OTHER = "read", "waiting", "other"
+"""What a file is: read, or older than what was read first; still to be read; no capture."""
+
+
+class Lost(NamedTuple):
+    """A capture that is not read, or not further: its name and why."""
+
+    path: str
+    why: str
+
+
+class _State(NamedTuple):
+    """What changes when a file is written, and when its rights do."""
+
+    modified_ns: int
+    octets: int
+    changed_ns: int
+
+
+@dataclass
+class _File:
+    """What is known of a file; `head` are its first octets, none where it was not opened."""
+
+    path: str
+    state: _State
+    kind: str
+    head: bytes = b""
+
+
+class Listing:
+    """The files of the names, looked at again and again.
+
+    Attributes:
+        present: The files that were there at the last look, by identity.
+        lost: What was lost since the list was emptied.
+        notes: What a person should know, likewise.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = list(names)
+        self.present: dict[Identity, str] = {}
+        self.lost: list[Lost] = []
+        self.notes: list[str] = []
+        self._known: dict[Identity, _File] = {}
+        self._read_names: set[str] = set()
+        self._told: set[str] = set()
+        self._due = 0.0
+
+    def newest(self) -> str | None:
+        """The capture that is read first; the others count as read. None when there is none.
+
+        Raises CaptureError for a name that is not there, and where all there is may not be read.
+        """
+        named = {name for name in self.names if not Path(name).is_dir()}
+        found = sorted(self._files(first=True), key=lambda one: (one[1].st_mtime_ns, one[0]))
+        self._due = 0.0
+        chosen = None
+        for path, status in reversed(found):
+            if chosen is None and (path in named or self._judged(path, status).kind == WAITING):
+                chosen = path
+            else:
+                self.read(path, status, b"")
+                self._read_names.add(path)
+        if chosen is None and self.notes:
+            raise CaptureError(self.notes[0])
+        return chosen
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another look."""
+        return time.monotonic() >= self._due
+
+    def look(self, own: Identity | None) -> list[str]:
+        """The captures that wait, the oldest first; `own` is the file that is being read."""
+        began = time.monotonic()
+        self.present = {}
+        for path, status in self._files():
+            identity = _identity(status)
+            if identity not in self.present and identity != own:
+                self._judge(identity, path, status)
+            self.present[identity] = path
+        paths = set(self.present.values())
+        for identity in self._known.keys() - self.present.keys():
+            self._vanished(self._known.pop(identity), paths)
+        names = paths | self._read_names
+        waiting = [
+            one
+            for one in self._known.values()
+            if one.kind == WAITING and _plain(one.path) not in names
+        ]
+        self._read_names = {
+            one for one in self._read_names if one in paths or paths & _compressed(one)
+        }
+        now = time.monotonic()
+        self._due = now + SPARE * (now - began)
+        return [one.path for one in sorted(waiting, key=lambda one: (one.state, one.path))]
+
+    def turned(self, path: str, status: os.stat_result) -> None:
+        """A capture is being read, which waited until now."""
+        self._known.pop(_identity(status), None)
+        self._read_names.add(path)
+
+    def read(self, path: str, status: os.stat_result, head: bytes) -> None:
+        """A capture was read to its end. Without a `head`, whatever it has later will be read."""
+        self._known[_identity(status)] = _File(path, _state(status), READ, head)
+
+    def _files(self, *, first: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+        """Regular files of the names, with their state."""
+        for name in self.names:
+            for path, ask in self._entries(name, first=first):
+                try:
+                    status = ask()
+                except OSError:  # gone again, or a link to nothing
+                    continue
+                if stat.S_ISREG(status.st_mode):
+                    yield path, status
+
+    def _entries(self, name: str, *, first: bool) -> Iterator[tuple[str, Ask]]:
+        """Paths, and what asks for their state."""
+        try:
+            if Path(name).is_dir():
+                with os.scandir(name) as found:
+                    yield from [(one.path, one.stat) for one in found]
+                return
+        except OSError as error:
+            text = f"{shown(name)}: cannot be looked into: {error.strerror}"
+            if first:
+                raise CaptureError(text) from None
+            self._tell(text)
+            return
+        if os.path.lexists(name):
+            yield name, Path(name).stat
+        elif glob.has_magic(name):
+            yield from ((one, Path(one).stat) for one in glob.glob(name))  # noqa: PTH207
+        elif first:
+            raise CaptureError(f"{shown(name)}: no such file or directory")
+
+    def _judge(self, identity: Identity, path: str, status: os.stat_result) -> None:
+        """See what a file is, when it is new or another one than it was."""
+        state, known = _state(status), self._known.get(identity)
+        if known is None:
+            self._read_names.discard(path)
+            self._known[identity] = self._judged(path, status)
+            return
+        (before, called), (known.state, known.path) = (known.state, known.path), (state, path)
+        if state == before or (known.kind == READ and state[:2] == before[:2]):
+            return
+        head = self._head(path)
+        goes_on = state.octets >= before.octets and head.startswith(known.head)
+        if known.kind == READ and known.head and goes_on:
+            self._tell(
+                f"{shown(path)} goes on after another file was begun: what it has since is not read"
+            )
+        elif known.kind == WAITING and goes_on:
+            known.head = head
+        else:
+            if known.kind == WAITING:
+                anew = "begun anew" if called == path else "removed"
+                self._lose(called, before.octets, f"was {anew} before it was read")
+            self._read_names.discard(path)
+            self._known[identity] = self._judged(path, status)
+
+    def _judged(self, path: str, status: os.stat_result) -> _File:
+        """What a file is, by its first octets; one that has none yet is no capture."""
+        head = self._head(path)
+        octets = Octets(path)
+        try:
+            deque(octets.feed(head), 0)
+            octets.refuse()
+        except CaptureError:
+            return _File(path, _state(status), OTHER)
+        return _File(path, _state(status), WAITING, head)
+
+    def _vanished(self, file: _File, paths: set[str]) -> None:
+        """A file is gone: lost if it waited, unless what it held is there under another name."""
+        plain = _plain(file.path)
+        there = paths & {plain, *_compressed(file.path)}
+        if file.kind == WAITING and plain not in self._read_names and not there:
+            self._lose(file.path, file.state.octets, "was removed before it was read")
+
+    def _head(self, path: str) -> bytes:
+        """The first octets of a file; none where it cannot be read."""
+        try:
+            with open(path, "rb", 0) as file:  # noqa: PTH123 (a Path for each costs as much again)
+                return file.read(HEAD_OCTETS)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            self._tell(f"{shown(path)}: cannot be opened: {error.strerror}")
+            return b""
+
+    def _lose(self, path: str, octets: int, why: str) -> None:
+        self.lost.append(Lost(path, f"{shown(path)} {why}: {octets} octets are lost"))
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            if len(self._told) >= MOST_TOLD:
+                self._told.clear()
+            self._told.add(text)
+            self.notes.append(text)
+
+
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino
+
+
+def _state(status: os.stat_result) -> _State:
+    return _State(status.st_mtime_ns, status.st_size, status.st_ctime_ns)
+
+
+def _plain(path: str) -> str:
+    """The name of a file before it was compressed; empty when it does not look like that."""
+    return next((path[: -len(one)] for one in COMPRESSED if path.endswith(one)), "")
+
+
+def _compressed(path: str) -> set[str]:
+    """The names that a file may have once it was compressed."""
+    return {path + one for one in COMPRESSED}

@@ -1,0 +1,25 @@
+"""Whether there is something to read: asked with `poll`, for `select` takes no descriptor from 1024
+on, and a program that uses this package may have thousands open.
+"""
+
+from __future__ import annotations
+
+import select
+from typing import Protocol
+
+
+class HasDescriptor(Protocol):
+    """A file, a socket."""
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+
+
+def readable(source: int | HasDescriptor, seconds: float | None = 0) -> bool:
+    """Whether a read would not wait, at once or after at most so many seconds; None for any number.
+
+    The end of a pipe, and what cannot be read, need no waiting either.
+    """
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else 1000 * seconds))

@@ -1,0 +1,100 @@
+"""Options that take one of a list of words, of every command: any other word is refused.
+
+Whatever else is asked for: also where the option would change nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from amqpsniff.cli.commands import COMMANDS, _application
+from tests.cli.running import run
+
+CAPTURE = "bunny.pcapng"
+
+ARGUMENTS: dict[str, list[str]] = {
+    "live": [CAPTURE, "--duration", "1s"],
+    "trace": [CAPTURE, "--routing-key", "x"],
+    "follow": [CAPTURE, "--connection", ":1"],
+    "export": [CAPTURE, "--table", "frames"],
+    "sql": [CAPTURE, "SELECT 1"],
+    "bodies": [CAPTURE, "--output", "out"],
+    "batch": [CAPTURE, "--output", "out"],
+    "report": [CAPTURE, "--output", "out"],
+    "diff": [CAPTURE, CAPTURE],
+    "sanitize": [CAPTURE, "--output", "out"],
+    "explain": ["tcp-gap"],
+    "spec": [],
+}
+"""What a command needs, where that is not a capture alone."""
+
+CLOSED = {
+    "--dialect", "--table-dialect", "--reader", "--time", "--format", "--table", "--tables",
+    "--report", "--fail-on", "--only", "--writer",
+}  # fmt: skip
+"""Options with a list of words."""
+
+OPEN = {"--columns", "--interface"}
+"""Those whose words depend on a table, or on the machine."""
+
+SWITCHES = {"--body", "--frames", "--hex", "--html", "--links", "--methods", "--same-traffic"}
+"""Options that have a command go another way."""
+
+
+def commands() -> dict[str, Any]:
+    """Every command, as typer sees it."""
+    program: Any = typer.main.get_command(_application(""))
+    return {name: program.commands[name] for name in COMMANDS}
+
+
+def choices() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Command, option, and what else is given."""
+    for name, command in commands().items():
+        options = {one.opts[0]: one for one in command.params if one.param_type_name == "option"}
+        ways: list[tuple[str, ...]] = [(), *((one,) for one in SWITCHES & options.keys())]
+        if "--format" in options:
+            listed = re.search(r": ([a-z]+(?:, [a-z]+)+)", options["--format"].help or "")
+            assert listed is not None
+            forms = [one for one in listed[1].split(", ") if one != "dashboard"]
+            ways += [("--format", form) for form in forms]
+        for option in CLOSED & options.keys():
+            yield from ((name, option, way) for way in ways if option not in way)
+
+
+CHOICES = list(choices())
+
+
+def test_every_list_of_words() -> None:
+    """What a shell offers words for is known here."""
+    offered = {
+        option.opts[0]
+        for command in commands().values()
+        for option in command.params
+        if option.param_type_name == "option" and option._custom_shell_complete is not None
+    }
+    assert offered == CLOSED | OPEN
+    assert ("inspect", "--time", ("--format", "ndjson")) in CHOICES
+    assert ("batch", "--report", ("--html",)) in CHOICES
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), sorted({(name, option) for name, option, _ in CHOICES})
+)
+def test_another_word(name: str, option: str, tmp_path: Path) -> None:
+    for way in [way for one, other, way in CHOICES if (one, other) == (name, option)]:
+        given = [str(tmp_path / one) if one == "out" else one for one in _arguments(name)]
+        result = run(name, *given, *way, option, "nonsense")
+        assert result.code == 2, (way, result)
+        assert result.err.count("\n") == 1
+        assert not result.out
+    assert not list(tmp_path.iterdir())
+
+
+def _arguments(name: str) -> list[str]:
+    return ARGUMENTS.get(name, [CAPTURE])
