@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
-from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.errors import AmqpsniffError, CaptureError, OutputError, UsageError
 from amqpsniff.garbage import collect_seldom, none_collected
 from amqpsniff.options import Options
 from amqpsniff.spark_jobs.options import json_object
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(given, say)
     except AmqpsniffError as error:
         print(f"amqpsniff: {error}", file=sys.stderr)
-        return FAILED if isinstance(error, CaptureError) else USAGE
+        return FAILED if isinstance(error, (CaptureError, OutputError)) else USAGE
 
 
 def _open_more_files() -> None:
@@ -65,12 +65,16 @@ def _open_more_files() -> None:
 
 
 def _run(given: argparse.Namespace, say: Say) -> int:
+    if given.writer != "spark" and given.format != FORMAT:
+        raise UsageError(f"--format {given.format} needs --writer spark")
+    with _batch(given) as batch:
+        return _run_batch(batch, given, say)
+
+
+def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     from .reports import REPORTS
     from .session import context, session
 
-    if given.writer != "spark" and given.format != FORMAT:
-        raise UsageError(f"--format {given.format} needs --writer spark")
-    batch = _batch(given)
     names = list(REPORTS) if given.html else given.report
     for name in names:
         if name not in REPORTS:

@@ -29,6 +29,11 @@ LINKED = "_work/linked"
 
 def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     """Write every table of a batch as a DataFrame, partitioned by capture date."""
+    with batch:
+        return _write_frames(spark, batch, form)
+
+
+def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     from pyspark.sql import functions as f
 
     options, given = batch.options, batch.given
@@ -66,6 +71,7 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
             writer.save(target)
         counts[table] = spark.read.format(form).load(target).count()
     files = batch.plan.files = survey_files(listed, batch.storage, batch.folder.name)
+    batch.turn.check()
     write_manifest(batch.folder, batch.inputs, files, dict.fromkeys(counts, ()), counts, form=form)
     return Summary(
         files=len(files),
