@@ -258,6 +258,12 @@ def _explain(said: IO[bytes], code: int) -> int:
     if missing:
         complain("batch needs PySpark; run `pip install 'amqpsniff[spark]'`")
         return USAGE
+    if code == -signal.SIGKILL:
+        complain(
+            "the Spark job was killed, as the system does where memory is short; what is done is "
+            "kept: run it again"
+        )
+        return FAILED
     complain("the Spark job failed; it said:")
     worth = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")]
     for line in worth[-MOST_TOLD:]:

@@ -20,6 +20,8 @@ from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.target import clear, write_manifest
 from amqpsniff.tables.schema import EVERYTHING, TABLES
 
+from .failures import saving
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -61,14 +63,14 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         else:
             rows = source.option("table", table).load(names)
         target = f"{batch.folder.name}/{table}"
-        if table == "errors":
-            rows.write.mode("overwrite").format(form).save(target)
-        else:
+        writer = rows.write
+        if table != "errors":
             time = f.col(TIMES.get(table, "ts_ns"))
             dated = rows.withColumn("capture_date", f.to_date(f.timestamp_micros(
                 f.floor(time / f.lit(1000)))))  # fmt: skip
-            writer = dated.write.mode("overwrite").format(form).partitionBy("capture_date")
-            writer.save(target)
+            writer = dated.write.partitionBy("capture_date")
+        with saving(target):
+            writer.mode("overwrite").format(form).save(target)
         counts[table] = spark.read.format(form).load(target).count()
     files = batch.plan.files = survey_files(listed, batch.storage, batch.folder.name)
     batch.turn.check()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.places import Folder, whole_path
-from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.errors import UsageError
 from amqpsniff.report.tables import plain
 
 from .elsewhere import java_knows, read_tables
+from .failures import saving, tell
 from .options import json_object
 
 if TYPE_CHECKING:
@@ -44,9 +44,6 @@ MOST_BUCKETS = 120
 
 _PATTERN = re.compile(r"[\[\]{}*?\\]")
 """What Spark takes for a pattern in the name of a folder."""
-
-USAGE, FAILED = 2, 3
-"""Exit codes, as on the command line."""
 
 
 @dataclass(frozen=True)
@@ -225,14 +222,14 @@ def run_job(name: str, argv: Sequence[str] | None) -> int:
                 build: Callable[..., DataFrame]
                 build = import_module(f"amqpsniff.spark_jobs.{name}").build
                 writer = build(spark, config).write.mode("overwrite").format(given.format)
-                writer.option("header", "true").save(given.output)
+                with saving(given.output):
+                    writer.option("header", "true").save(given.output)
             else:
                 print(make(spark, name, config).as_text())
         finally:
             spark.stop()
-    except AmqpsniffError as error:
-        print(f"amqpsniff: {error}", file=sys.stderr)
-        return FAILED if isinstance(error, CaptureError) else USAGE
+    except Exception as error:  # noqa: BLE001 (raised again where it is not understood)
+        return tell(error)
     return 0
 
 
