@@ -21,6 +21,7 @@ from amqpsniff.archive.target import clear, write_manifest
 from amqpsniff.tables.schema import EVERYTHING, TABLES
 
 from .failures import saving
+from .reports import day
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,8 +37,6 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
 
 
 def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
-    from pyspark.sql import functions as f
-
     options, given = batch.options, batch.given
     listed = batch.find()
     names = [one.path for one in listed]
@@ -65,9 +64,7 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         target = f"{batch.folder.name}/{table}"
         writer = rows.write
         if table != "errors":
-            time = f.col(TIMES.get(table, "ts_ns"))
-            dated = rows.withColumn("capture_date", f.to_date(f.timestamp_micros(
-                f.floor(time / f.lit(1000)))))  # fmt: skip
+            dated = rows.withColumn("capture_date", day(TIMES.get(table, "ts_ns")))
             writer = dated.write.partitionBy("capture_date")
         with saving(target):
             writer.mode("overwrite").format(form).save(target)

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.archive.listing import MANIFEST
+from amqpsniff.archive.output import DAY_NS
 from amqpsniff.archive.places import Folder, whole_path
 from amqpsniff.errors import UsageError
 from amqpsniff.report.tables import plain
@@ -101,6 +102,14 @@ def bucket(spark: SparkSession, config: Config, column: str = "ts_ns") -> Column
     seconds = config.bucket_seconds or _bucket_seconds(spark, config)
     whole = f.floor(f.col(column) / f.lit(seconds * 1_000_000_000)) * f.lit(seconds)
     return f.timestamp_seconds(whole)
+
+
+def day(column: str = "ts_ns") -> Column:
+    """The day of a time in UTC, whatever zone the session is in; null without a time."""
+    from pyspark.sql import functions as f
+
+    days = f"({column} - pmod({column}, {DAY_NS})) div {DAY_NS}"  # of integers, so it is exact
+    return f.date_from_unix_date(f.expr(days).cast("int"))
 
 
 def _bucket_seconds(spark: SparkSession, config: Config) -> int:
