@@ -2,13 +2,14 @@
 
 Unlike for a single reader, every file in a folder is a capture until it was looked at: what is
 none is a row of the table `errors`, not a silence. Files whose names begin with `.` or `_` are left
-out, as Spark leaves them out, and so are folders that a batch has written.
+out, as Spark leaves them out, and so are pipes, devices, and folders that a batch has written.
 """
 
 from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -37,8 +38,8 @@ def list_captures(
 ) -> list[Listed]:
     """The files that names mean, each once, by name.
 
-    Raises CaptureError for a name that is not there, a pattern that matches nothing, and when there
-    is nothing in the end.
+    Raises CaptureError for a name that is not there or no file, a pattern that matches nothing, and
+    when there is nothing in the end.
     """
     given = [os.fspath(one) for one in inputs]
     found: dict[str, Listed] = {}
@@ -53,6 +54,8 @@ def list_captures(
 def _local(name: str) -> Iterator[Listed]:
     if Path(name).is_dir():
         yield from _below(name)
+    elif _is_pipe(name):
+        raise CaptureError(f"{name}: is no file, and an archive's captures are read more than once")
     elif os.path.lexists(name):
         yield _stated(name)
     elif glob.has_magic(name):
@@ -65,21 +68,34 @@ def _local(name: str) -> Iterator[Listed]:
         for match in matches:
             if Path(match).is_dir():
                 yield from _below(match)
-            else:
+            elif not _is_pipe(match):
                 yield _stated(match)
     else:
         raise CaptureError(f"{name}: no such file or directory")
 
 
 def _below(folder: str) -> Iterator[Listed]:
-    for inside, folders, files in os.walk(folder):
-        if MANIFEST in files or Path(inside, SEED).exists():
+    shut: list[str] = []  # folders that may not be listed are captures that cannot be read
+    for inside, folders, files in os.walk(folder, onerror=lambda one: shut.append(one.filename)):
+        if MANIFEST in files or os.path.lexists(f"{inside}/{SEED}"):
             folders.clear()
             continue
         folders[:] = sorted(one for one in folders if not _is_hidden(one))
         for name in sorted(files):
-            if not _is_hidden(name):
-                yield _stated(str(Path(inside) / name))
+            path = str(Path(inside) / name)
+            if not _is_hidden(name) and not _is_pipe(path):
+                yield _stated(path)
+    yield from (Listed(one, None, None) for one in shut)
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether something is there that is no file, but what other programs or devices speak by: who
+    opens it may wait for ever.
+    """
+    try:
+        return not stat.S_ISREG(Path(path).stat().st_mode)
+    except OSError:
+        return False
 
 
 def _is_hidden(name: str) -> bool:
