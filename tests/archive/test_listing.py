@@ -34,6 +34,17 @@ def test_pipes_are_not_waited_for(samples: Path, tmp_path: Path) -> None:
         list_captures([pipe])
 
 
+def test_a_file_of_several_names_is_read_once(samples: Path, tmp_path: Path) -> None:
+    names = [str(tmp_path / name) for name in ("b.pcap", "a.pcap", "latest.pcap")]
+    shutil.copy(samples / "pika_mix.pcap", names[0])
+    os.link(names[0], names[1])
+    Path(names[2]).symlink_to(names[0])
+    (found,) = list_captures([names[0], tmp_path, os.path.relpath(tmp_path), f"{tmp_path}/l*"])
+    assert found.path == names[0]
+    (found,) = list_captures([tmp_path])
+    assert found.path == names[1]
+
+
 def test_folders_that_may_not_be_listed_are_told(samples: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", LISTS, str(tmp_path)]
     if os.geteuid() == 0:
