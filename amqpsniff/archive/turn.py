@@ -63,7 +63,10 @@ class Owner:
         """Whether it does; None where that cannot be known from here."""
         if not self.machine or self.machine != _machine():
             return None
-        return bool(self.started) and self.started == _started(self.process)
+        started = _started(self.process)
+        if not started and _is_unseen(self.process):
+            return None
+        return bool(started) and self.started == started
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,17 @@ def _machine() -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 (it is no path)
     return ""
+
+
+def _is_unseen(process: int) -> bool:
+    """Whether a process lives that is another user's, where the system shows none of these."""
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _started(process: int) -> str:

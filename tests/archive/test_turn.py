@@ -213,3 +213,25 @@ def test_other_file_systems() -> None:
     one.end()
     other.take()
     other.end()
+
+
+UNSEEN = """
+mount -t proc -o hidepid=2 proc /proc || exit 9
+sleep 600 &
+exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" -c '
+import sys
+from dataclasses import replace
+from amqpsniff.archive.turn import Owner
+
+print(replace(Owner.here(), process=int(sys.argv[1]), started="1").lives)
+print(replace(Owner.here(), process=999_999_999, started="1").lives)' $!
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs two users")
+def test_a_process_of_another_user_that_is_not_shown(tmp_path: Path) -> None:
+    command = ["unshare", "-mpf", "--kill-child", "sh", "-c", UNSEEN, sys.executable]
+    made = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    if made.returncode == 9 or not made.stdout:
+        pytest.skip(f"cannot be tried here: {made.stderr}")
+    assert made.stdout.split() == ["None", "False"]
