@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 
 import amqpsniff.errors
 from amqpsniff.errors import AmqpsniffError, CaptureError, OutputError
@@ -51,8 +52,9 @@ def explained(error: BaseException) -> AmqpsniffError | None:
         return kind(line)
     for reason in REASONS:
         found = reason.sign.search(text)
-        if found:
-            return OutputError(reason.line(found))
+        line = reason.line(found) if found else ""
+        if line:
+            return OutputError(line)
     if isinstance(error, OSError) and error.filename:
         return OutputError(f"{error.filename}: {error.strerror}")
     return None
@@ -74,7 +76,7 @@ def saving(place: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Reason:
-    """A row: what a text has in it, and the line that tells it."""
+    """A row: what a text has in it, and the line that tells it, empty where it is not that."""
 
     sign: re.Pattern[str]
     line: Callable[[re.Match[str]], str]
@@ -92,6 +94,9 @@ _REFUSED = re.compile(
 )
 """What file systems of Hadoop say, which Spark's temporary files know nothing of."""
 
+END_SECONDS = 2.0
+"""Time that a Java takes to end that answers no more."""
+
 ANOTHER = "set SPARK_LOCAL_DIRS to a folder on another disk"
 
 
@@ -100,6 +105,8 @@ def _no_room(found: re.Match[str]) -> str:
 
 
 def _java_ended(found: re.Match[str]) -> str:
+    if not _java_is_over():
+        return ""  # it is another connection, to where captures are
     for folder in local_folders():
         why = _useless(folder)
         if why:
@@ -139,6 +146,16 @@ REASONS = (
     ),
 )
 """In the order in which they are looked for: the end of a worker or of Java has its reason."""
+
+
+def _java_is_over() -> bool:
+    """Whether the Java that this process has started has ended, or is about to."""
+    java = getattr(SparkContext._gateway, "proc", None)
+    if java is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        java.wait(END_SECONDS)
+    return java.poll() is not None
 
 
 def local_folders() -> list[str]:

@@ -123,3 +123,10 @@ def _children(process: int, name: str = "") -> list[int]:
             if int(rest.split()[1]) == process and name in head:
                 found.append(int(folder.name))
     return found
+
+
+def test_another_connection_is_not_that_to_java(spark: object) -> None:
+    from amqpsniff.spark_jobs.failures import explained
+
+    assert spark is not None
+    assert explained(RuntimeError("s3.example:443: Connection refused")) is None
