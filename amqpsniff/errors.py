@@ -4,6 +4,7 @@
     ├── CaptureError            a capture cannot be read
     │   ├── NotACapture             the octets are no capture format we know
     │   └── TsharkError             tshark is missing, too old, or cannot do what it is asked
+    ├── OutputError             what is made cannot be written
     ├── FilterError             a `--where` expression or SQL statement that does not run
     ├── SpecError               a row of the protocol tables contradicts another
     └── UsageError              an argument or a call that makes no sense
@@ -31,6 +32,10 @@ class NotACapture(CaptureError):
 
 class TsharkError(CaptureError):
     """tshark is not there, is too old, refuses a capture, crashes, or stands still."""
+
+
+class OutputError(AmqpsniffError):
+    """A folder or file cannot be written to: no room, no right, or another run writes there."""
 
 
 class FilterError(AmqpsniffError):

@@ -18,6 +18,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from amqpsniff.spec import READINGS
+from amqpsniff.strangers import without_strangers
 
 from .completions import listed, words
 from .entry import FAILED, USAGE, complain
@@ -49,10 +50,6 @@ WRITERS = ("direct", "spark")
 FORMATS = ("parquet", "delta", "iceberg")
 
 JOB = "amqpsniff.spark_jobs.batch"
-
-NO_STRANGERS = {"PYTHONSAFEPATH": "1"}
-"""Has the job and what it starts import no module from the folder where somebody happens to be,
-which may hold anything; Python 3.10 does not know of it."""
 
 REFUSED = "amqpsniff-batch: error: "
 """How the job begins a line that says what is wrong with its arguments."""
@@ -212,7 +209,7 @@ class _Job:
                 stdout=subprocess.PIPE,
                 stderr=said,
                 start_new_session=True,
-                env=os.environ | NO_STRANGERS,
+                env=without_strangers(),
             )
             try:
                 for fact in _facts(process.stdout):
@@ -261,6 +258,12 @@ def _explain(said: IO[bytes], code: int) -> int:
     if missing:
         complain("batch needs PySpark; run `pip install 'amqpsniff[spark]'`")
         return USAGE
+    if code == -signal.SIGKILL:
+        complain(
+            "the Spark job was killed, as the system does where memory is short; what is done is "
+            "kept: run it again"
+        )
+        return FAILED
     complain("the Spark job failed; it said:")
     worth = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")]
     for line in worth[-MOST_TOLD:]:

@@ -100,10 +100,10 @@ def _buffered(stream: TextIO, *, by_line: bool) -> TextIO:
 
 def _failed(error: Exception) -> int:
     """Say what went wrong in one line; the exit code for it."""
-    from amqpsniff.errors import AmqpsniffError, CaptureError
+    from amqpsniff.errors import AmqpsniffError, CaptureError, OutputError
 
     _drop(sys.stdout)
-    if isinstance(error, CaptureError):
+    if isinstance(error, (CaptureError, OutputError)):
         code = FAILED
     elif isinstance(error, AmqpsniffError):
         code = USAGE

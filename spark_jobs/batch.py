@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
-from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.garbage import collect_seldom, none_collected
 from amqpsniff.options import Options
+from amqpsniff.spark_jobs.failures import tell
 from amqpsniff.spark_jobs.options import json_object
-from amqpsniff.spark_jobs.reports import FAILED, USAGE
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tables.schema import TABLES
 
@@ -50,9 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     say: Say = _say if given.progress == "json" else lambda fact: None
     try:
         return _run(given, say)
-    except AmqpsniffError as error:
-        print(f"amqpsniff: {error}", file=sys.stderr)
-        return FAILED if isinstance(error, CaptureError) else USAGE
+    except Exception as error:  # noqa: BLE001 (raised again where it is not understood)
+        return tell(error)
 
 
 def _open_more_files() -> None:
@@ -66,14 +65,20 @@ def _open_more_files() -> None:
 
 def _run(given: argparse.Namespace, say: Say) -> int:
     from .reports import REPORTS
-    from .session import context, session
 
-    if given.writer != "spark" and given.format != FORMAT:
-        raise UsageError(f"--format {given.format} needs --writer spark")
-    batch = _batch(given)
     for name in given.report:
         if name not in REPORTS:
             raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
+    if given.writer != "spark" and given.format != FORMAT:
+        raise UsageError(f"--format {given.format} needs --writer spark")
+    with _batch(given) as batch:
+        return _run_batch(batch, given, say)
+
+
+def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
+    from .reports import REPORTS
+    from .session import context, session
+
     names = list(REPORTS) if given.html else given.report
     batch.find()  # a wrong name is told before Spark is started
     say({"stage": "spark"})

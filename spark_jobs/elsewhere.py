@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkAttributeError
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -27,7 +28,10 @@ def java_knows(spark: SparkSession, name: str) -> bool:
 
     if not is_remote(name):
         return True
-    context = spark.sparkContext
+    try:
+        context = spark.sparkContext
+    except PySparkAttributeError:  # Java is not there to be asked over Spark Connect
+        return False
     assert context._jvm is not None
     path = context._jvm.org.apache.hadoop.fs.Path(name)
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TITLE = "Findings by day and client"
 
 COLUMNS = (
-    "timestamp timestamp, client string, connection_id string, code string, severity string, "
+    "ts_ns long, client string, connection_id string, code string, severity string, "
     "title string, count long, cause_code string"
 )
 
@@ -30,14 +30,12 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    from amqpsniff.spark_jobs.reports import host, load
+    from amqpsniff.spark_jobs.reports import day, host, load
 
     rows = load(spark, config, "findings", COLUMNS)
     rank = f.when(f.col("severity") == "error", 0).when(f.col("severity") == "warning", 1)
     return (
-        rows.groupBy(
-            f.to_date("timestamp").alias("day"), host().alias("client"), "severity", "code", "title"
-        )
+        rows.groupBy(day().alias("day"), host().alias("client"), "severity", "code", "title")
         .agg(
             f.count("*").alias("findings"),
             f.sum("count").alias("occurrences"),

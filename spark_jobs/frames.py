@@ -20,6 +20,9 @@ from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.target import clear, write_manifest
 from amqpsniff.tables.schema import EVERYTHING, TABLES
 
+from .failures import saving
+from .reports import day
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -29,8 +32,11 @@ LINKED = "_work/linked"
 
 def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     """Write every table of a batch as a DataFrame, partitioned by capture date."""
-    from pyspark.sql import functions as f
+    with batch:
+        return _write_frames(spark, batch, form)
 
+
+def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     options, given = batch.options, batch.given
     listed = batch.find()
     names = [one.path for one in listed]
@@ -56,16 +62,15 @@ def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         else:
             rows = source.option("table", table).load(names)
         target = f"{batch.folder.name}/{table}"
-        if table == "errors":
-            rows.write.mode("overwrite").format(form).save(target)
-        else:
-            time = f.col(TIMES.get(table, "ts_ns"))
-            dated = rows.withColumn("capture_date", f.to_date(f.timestamp_micros(
-                f.floor(time / f.lit(1000)))))  # fmt: skip
-            writer = dated.write.mode("overwrite").format(form).partitionBy("capture_date")
-            writer.save(target)
+        writer = rows.write
+        if table != "errors":
+            dated = rows.withColumn("capture_date", day(TIMES.get(table, "ts_ns")))
+            writer = dated.write.partitionBy("capture_date")
+        with saving(target):
+            writer.mode("overwrite").format(form).save(target)
         counts[table] = spark.read.format(form).load(target).count()
     files = batch.plan.files = survey_files(listed, batch.storage, batch.folder.name)
+    batch.turn.check()
     write_manifest(batch.folder, batch.inputs, files, dict.fromkeys(counts, ()), counts, form=form)
     return Summary(
         files=len(files),

@@ -9,18 +9,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.archive.listing import MANIFEST
+from amqpsniff.archive.output import DAY_NS
 from amqpsniff.archive.places import Folder, whole_path
-from amqpsniff.errors import AmqpsniffError, CaptureError, UsageError
+from amqpsniff.errors import UsageError
 from amqpsniff.report.tables import plain
 
 from .elsewhere import java_knows, read_tables
+from .failures import saving, tell
 from .options import json_object
 
 if TYPE_CHECKING:
@@ -44,9 +45,6 @@ MOST_BUCKETS = 120
 
 _PATTERN = re.compile(r"[\[\]{}*?\\]")
 """What Spark takes for a pattern in the name of a folder."""
-
-USAGE, FAILED = 2, 3
-"""Exit codes, as on the command line."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,14 @@ def bucket(spark: SparkSession, config: Config, column: str = "ts_ns") -> Column
     seconds = config.bucket_seconds or _bucket_seconds(spark, config)
     whole = f.floor(f.col(column) / f.lit(seconds * 1_000_000_000)) * f.lit(seconds)
     return f.timestamp_seconds(whole)
+
+
+def day(column: str = "ts_ns") -> Column:
+    """The day of a time in UTC, whatever zone the session is in; null without a time."""
+    from pyspark.sql import functions as f
+
+    days = f"({column} - pmod({column}, {DAY_NS})) div {DAY_NS}"  # of integers, so it is exact
+    return f.date_from_unix_date(f.expr(days).cast("int"))
 
 
 def _bucket_seconds(spark: SparkSession, config: Config) -> int:
@@ -225,14 +231,14 @@ def run_job(name: str, argv: Sequence[str] | None) -> int:
                 build: Callable[..., DataFrame]
                 build = import_module(f"amqpsniff.spark_jobs.{name}").build
                 writer = build(spark, config).write.mode("overwrite").format(given.format)
-                writer.option("header", "true").save(given.output)
+                with saving(given.output):
+                    writer.option("header", "true").save(given.output)
             else:
                 print(make(spark, name, config).as_text())
         finally:
             spark.stop()
-    except AmqpsniffError as error:
-        print(f"amqpsniff: {error}", file=sys.stderr)
-        return FAILED if isinstance(error, CaptureError) else USAGE
+    except Exception as error:  # noqa: BLE001 (raised again where it is not understood)
+        return tell(error)
     return 0
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark import SparkContext
 
 LOOK_SECONDS = 0.5
-"""Time between two looks at how far the tasks are."""
+"""Time between two looks at how far the tasks are, at least."""
+
+LOOK_PART = 0.02
+"""Part of the time that is spent on looking, at most: a look lists what all tasks have left, and of
+20,000 that takes 0.05 s of a processor on this machine, and 20 requests of object storage."""
+
+
+def pause(seconds: float) -> float:
+    """Time until the next look, where one took so long."""
+    return max(LOOK_SECONDS, seconds / LOOK_PART)
 
 
 class SparkRunner:
@@ -40,9 +50,12 @@ class SparkRunner:
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
+        wait = LOOK_SECONDS
         while thread.is_alive():
-            thread.join(LOOK_SECONDS)
+            thread.join(wait)
+            began = time.monotonic()
             watch()
+            wait = pause(time.monotonic() - began)
         if errors:
             raise errors[0]
         return results

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -24,6 +25,8 @@ DRIVER_MEMORY = "1g"
 memory is not the JVM's."""
 
 EMBEDDED = "local[*]"
+
+LOOPBACK = "127.0.0.1"
 
 EMBEDDED_JAVA = (
     "-XX:+UseSerialGC "
@@ -88,9 +91,9 @@ def context(
     """The active context, or a new one on `master`; all that functions on workers need.
 
     Null for the master that spark-submit or the configuration names. Workers run this Python unless
-    PYSPARK_PYTHON says otherwise, so that they find the same packages. An embedded Spark listens on
-    the loopback interface only; `brief` says that few rows pass through its JVM. Raises NoJava, and
-    UsageError for a master that is none.
+    PYSPARK_PYTHON says otherwise, so that they find the same packages. A Spark in this machine
+    listens on the loopback interface only, unless it is told where; `brief` says that few rows pass
+    through its JVM. Raises NoJava, and UsageError for a master that is none.
     """
     if master is not None and not _MASTER.match(master):
         raise UsageError(
@@ -99,20 +102,42 @@ def context(
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
         require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = SparkConf().setAppName(name)
+    conf = (_told() if master is None else SparkConf()).setAppName(name)
     if master is not None:
         conf.setMaster(_LOCAL.sub(rf"local[\1,{ATTEMPTS}]", master))
         if master.startswith("local"):
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
             conf.set("spark.ui.enabled", "false")
             conf.set("spark.driver.defaultJavaOptions", BRIEF_JAVA if brief else EMBEDDED_JAVA)
     conf.set("spark.driver.memory", DRIVER_MEMORY)
     conf.set("spark.ui.showConsoleProgress", "false")
     conf.set("spark.python.daemon.module", "amqpsniff.spark_jobs.workers")
     embedded = master is not None and _LOCAL.match(master) is not None
+    with _java(), _prepared_workers() if embedded else contextlib.nullcontext():
+        return SparkContext.getOrCreate(conf)
+
+
+def _told() -> SparkConf:
+    """What spark-submit and the configuration say, which Java knows; a master that is in this
+    machine is kept to it, as far as nobody says otherwise.
+    """
+    with _java():
+        SparkContext._ensure_initialized()
+    conf = SparkConf()
+    inside = (conf.get("spark.master") or EMBEDDED).startswith("local")
+    if inside and "SPARK_LOCAL_IP" not in os.environ:
+        conf.setIfMissing("spark.ui.enabled", "false")  # its pages are for every interface
+        if not (conf.contains("spark.driver.host") or "SPARK_LOCAL_HOSTNAME" in os.environ):
+            conf.set("spark.driver.host", LOOPBACK)
+            conf.setIfMissing("spark.driver.bindAddress", LOOPBACK)
+    return conf
+
+
+@contextlib.contextmanager
+def _java() -> Iterator[None]:
+    """Raises NoJava where Java does not start Spark."""
     try:
-        with _prepared_workers() if embedded else contextlib.nullcontext():
-            return SparkContext.getOrCreate(conf)
+        yield
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise

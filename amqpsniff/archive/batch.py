@@ -45,6 +45,7 @@ from .store import (
 )
 from .survey import Surveyed
 from .target import claim, tidy, without_own, write_manifest
+from .turn import Turn
 
 
 class Runner(Protocol):
@@ -101,7 +102,10 @@ class Summary:
 
 
 class Batch:
-    """The tables of some captures in a folder.
+    """The tables of some captures in a folder, which one run at a time writes to.
+
+    From `find` to the end of `run` it has its turn at the folder, and longer as a context manager:
+    to its end.
 
     Args:
         inputs: Paths, folders, patterns and URIs of captures.
@@ -111,7 +115,8 @@ class Batch:
         links: Make the columns of messages that link them across connections too.
         storage: What fsspec is told, where it is used.
 
-    Raises UsageError for a table that is not there, CaptureError for a name that is not there.
+    Raises UsageError for a table that is not there, CaptureError for a name that is not there,
+    OutputError for a folder that cannot be written or to which another run writes.
     """
 
     def __init__(
@@ -138,6 +143,8 @@ class Batch:
             raise UsageError("links are columns of the table messages, which is not among those")
         self.links = links
         self.folder = Folder(whole_path(output), self.storage)
+        self.turn = Turn(self.folder)
+        self._entered = 0
         task_octets = task_octets_for(self.options, task_octets)
         self.planning = {"task_octets": task_octets, "max_reads": max_reads}
         self.plan = Plan()
@@ -148,16 +155,25 @@ class Batch:
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
         self._planned = False
 
+    def __enter__(self) -> Batch:
+        self._entered += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._entered -= 1
+        if not self._entered:
+            self.turn.end()
+
     def find(self) -> Sequence[Listed]:
         """Find out which captures there are, and make the folder one of a batch.
 
-        Raises CaptureError for a name that is not there or when there is nothing, UsageError for a
-        folder that cannot hold tables.
+        Raises CaptureError for a name that is not there or when there is nothing, UsageError and
+        OutputError for a folder that cannot hold tables.
         """
         listed = without_own(self.folder, list_captures(self.inputs, self.storage))
         if not listed:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
-        self._seed = claim(self.folder, self.inputs)
+        self._seed = claim(self.folder, self.inputs, self.turn)
         self._listed = listed
         return listed
 
@@ -180,6 +196,14 @@ class Batch:
         cores: int = 1,
     ) -> Summary:
         """Bring the folder up to date; `cores` is how many items the runner works on at a time."""
+        with self:
+            try:
+                return self._run(runner, notice, cores)
+            except Exception:
+                self.turn.check()  # what another run has deleted is missed in many ways
+                raise
+
+    def _run(self, runner: Runner, notice: Callable[[Step], None], cores: int) -> Summary:
         files = self._surveys(runner, notice)
         if not self._planned:
             self._make_plan(files)
@@ -300,6 +324,7 @@ class Batch:
             rows["findings"] = len(findings)
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
+        self.turn.check()
         write_manifest(self.folder, self.inputs, self.plan.files, files, rows)
         tidy(self.folder, {name for names in files.values() for name in names} | self._kept())
         severities: dict[str, int] = {}
@@ -365,7 +390,7 @@ class Batch:
         if self.links:
             kept |= {name for note in self.notes for name in note.files.get("messages", ())}
             kept |= {STATE, *map(links_name, self._linked.digests)}
-        return kept | {survey_name(one) for one in self.plan.files}
+        return kept | {survey_name(one) for one in self.plan.files} | {self.turn.name}
 
 
 def _help_the_longest(orders: Sequence[Order], cores: int) -> None:

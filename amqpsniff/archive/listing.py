@@ -2,13 +2,14 @@
 
 Unlike for a single reader, every file in a folder is a capture until it was looked at: what is
 none is a row of the table `errors`, not a silence. Files whose names begin with `.` or `_` are left
-out, as Spark leaves them out, and so are folders that a batch has written.
+out, as Spark leaves them out, and so are pipes, devices, and folders that a batch has written.
 """
 
 from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -35,26 +36,35 @@ class Listed(NamedTuple):
 def list_captures(
     inputs: Iterable[str | os.PathLike[str]], options: StorageOptions | None = None
 ) -> list[Listed]:
-    """The files that names mean, each once, by name.
+    """The files that names mean, each once, by the first of its names.
 
-    Raises CaptureError for a name that is not there, a pattern that matches nothing, and when there
-    is nothing in the end.
+    Raises CaptureError for a name that is not there or no file, a pattern that matches nothing, and
+    when there is nothing in the end.
     """
     given = [os.fspath(one) for one in inputs]
     found: dict[str, Listed] = {}
+    known: set[object] = set()
     for name in given:
-        for one in _remote(name, options) if is_remote(name) else _local(name):
-            found.setdefault(one.path, one)
+        for identity, one in _remote(name, options) if is_remote(name) else _local(name):
+            if identity not in known:
+                known.add(identity)
+                found[one.path] = one
     if not found:
         raise CaptureError(f"{', '.join(given) or 'no input'}: no file found")
     return [found[path] for path in sorted(found)]
 
 
-def _local(name: str) -> Iterator[Listed]:
+def _local(name: str) -> Iterator[tuple[object, Listed]]:
+    """Files, each with what all its names have in common."""
     if Path(name).is_dir():
         yield from _below(name)
     elif os.path.lexists(name):
-        yield _stated(name)
+        file = _stated(name)
+        if file is None:
+            raise CaptureError(
+                f"{name}: is no file, and an archive's captures are read more than once"
+            )
+        yield file
     elif glob.has_magic(name):
         head = _head(name)
         found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
@@ -65,21 +75,23 @@ def _local(name: str) -> Iterator[Listed]:
         for match in matches:
             if Path(match).is_dir():
                 yield from _below(match)
-            else:
-                yield _stated(match)
+            elif file := _stated(match):
+                yield file
     else:
         raise CaptureError(f"{name}: no such file or directory")
 
 
-def _below(folder: str) -> Iterator[Listed]:
-    for inside, folders, files in os.walk(folder):
-        if MANIFEST in files or Path(inside, SEED).exists():
+def _below(folder: str) -> Iterator[tuple[object, Listed]]:
+    shut: list[str] = []  # folders that may not be listed are captures that cannot be read
+    for inside, folders, files in os.walk(folder, onerror=lambda one: shut.append(one.filename)):
+        if MANIFEST in files or os.path.lexists(f"{inside}/{SEED}"):
             folders.clear()
             continue
         folders[:] = sorted(one for one in folders if not _is_hidden(one))
         for name in sorted(files):
-            if not _is_hidden(name):
-                yield _stated(str(Path(inside) / name))
+            if not _is_hidden(name) and (file := _stated(str(Path(inside) / name))):
+                yield file
+    yield from ((one, Listed(one, None, None)) for one in shut)
 
 
 def _is_hidden(name: str) -> bool:
@@ -96,12 +108,15 @@ def _is_below_hidden(path: str, pattern: str = "") -> bool:
     return any(map(_is_hidden, path.split("/"))) and not any(map(_is_hidden, pattern.split("/")))
 
 
-def _stated(path: str) -> Listed:
+def _stated(path: str) -> tuple[object, Listed] | None:
+    """A file; None for a pipe or a device: who opens it may wait for ever."""
     try:
         status = Path(path).stat()
     except OSError:
-        return Listed(path, None, None)
-    return Listed(path, status.st_size, status.st_mtime_ns)
+        return path, Listed(path, None, None)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return (status.st_dev, status.st_ino), Listed(path, status.st_size, status.st_mtime_ns)
 
 
 def _written(paths: Iterable[str]) -> set[str]:
@@ -110,7 +125,7 @@ def _written(paths: Iterable[str]) -> set[str]:
     return {path.removesuffix(mark) for path in paths for mark in marks if path.endswith(mark)}
 
 
-def _remote(name: str, options: StorageOptions | None) -> Iterator[Listed]:
+def _remote(name: str, options: StorageOptions | None) -> Iterator[tuple[object, Listed]]:
     from fnmatch import fnmatch
 
     from pyarrow import fs
@@ -138,6 +153,6 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[Listed]:
             continue
         if head == name or fnmatch(whole, name):
             count += 1
-            yield Listed(whole, one.size, one.mtime_ns)
+            yield whole, Listed(whole, one.size, one.mtime_ns)
     if head != name and not count:
         raise CaptureError(f"{name}: no file matches this pattern")

@@ -7,13 +7,18 @@ fsspec where storage options are given or Arrow does not know it. Any other name
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
+import os
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import OutputError, UsageError
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""What only writing is answered with; what else goes wrong meanwhile may be another file's."""
 
 StorageOptions = Mapping[str, Any]
 """What fsspec is told to open a file system: keys, endpoints."""
@@ -122,31 +127,53 @@ class Folder:
 
     @contextlib.contextmanager
     def create(self, name: str) -> Iterator[Any]:
-        """A file to write that is there under its name only when all was written."""
+        """A file to write that is there under its name only when all was written.
+
+        Raises OutputError where it cannot be written.
+        """
         path = self._path(name)
-        self._system.create_dir(path.rpartition("/")[0], recursive=True)
-        if not self._local:  # an object is there once it is whole
-            with self._system.open_output_stream(path) as file:
-                yield file
-            return
         folder, _, last = path.rpartition("/")
-        part = f"{folder}/.{last}.{uuid.uuid4().hex[:8]}.part"
+        # an object is there once it is whole
+        part = f"{folder}/.{last}.{uuid.uuid4().hex[:8]}.part" if self._local else path
         try:
-            with self._system.open_output_stream(part) as file:
+            with self._writing():
+                self._system.create_dir(folder, recursive=True)
+                stream = self._system.open_output_stream(part)
+            with self._writing(*NO_ROOM), stream as file:
                 yield file
-            Path(part).replace(path)
+            if self._local:
+                with self._writing():
+                    Path(part).replace(path)
         except BaseException:
-            Path(part).unlink(missing_ok=True)
+            if self._local:
+                Path(part).unlink(missing_ok=True)
             raise
+
+    @contextlib.contextmanager
+    def _writing(self, *numbers: int) -> Iterator[None]:
+        """Raises OutputError for what the system says: anything, or one of these errors."""
+        try:
+            yield
+        except OSError as error:
+            if numbers and error.errno not in numbers:
+                raise
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OutputError(f"{self.name}: tables cannot be written there: {why}") from error
 
     def names(self, folder: str = "") -> list[str]:
         """Names of all files below a folder, relative to this one; none when it is not there."""
+        return sorted(self.changed_ns(folder))
+
+    def changed_ns(self, folder: str = "") -> dict[str, int | None]:
+        """When each of the files below a folder was changed last, by the clock of the file system;
+        None where it does not say.
+        """
         from pyarrow import fs
 
         selector = fs.FileSelector(self._path(folder), recursive=True, allow_not_found=True)
         found = self._system.get_file_info(selector)
         skip = len(self._base.rstrip("/")) + 1
-        return sorted(one.path[skip:] for one in found if one.type == fs.FileType.File)
+        return {one.path[skip:]: one.mtime_ns for one in found if one.type == fs.FileType.File}
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""

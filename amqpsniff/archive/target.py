@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from amqpsniff import __version__
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.schema import TABLES
 
 from .listing import MANIFEST, SEED, Listed
 from .places import Folder, is_part, whole_path
 from .store import FORM
 from .survey import Surveyed
+from .turn import Turn
 
 _TABLES = (*TABLES, "errors")
 
@@ -25,31 +26,38 @@ _OWN = {*_TABLES, "_work", "reports", "report.html"}
 _BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
 
 
-def claim(folder: Folder, inputs: Iterable[str]) -> int:
-    """Make a folder that of a batch; the seed of sightings, which is made once and kept there.
+def claim(folder: Folder, inputs: Iterable[str], turn: Turn) -> int:
+    """Make a folder that of a batch whose turn it is; the seed of sightings, which is made once and
+    kept there.
 
-    Raises UsageError where it cannot be written, is to be read from, or where tables would come to
-    stand among files that no batch has written: what is no part of tables is deleted from them.
+    Raises OutputError where it cannot be written or another run writes there, UsageError where it
+    is to be read from, or where tables would come to stand among files that no batch has written:
+    what is no part of tables is deleted from them.
     """
     base = folder.name.rstrip("/")
     try:
+        if folder.read(SEED) is None:
+            _require_own(folder, base, inputs)
+        turn.take()
         with contextlib.suppress(ValueError):
             return int(folder.read(SEED) or b"", 16)
-        if base in (whole_path(one).rstrip("/") for one in inputs):
-            raise UsageError(
-                f"{base} is to be read: give tables a folder of their own, {base}/tables"
-            )
-        if folder.read(MANIFEST) is None and not folder.names("_work"):
-            for table in _TABLES:
-                if folder.names(table):
-                    raise UsageError(
-                        f"{base}/{table} has files that no batch has written; choose another folder"
-                    )
         made = int.from_bytes(os.urandom(8), "big")
         folder.write(SEED, b"%016x" % made)
     except OSError as error:
-        raise UsageError(f"{base}: tables cannot be written there: {error}") from None
+        raise OutputError(f"{base}: tables cannot be written there: {error}") from None
     return made
+
+
+def _require_own(folder: Folder, base: str, inputs: Iterable[str]) -> None:
+    """Refuse a folder that a batch cannot have for itself."""
+    if base in (whole_path(one).rstrip("/") for one in inputs):
+        raise UsageError(f"{base} is to be read: give tables a folder of their own, {base}/tables")
+    if folder.read(MANIFEST) is None and not folder.names("_work"):
+        for table in _TABLES:
+            if folder.names(table):
+                raise UsageError(
+                    f"{base}/{table} has files that no batch has written; choose another folder"
+                )
 
 
 def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from amqpsniff.errors import UsageError
+from amqpsniff.strangers import without_strangers
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of Vega-Lite that specifications are written for; nothing is loaded from there."""
@@ -128,7 +128,7 @@ def begin_bundle() -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONSAFEPATH": "1"},  # nothing is imported from this folder
+        env=without_strangers(),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from amqpsniff.archive import Batch
 from amqpsniff.archive.listing import MANIFEST
-from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.errors import CaptureError, OutputError, UsageError
 
 from .tables import everything, files_there, manifest, written_rows
 
@@ -123,7 +123,7 @@ def test_folders_that_cannot_hold_tables(captures: Path, tmp_path: Path) -> None
     file = tmp_path / "file"
     file.touch()
     for output in (file, file / "tables"):
-        with pytest.raises(UsageError, match="tables cannot be written there"):
+        with pytest.raises(OutputError, match="tables cannot be written there"):
             Batch([str(captures)], str(output)).run()
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -151,5 +151,5 @@ def test_links_of_a_file_that_was_lost_on_the_way(captures: Path, tmp_path: Path
 
 def test_a_folder_in_which_nothing_may_be_made(captures: Path) -> None:
     """There root makes no folder either."""
-    with pytest.raises(UsageError, match="tables cannot be written there"):
+    with pytest.raises(OutputError, match="tables cannot be written there"):
         Batch([str(captures)], "/proc/tables").run()

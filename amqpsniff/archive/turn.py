@@ -1,0 +1,220 @@
+"""Whose turn it is to write to a folder: one run at a time, on any file system.
+
+A run puts a sign into the folder, under a name that no other has, and looks at the signs of others:
+it has its turn when it sees none. Nothing is asked of the file system but to create files, in one
+step, and to list them: of two runs that both looked, one looked after the other had written. A sign
+`asks` until its run was alone, then it `has` the turn. Who meets one that has gives way; of several
+that ask, all give way to the least name, which waits for that.
+
+A sign counts as long as its run lives. On one machine the system knows; elsewhere a sign is renewed
+now and then, and has ended when it is old. So a run that was killed keeps nobody waiting for long.
+One that only stood still, and goes on after another has taken its turn, finds that out before it
+changes what counts (`check`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from amqpsniff.errors import OutputError
+
+from .places import Folder, is_part
+
+TURNS = "_work/turns"
+
+RENEW_SECONDS = 10.0
+"""Time after which a sign is renewed."""
+
+STALE_SECONDS = 120.0
+"""Age at which a sign has ended: nothing that holds a process up takes so long, as a rule."""
+
+ASK_SECONDS = 0.05
+"""Time between two looks at others that ask as well."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process: `machine` is empty where systems do not say which one they are."""
+
+    machine: str
+    process: int
+    started: str
+    host: str
+    since: str
+
+    @classmethod
+    def here(cls) -> Owner:
+        """This process, now."""
+        process = os.getpid()
+        since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return cls(_machine(), process, _started(process), socket.gethostname(), since)
+
+    @property
+    def lives(self) -> bool | None:
+        """Whether it does; None where that cannot be known from here."""
+        if not self.machine or self.machine != _machine():
+            return None
+        started = _started(self.process)
+        if not started and _is_unseen(self.process):
+            return None
+        return bool(started) and self.started == started
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What a run has left of itself; `owner` is None for a sign that is being written."""
+
+    name: str
+    owner: Owner | None
+    has: bool
+    renewed_ns: int
+
+
+class Turn:
+    """A run's turn at a folder: `take` it, `check` it before what counts is changed, `end` it."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._name = f"{TURNS}/{uuid.uuid4().hex}.json"
+        self._owner = Owner.here()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._taken = False
+        self._dead: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The name of its sign."""
+        return self._name
+
+    def take(self) -> None:
+        """Have the turn from now on; raises OutputError while another run has it."""
+        if self._taken:
+            return
+        self._owner = Owner.here()
+        self._write(has=False)
+        try:
+            while others := self._others():
+                first = min(others, key=lambda one: (not one.has, one.name))
+                if first.has or first.name < self._name:
+                    raise OutputError(self._refusal(first))
+                time.sleep(ASK_SECONDS)
+            self._write(has=True)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._folder.delete(self._name)
+            raise
+        for name in self._dead:
+            self._folder.delete(name)
+        self._taken = True
+        self._ended.clear()
+        threading.Thread(target=self._renew, daemon=True).start()
+
+    def check(self) -> None:
+        """Raise OutputError where a turn that was taken is another run's by now."""
+        if not self._taken:
+            return
+        if self._folder.read(self._name) is None:
+            raise OutputError(
+                f"{self._folder.name}: another run has begun there, for this one stood still for "
+                "too long; what it has done is lost, start it again"
+            )
+        others = [one for one in self._others() if one.has]
+        if others:
+            raise OutputError(self._refusal(others[0]))
+
+    def end(self) -> None:
+        """Let others have their turn."""
+        with self._lock:
+            self._ended.set()
+            if self._taken:
+                self._taken = False
+                with contextlib.suppress(OSError):
+                    self._folder.delete(self._name)
+
+    def _renew(self) -> None:
+        while not self._ended.wait(RENEW_SECONDS):
+            with self._lock, contextlib.suppress(OSError, OutputError):
+                if self._ended.is_set() or self._folder.read(self._name) is None:
+                    return
+                self._write(has=True)
+
+    def _write(self, *, has: bool) -> None:
+        facts = {"has": has, "renewed_ns": time.time_ns(), "owner": asdict(self._owner)}
+        self._folder.write(self._name, json.dumps(facts).encode())
+
+    def _others(self) -> list[Sign]:
+        """Signs of other runs that live."""
+        changed = self._folder.changed_ns(TURNS)
+        now = changed.pop(self._name, None)  # as the file system's clock says, if it says so
+        found = []
+        self._dead = []
+        for name, changed_ns in changed.items():
+            octets = None if is_part(name) else self._folder.read(name)
+            if octets is None:
+                continue
+            sign = _sign(name, octets)
+            lives = sign.owner.lives if sign.owner else None
+            if lives is None:
+                known = now is not None and changed_ns is not None
+                age = now - changed_ns if known else time.time_ns() - sign.renewed_ns  # type: ignore[operator]
+                lives = age < STALE_SECONDS * 1e9
+            if lives:
+                found.append(sign)
+            else:
+                self._dead.append(name)
+        return found
+
+    def _refusal(self, other: Sign) -> str:
+        where = self._folder.name
+        if other.owner is None:
+            return f"{where}: another run begins there at this moment"
+        who = f"process {other.owner.process} on {other.owner.host}"
+        line = f"{where}: another run is writing there since {other.owner.since} ({who})"
+        if other.owner.lives is None:
+            line += f"; if it was killed, it counts for {STALE_SECONDS:.0f} s more at most"
+        return line
+
+
+def _sign(name: str, octets: bytes) -> Sign:
+    try:
+        facts = json.loads(octets)
+        return Sign(name, Owner(**facts["owner"]), bool(facts["has"]), int(facts["renewed_ns"]))
+    except (ValueError, KeyError, TypeError):
+        return Sign(name, None, has=False, renewed_ns=time.time_ns())
+
+
+def _machine() -> str:
+    """This machine, as long as it runs, and the table of processes that numbers are of."""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 (it is no path)
+    return ""
+
+
+def _is_unseen(process: int) -> bool:
+    """Whether a process lives that is another user's, where the system shows none of these."""
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _started(process: int) -> str:
+    """When a process was started, in the system's own words; empty when there is none."""
+    with contextlib.suppress(OSError, IndexError):
+        facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return "" if facts[0] in "ZX" else facts[19]
+    return ""

@@ -1,0 +1,186 @@
+"""What made a job fail, in one line, where it is something that somebody can mend.
+
+Spark tells what a task or its Java died of as a page of text. Here rows say what in it means what:
+the first that fits is told. What fits none is a defect of this package or of Spark, of which every
+line is worth having.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+
+import amqpsniff.errors
+from amqpsniff.errors import AmqpsniffError, CaptureError, OutputError
+
+USAGE, FAILED = 2, 3
+"""Exit codes, as on the command line."""
+
+
+def tell(error: Exception) -> int:
+    """Say on standard error what an error comes from, and return its exit code; raises it where
+    nothing is known of it.
+    """
+    told = error if isinstance(error, AmqpsniffError) else explained(error)
+    if told is None:
+        raise error
+    print(f"amqpsniff: {told}", file=sys.stderr)
+    return exit_code(told)
+
+
+def exit_code(error: AmqpsniffError) -> int:
+    """The exit code of an error of ours."""
+    return FAILED if isinstance(error, (CaptureError, OutputError)) else USAGE
+
+
+def explained(error: BaseException) -> AmqpsniffError | None:
+    """An error of ours that says what another one comes from; None where nothing is known of it."""
+    text = "\n".join(_texts(error))
+    own = _OWN.findall(text)
+    if own:  # raised by a task
+        name, line = own[-1]
+        kind: type[AmqpsniffError] = getattr(amqpsniff.errors, name)
+        return kind(line)
+    for reason in REASONS:
+        found = reason.sign.search(text)
+        line = reason.line(found) if found else ""
+        if line:
+            return OutputError(line)
+    if isinstance(error, OSError) and error.filename:
+        return OutputError(f"{error.filename}: {error.strerror}")
+    return None
+
+
+@contextlib.contextmanager
+def saving(place: str) -> Iterator[None]:
+    """Raises OutputError where Spark cannot write what it is to save at a place."""
+    try:
+        yield
+    except Exception as error:
+        text = "\n".join(_texts(error))
+        refused = _REFUSED.search(text)
+        if refused is None or _OWN.search(text):
+            raise
+        why = refused[1] or refused[2]
+        raise OutputError(f"{place}: Spark cannot write there: {why}") from error
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A row: what a text has in it, and the line that tells it, empty where it is not that."""
+
+    sign: re.Pattern[str]
+    line: Callable[[re.Match[str]], str]
+
+
+_OWN = re.compile(
+    r"^\s*amqpsniff\.errors\.((?:Amqpsniff|Capture|Output|Filter|Spec|Usage|Tshark)Error|NotACapture)"
+    r": (.+)$",
+    re.MULTILINE,
+)
+
+_REFUSED = re.compile(
+    r"org\.apache\.hadoop\.\S+(?:Error|Exception): (?:java\.io\.IOException: )?([^\n]+)|"
+    r"java\.io\.IOException: (Mkdirs failed[^\n]+)"
+)
+"""What file systems of Hadoop say, which Spark's temporary files know nothing of."""
+
+END_SECONDS = 2.0
+"""Time that a Java takes to end that answers no more."""
+
+ANOTHER = "set SPARK_LOCAL_DIRS to a folder on another disk"
+
+
+def _no_room(found: re.Match[str]) -> str:
+    return f"Spark's temporary files ({', '.join(local_folders())}): {found[1]}; {ANOTHER}"
+
+
+def _java_ended(found: re.Match[str]) -> str:
+    if not _java_is_over():
+        return ""  # it is another connection, to where captures are
+    for folder in local_folders():
+        why = _useless(folder)
+        if why:
+            return f"Spark's temporary files ({folder}): {why}; {ANOTHER}"
+    return f"Spark's Java has ended: it was killed, {SHORT}; {AGAIN}"
+
+
+SHORT = "as the system does where memory is short"
+
+AGAIN = (
+    "what is done is kept: run it again with fewer workers at a time, as with --master 'local[1]'"
+)
+
+REASONS = (
+    Reason(re.compile(r"(No space left on device|Disk quota exceeded)"), _no_room),
+    Reason(
+        re.compile(r"java\.lang\.OutOfMemoryError: ?(.*)"),
+        lambda found: (
+            f"Spark's Java has no memory left ({found[1] or 'heap'}); give it more with "
+            "PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'"
+        ),
+    ),
+    Reason(
+        re.compile(r"Python worker (exited unexpectedly|.*crashed)|ExecutorLostFailure"),
+        lambda found: f"a worker of Spark was killed again and again, {SHORT}; {AGAIN}",
+    ),
+    Reason(
+        re.compile(r"^\s*(?:builtins\.)?MemoryError\b", re.MULTILINE),
+        lambda found: f"there is no memory left; {AGAIN}",
+    ),
+    Reason(
+        re.compile(
+            r"Py4JNetworkError|Answer from Java side is empty|Connection refused|"
+            r"Connection reset by peer|JAVA_GATEWAY_EXITED|has already been shut ?down"
+        ),
+        _java_ended,
+    ),
+)
+"""In the order in which they are looked for: the end of a worker or of Java has its reason."""
+
+
+def _java_is_over() -> bool:
+    """Whether the Java that this process has started has ended, or is about to."""
+    java = getattr(SparkContext._gateway, "proc", None)
+    if java is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        java.wait(END_SECONDS)
+    return java.poll() is not None
+
+
+def local_folders() -> list[str]:
+    """Where Spark keeps temporary files, as far as environment and configuration say."""
+    named = os.environ.get("SPARK_LOCAL_DIRS", "")
+    if not named:
+        with contextlib.suppress(Exception):  # of Java, which may have ended
+            named = SparkConf().get("spark.local.dir") or ""
+    named = named or tempfile.gettempdir()
+    return [one.strip() for one in named.split(",") if one.strip()]
+
+
+def _useless(folder: str) -> str:
+    """Why nothing can be written to a folder; empty where it can."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(65_536))
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _texts(error: BaseException | None) -> Iterator[str]:
+    """What an error says, and those that it came from, the oldest first."""
+    if error is not None:
+        yield from _texts(error.__cause__ or error.__context__)
+        yield f"{type(error).__module__}.{type(error).__qualname__}: {error}"

@@ -1,0 +1,67 @@
+"""What is a capture of an archive: files, and what cannot be looked into; no pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amqpsniff.archive.listing import list_captures
+from amqpsniff.errors import CaptureError
+
+LISTS = """
+import json, sys
+from amqpsniff.archive.listing import list_captures
+
+print(json.dumps([one.path for one in list_captures(sys.argv[1:])]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+def test_pipes_are_not_waited_for(samples: Path, tmp_path: Path) -> None:
+    shutil.copy(samples / "kombu.pcap.gz", tmp_path)
+    pipe = tmp_path / "live.pcap"
+    os.mkfifo(pipe)
+    for name in (tmp_path, f"{tmp_path}/*"):
+        (found,) = list_captures([name])
+        assert found.path == str(tmp_path / "kombu.pcap.gz")
+    with pytest.raises(CaptureError, match="is no file"):
+        list_captures([pipe])
+
+
+def test_a_file_of_several_names_is_read_once(samples: Path, tmp_path: Path) -> None:
+    names = [str(tmp_path / name) for name in ("b.pcap", "a.pcap", "latest.pcap")]
+    shutil.copy(samples / "pika_mix.pcap", names[0])
+    os.link(names[0], names[1])
+    Path(names[2]).symlink_to(names[0])
+    (found,) = list_captures([names[0], tmp_path, os.path.relpath(tmp_path), f"{tmp_path}/l*"])
+    assert found.path == names[0]
+    (found,) = list_captures([tmp_path])
+    assert found.path == names[1]
+
+
+def test_folders_that_may_not_be_listed_are_told(samples: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LISTS, str(tmp_path)]
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root may read everything")
+        rights = "-dac_override,-dac_read_search"
+        command[:0] = ["setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}"]
+    names = [str(tmp_path / name) for name in ("a.pcap", "half", "half/b.pcap", "shut")]
+    for folder in (names[1], names[3]):
+        Path(folder).mkdir()
+    for file in (names[0], names[2]):
+        shutil.copy(samples / "kombu.pcap.gz", file)
+    Path(names[1]).chmod(0o400)
+    Path(names[3]).chmod(0)
+    try:
+        made = subprocess.run(command, check=True, capture_output=True, text=True)
+    finally:
+        for folder in (names[1], names[3]):
+            Path(folder).chmod(0o700)
+    assert json.loads(made.stdout) == [names[0], names[2], names[3]]

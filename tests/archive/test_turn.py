@@ -1,0 +1,237 @@
+"""One run at a time writes to a folder; one that was killed keeps nobody waiting."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.archive import Batch
+from amqpsniff.archive.batch import run_here
+from amqpsniff.archive.listing import MANIFEST
+from amqpsniff.archive.places import Folder
+from amqpsniff.archive.turn import STALE_SECONDS, TURNS, Owner, Turn
+from amqpsniff.errors import OutputError
+
+from .tables import everything, files_there, manifest
+
+HOLDS = """
+import sys, time
+from amqpsniff.archive.places import Folder
+from amqpsniff.archive.turn import Turn
+
+turn = Turn(Folder(sys.argv[1]))
+turn.take()
+print("has", flush=True)
+time.sleep(600)
+"""
+
+TAKES = """
+import sys, time
+from amqpsniff.archive.places import Folder
+from amqpsniff.archive.turn import Turn
+from amqpsniff.errors import OutputError
+
+turn = Turn(Folder(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    turn.take()
+    print("has", flush=True)
+except OutputError:
+    print("gave way", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def captures(samples: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    for name in ("pika_mix.pcap", "blocked.pcap"):
+        shutil.copy(samples / name, folder)
+    return folder
+
+
+def sign(output: Path) -> Path:
+    """The sign of the only run there."""
+    (found,) = (output / TURNS).iterdir()
+    return found
+
+
+def elsewhere(output: Path, **owner: str) -> None:
+    """Make the sign that of another machine."""
+    facts = json.loads(sign(output).read_text())
+    facts["owner"].update({"machine": "another", "host": "far", **owner})
+    sign(output).write_text(json.dumps(facts))
+
+
+def test_two_runs_at_once(captures: Path, tmp_path: Path) -> None:
+    output, other = tmp_path / "tables", tmp_path / "other"
+    refused: list[str] = []
+
+    def meanwhile(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
+        results = run_here(function, items, watch)
+        with pytest.raises(OutputError) as raised:
+            Batch([str(captures / "blocked.pcap")], str(output)).run()
+        refused.append(str(raised.value))
+        return results
+
+    Batch([str(captures)], str(output)).run(meanwhile)
+    assert f"{output}: another run is writing there since " in refused[0]
+    assert f"process {os.getpid()} on " in refused[0]
+    Batch([str(captures)], str(other)).run()
+    assert everything(output) == everything(other)
+    assert files_there(output) == files_there(other)
+    assert not list((output / TURNS).iterdir())
+
+
+def test_a_run_that_failed_has_no_turn_any_more(captures: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tables"
+
+    def fails(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Batch([str(captures)], str(output)).run(fails)
+    assert not list((output / TURNS).iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="elsewhere time must pass")
+@pytest.mark.parametrize("reaped", [True, False])
+def test_a_run_that_was_killed_keeps_nobody_waiting(tmp_path: Path, reaped: bool) -> None:
+    command = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "has\n"
+        turn = Turn(Folder(str(tmp_path)))
+        with pytest.raises(OutputError, match=f"process {process.pid} on "):
+            turn.take()
+        process.send_signal(signal.SIGKILL)
+        process.stdout.read()
+        if reaped:
+            process.wait()
+        else:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        turn.take()
+        assert sign(tmp_path).name in turn.name
+        turn.end()
+
+
+def test_another_machine_counts_until_its_sign_is_old(tmp_path: Path) -> None:
+    one, other = Turn(Folder(str(tmp_path))), Turn(Folder(str(tmp_path)))
+    one.take()
+    elsewhere(tmp_path)
+    with pytest.raises(OutputError, match=r"on far\); if it was killed, it counts for 120 s more"):
+        other.take()
+    then = time.time() - STALE_SECONDS - 1
+    os.utime(sign(tmp_path), (then, then))
+    other.take()
+    with pytest.raises(OutputError, match="another run has begun there"):
+        one.check()
+    one.end()
+    other.check()
+    other.end()
+
+
+def test_a_run_that_stood_still_changes_nothing(captures: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tables"
+    before: list[str] = []
+
+    def slowly(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
+        results = run_here(function, items, watch)
+        elsewhere(output)
+        os.utime(sign(output), (1, 1))
+        Batch([str(captures / "blocked.pcap")], str(output)).run()
+        before.append((output / MANIFEST).read_text())
+        return results
+
+    with pytest.raises(OutputError, match="another run has begun there"):
+        Batch([str(captures)], str(output)).run(slowly)
+    assert [(output / MANIFEST).read_text()] == before
+    assert files_there(output) >= {
+        name for names in manifest(output)["tables"].values() for name in names
+    }
+
+
+def test_a_sign_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amqpsniff.archive.turn.RENEW_SECONDS", 0.01)
+    turn = Turn(Folder(str(tmp_path)))
+    turn.take()
+    os.utime(sign(tmp_path), (1, 1))
+    until = time.monotonic() + 30
+    while sign(tmp_path).stat().st_mtime < 2:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    turn.end()
+    assert not list((tmp_path / TURNS).iterdir())
+
+
+def test_of_many_that_begin_at_once_one_has_its_turn(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", TAKES, str(tmp_path)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    many = [subprocess.Popen(command, **pipes) for _ in range(6)]
+    said = [one.stdout.readline() for one in many if one.stdout]
+    assert said == ["ready\n"] * 6
+    for line in ("go\n", "end\n"):
+        for one in many:
+            assert one.stdin
+            one.stdin.write(line)
+            one.stdin.flush()
+        if line == "go\n":
+            said = [one.stdout.readline() for one in many if one.stdout]
+    for one in many:
+        one.communicate()
+    assert sorted(said) == ["gave way\n"] * 5 + ["has\n"]
+
+
+def test_a_number_that_another_process_has_now(tmp_path: Path) -> None:
+    owner = Owner.here()
+    if owner.lives is None:
+        pytest.skip("this system does not tell processes apart")
+    assert owner.lives
+    assert not replace(owner, started="1").lives
+    assert replace(owner, machine="another").lives is None
+
+
+def test_other_file_systems() -> None:
+    pytest.importorskip("fsspec")
+    one, other = (Turn(Folder("memory://turns")) for _ in range(2))
+    one.take()
+    with pytest.raises(OutputError, match="another run is writing there"):
+        other.take()
+    one.end()
+    other.take()
+    other.end()
+
+
+UNSEEN = """
+mount -t proc -o hidepid=2 proc /proc || exit 9
+sleep 600 &
+exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" -c '
+import sys
+from dataclasses import replace
+from amqpsniff.archive.turn import Owner
+
+print(replace(Owner.here(), process=int(sys.argv[1]), started="1").lives)
+print(replace(Owner.here(), process=999_999_999, started="1").lives)' $!
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs two users")
+def test_a_process_of_another_user_that_is_not_shown(tmp_path: Path) -> None:
+    command = ["unshare", "-mpf", "--kill-child", "sh", "-c", UNSEEN, sys.executable]
+    made = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    if made.returncode == 9 or not made.stdout:
+        pytest.skip(f"cannot be tried here: {made.stderr}")
+    assert made.stdout.split() == ["None", "False"]

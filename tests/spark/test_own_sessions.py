@@ -1,0 +1,65 @@
+"""Jobs in a session that somebody else has made: a notebook's, in another zone, or far away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.archive import Batch
+from tests.archive.tables import manifest
+
+pytestmark = pytest.mark.spark
+
+ZONE = "spark.sql.session.timeZone"
+
+MIDNIGHT_NS = 20_000 * 86_400_000_000_000
+
+
+@pytest.fixture
+def honolulu(spark: Any) -> Iterator[Any]:
+    """A session whose day is another one for most of the day."""
+    zone = spark.conf.get(ZONE)
+    spark.conf.set(ZONE, "Pacific/Honolulu")
+    yield spark
+    spark.conf.set(ZONE, zone)
+
+
+def test_days_are_those_of_utc(honolulu: Any, samples: Path, tmp_path: Path) -> None:
+    from amqpsniff.spark_jobs.frames import write_frames
+    from amqpsniff.spark_jobs.reports import Config, make
+
+    capture, direct, output = str(samples / "pika_mix.pcap"), tmp_path / "direct", tmp_path / "out"
+    Batch([capture], str(direct), tables=["messages", "findings"]).run()
+    names = {name.split("/")[1] for name in manifest(direct)["tables"]["messages"]}
+    found = {str(row["day"]) for row in make(honolulu, "findings", Config((str(direct),))).rows}
+    assert {f"capture_date={one}" for one in found if one != "None"} == names
+    write_frames(honolulu, Batch([capture], str(output), tables=["messages"]), "parquet")
+    assert {one.name for one in (output / "messages").glob("capture_date=*")} == names
+
+
+def test_a_day_ends_to_the_nanosecond(honolulu: Any) -> None:
+    from amqpsniff.spark_jobs.reports import day
+
+    times = [MIDNIGHT_NS - 1, MIDNIGHT_NS, -1, 0, None]
+    made = honolulu.createDataFrame([(one,) for one in times], "ts_ns long").select(day())
+    told = [None if row[0] is None else str(row[0]) for row in made.collect()]
+    assert told == ["2024-10-03", "2024-10-04", "1969-12-31", "1970-01-01", None]
+
+
+def test_what_java_knows_cannot_be_asked_far_away() -> None:
+    from pyspark.errors import PySparkAttributeError
+
+    from amqpsniff.spark_jobs.elsewhere import java_knows
+
+    class Connected:
+        """As much of a session of Spark Connect as is looked at; the real one needs gRPC."""
+
+        @property
+        def sparkContext(self) -> Any:
+            raise PySparkAttributeError("Attribute `sparkContext` is not supported")
+
+    assert not java_knows(Connected(), "s3://bucket/tables")  # type: ignore[arg-type]
+    assert java_knows(Connected(), "/tables")  # type: ignore[arg-type]
