@@ -44,8 +44,8 @@ DELIVERY = (
     Kind("consumer-stuck", "error", "B",
          "A consumer holds all it may hold and acknowledges nothing",
          "When its client cancels it, or its channel or the capture ends, unacknowledged "
-         "deliveries have reached the prefetch count (1000 without one), and for 30 s and ten times "
-         "longer than usual there was no acknowledgement.",
+         "deliveries have reached the prefetch count (1000 without one), and for 30 s and ten "
+         "times longer than usual there was no acknowledgement.",
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch helps "
          "only where long-waiting tasks fill it.",
          "Jobs may really take that long."),
