@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from . import encrypted, times
+from .entry import complain
 from .options import Input, Scope, check_format, format_option, spread, top_option
 from .quality import quality
 
@@ -48,6 +49,8 @@ def summary(
     result = report(reading, _census(reading, scope, top), top)
     if scope != type(scope)():  # these are not counted apart
         result["outcomes"], result["replies"] = [], []
+        if result["connection_count"] and not result["frames"] and not source.quiet:
+            complain("warning: no row matches the options")
     if format_ == "json":
         from .output import write_json
 
