@@ -128,6 +128,8 @@ def test_all_types_are_here() -> None:
 
 @pytest.mark.parametrize("value", [*KINDS.values(), *ALSO.values()], ids=[*KINDS, *ALSO])
 def test_values(capture: amqpsniff.Capture, value: str) -> None:
+    if "TIMESTAMPTZ_NS" in value and duckdb.__version__ < "2":
+        pytest.skip("no such type yet")
     expected = alike(of_duckdb(value))
     for format, read in READ.items():
         if format == "parquet" and "INTERVAL" in value:
@@ -156,7 +158,12 @@ def test_values(capture: amqpsniff.Capture, value: str) -> None:
 def test_values_within_others(capture: amqpsniff.Capture, around: str, kind: str) -> None:
     value = of_duckdb(KINDS[kind])
     (row,) = capture.sql(f"SELECT 1 AS v, {around.format(KINDS[kind])} AS v").table()[1].to_pylist()
-    assert repr(value) in repr(row)
+    assert value in repr(row)
+
+
+def test_a_tuple_of_what_arrow_has(capture: amqpsniff.Capture) -> None:
+    column = capture.sql("SELECT row(1, 'x') AS v").table()["v"].chunk(0)
+    assert [one.to_pylist() for one in column.flatten()] == [[1], ["x"]]
 
 
 def test_rows_stay_in_their_order(capture: amqpsniff.Capture) -> None:
