@@ -22,7 +22,6 @@ from amqpsniff.quantities import octets
 from amqpsniff.session import Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.session.waiting import Batch, Waiting
-from amqpsniff.spec import METHODS
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 
@@ -273,7 +272,7 @@ class Pipeline:
 
     def replies(self) -> dict[str, Any]:
         """A `Spread` of the times of replies by the request's method, with a census."""
-        return {METHODS[at].name: one for at, one in (self.tracker.pairing.spreads or {}).items()}
+        return dict(self.tracker.pairing.spreads or {})
 
     def _count(self, packets: PacketBatch) -> None:
         totals = self.totals

@@ -90,10 +90,24 @@ class _Diagnosis:
         self._selection.check()
 
     def read(self) -> list[Row]:
-        """All wanted rows of the findings table, the important first."""
+        """All wanted rows of the findings table, the important first.
+
+        Raises UsageError for a connection that is not there: it would pass for a sound one.
+        """
+        from .reading import no_connection
+
         found: list[Row] = []
-        for _, batch in self.reading.rows("findings", progress=True):
-            found += self._selection.of(batch).to_pylist()
+        name, wanted = self._selection.rows.connection, self._selection.wants()
+        tables = ("findings",) if wanted is None else ("findings", "connections")
+        missing = wanted is not None
+        for table, batch in self.reading.rows(*tables, progress=True):
+            if table == "findings":
+                found += self._selection.of(batch).to_pylist()
+            elif wanted is not None:
+                rows = batch.select(["connection_id", "client", "server"]).to_pylist()
+                missing &= not any(wanted(*(one or "" for one in row.values())) for row in rows)
+        if name is not None and missing and self.reading.capture.totals.connections:
+            raise no_connection(name, self.reading.capture.totals.connections)
         if self._codes is not None:
             found = [row for row in found if row["code"] in self._codes]
         return in_order(found)

@@ -9,6 +9,8 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.errors import UsageError
+
 from .entry import FAILED, complain
 
 if TYPE_CHECKING:
@@ -172,6 +174,11 @@ class Reading:
         except TsharkError as error:
             return f"link type {', '.join(foreign)} is not read here; reading it by tshark: {error}"
         return f"link type {', '.join(foreign)} is read with --reader tshark"
+
+
+def no_connection(name: str, number: int) -> UsageError:
+    """What to say where a connection was named that is not among so many."""
+    return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
 
 
 def usual_keylog(*, exists: bool = True) -> str | None:

@@ -96,12 +96,11 @@ def report(
 
 def _check(gathering: Gathering) -> None:
     """Raise UsageError for a connection that was named and is not there."""
+    from .reading import no_connection
+
     for name, rows in gathering.named.items():
         if not rows and gathering.connections.number:
-            number = gathering.connections.number
-            raise UsageError(
-                f"no connection `{name}` among {number}; `amqpsniff connections` lists them"
-            )
+            raise no_connection(name, gathering.connections.number)
 
 
 def _page(gathering: Gathering, title: str | None, *, whole: bool) -> str:

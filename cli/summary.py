@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from . import encrypted, times
+from .entry import complain
 from .options import Input, Scope, check_format, format_option, spread, top_option
 from .quality import quality
 
@@ -48,6 +49,8 @@ def summary(
     result = report(reading, _census(reading, scope, top), top)
     if scope != type(scope)():  # these are not counted apart
         result["outcomes"], result["replies"] = [], []
+        if result["connection_count"] and not result["frames"] and not source.quiet:
+            complain("warning: no row matches the options")
     if format_ == "json":
         from .output import write_json
 
@@ -76,7 +79,7 @@ def _census(reading: Reading, scope: Scope, top: int) -> dict[str, Any]:
 
 def report(reading: Reading, counted: dict[str, Any], top: int) -> dict[str, Any]:
     """The summary as JSON has it: counts, octets, nanoseconds; null is not known."""
-    totals = reading.capture.totals
+    totals, whole = reading.capture.totals, counted["whole"]
     span_ns = None
     if totals.first_ns is not None and totals.last_ns is not None:
         span_ns = totals.last_ns - totals.first_ns
@@ -89,7 +92,7 @@ def report(reading: Reading, counted: dict[str, Any], top: int) -> dict[str, Any
         "span_ns": span_ns,
         "quality": quality(totals) | {"messages": _ranked(counted["statuses"])},
         "connection_count": totals.connections,
-        "connections": [_connection(*one) for one in counted["connections"]],
+        "connections": [_connection(*one, whole=whole) for one in counted["connections"]],
         "tls": encrypted.report(reading.capture.encrypted, totals, top),
         "clients": _clients(counted["clients"]),
         "frames": _ranked(counted["frames"]),
@@ -113,8 +116,8 @@ def _ranked(counts: dict[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda one: -one[1]))
 
 
-def _connection(volume: Any, peer: Any, session: Any) -> dict[str, Any]:
-    """What is known of one connection."""
+def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> dict[str, Any]:
+    """What is known of one connection, of which a scope may have left something out."""
     from amqpsniff.session.records import connection_row
 
     frames, channels, client_octets, server_octets = volume.facts()
@@ -122,6 +125,8 @@ def _connection(volume: Any, peer: Any, session: Any) -> dict[str, Any]:
         row = {"closed_by": peer.conversation.ended}
     else:
         row = connection_row(session, peer.dialect_name)
+        if whole:  # those that were open before the capture too
+            channels = row["channels"]
     connection_id, client, server = peer.name()
     named = {"connection_id": connection_id, "client": client, "server": server}
     return {

@@ -11,6 +11,7 @@ of which tshark takes the larger part (measured on 1,002 packets with 3,454 fram
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -105,6 +106,8 @@ class _Pdml:
 
     def __init__(self) -> None:
         self._parser = expat.ParserCreate()
+        # tshark repeats the capture's name, which may be of any octets
+        self._text = codecs.getincrementaldecoder("utf-8")("replace")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._number = 0
@@ -123,7 +126,7 @@ class _Pdml:
 
     def _parse(self, octets: bytes, *, last: bool) -> None:
         try:
-            self._parser.Parse(octets, last)
+            self._parser.Parse(self._text.decode(octets, last), last)
         except expat.ExpatError as error:
             what = expat.errors.messages[error.code]
             raise TsharkError(

@@ -7,14 +7,24 @@ its own, which is not this one.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
+from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from amqpsniff.compare.sighting import Direction, Sighting, Talk
 
 HALF = 1 << 31
 WHOLE = 1 << 32
+
+Choices = Callable[[Talk], Iterable[Talk]]
+"""Of a connection of one capture, those of the other that may be it."""
+
+_Placed = tuple[int, int, Talk]
+_Run = tuple[list[_Placed], int, int]
+"""Connections of a list, from a place in it up to another."""
 
 
 class Pair(NamedTuple):
@@ -51,15 +61,15 @@ def pairs(client: Sighting, broker: Sighting) -> tuple[list[Pair], list[Talk], l
     """Connections of both captures, and those that only one of them has."""
     near, far = list(client.talks.values()), list(broker.talks.values())
     found: list[Pair] = []
-    steps: tuple[tuple[str, Callable[[Talk], Hashable]], ...] = (
-        ("id", lambda talk: talk.connection_id),
-        ("ends", lambda talk: frozenset(talk.ends)),
-        ("sequence", lambda talk: talk.isn),
-        ("sequence", lambda talk: None if talk.isn is not None else "midstream"),
-        ("order", lambda talk: frozenset(talk.ends) if talk.syn_seen else None),
+    steps: tuple[tuple[str, Callable[[list[Talk]], Choices]], ...] = (
+        ("id", _alike(lambda talk: talk.connection_id)),
+        ("ends", _alike(lambda talk: frozenset(talk.ends))),
+        ("sequence", _alike(lambda talk: talk.isn)),
+        ("sequence", _overlapping),
+        ("order", _alike(lambda talk: frozenset(talk.ends) if talk.syn_seen else None)),
     )
-    for how, key in steps:
-        made = _matched(near, far, how, key)
+    for how, choices in steps:
+        made = _matched(near, choices(far), how)
         found += made
         gone = {id(talk) for pair in made for talk in (pair.client, pair.broker)}
         near = [talk for talk in near if id(talk) not in gone]
@@ -67,24 +77,93 @@ def pairs(client: Sighting, broker: Sighting) -> tuple[list[Pair], list[Talk], l
     return sorted(found, key=lambda pair: pair.client.start_ns), near, far
 
 
-def _matched(
-    near: Iterable[Talk], far: Iterable[Talk], how: str, key: Callable[[Talk], Hashable]
-) -> list[Pair]:
+def _matched(near: Iterable[Talk], choices: Choices, how: str) -> list[Pair]:
     """The pairs that one step finds: those where there is but one choice."""
-    others: dict[Hashable, list[Talk]] = defaultdict(list)
-    for talk in far:
-        if key(talk) is not None:
-            others[key(talk)].append(talk)
-    found = []
+    enough = 1 if how == "order" else 2
+    found: list[Pair] = []
+    gone: set[int] = set()
     for talk in sorted(near, key=lambda talk: talk.start_ns):
-        listed = others.get(key(talk)) or []
-        fitting = [pair for other in listed if (pair := _pair(talk, other, how)) is not None]
-        if how == "order":
-            fitting = fitting[:1]
+        others = (other for other in choices(talk) if id(other) not in gone)
+        made = (pair for other in others if (pair := _pair(talk, other, how)) is not None)
+        fitting = list(islice(made, enough))
         if len(fitting) == 1:
             found.append(fitting[0])
-            listed.remove(fitting[0].broker)
+            gone.add(id(fitting[0].broker))
     return found
+
+
+def _alike(key: Callable[[Talk], Hashable]) -> Callable[[list[Talk]], Choices]:
+    """Choices are those that have the same key; none for one that has no key."""
+
+    def choices(far: list[Talk]) -> Choices:
+        others: dict[Hashable, list[Talk]] = defaultdict(list)
+        for talk in far:
+            if key(talk) is not None:
+                others[key(talk)].append(talk)
+        return lambda talk: others.get(key(talk), ())
+
+    return choices
+
+
+def _overlapping(far: list[Talk]) -> Choices:
+    """Choices in mid-stream are those whose octets may have the same sequence numbers."""
+    others = [talk for talk in far if talk.isn is None]
+    kept = [_Numbers(others, by_client) for by_client in (True, False)]
+
+    def choices(talk: Talk) -> Iterable[Talk]:
+        if talk.isn is not None:
+            return
+        runs = min((numbers.runs(talk) for numbers in kept), key=_length)
+        for listed, first, end in runs:
+            for at in range(first, end):
+                yield listed[at][-1]
+
+    return choices
+
+
+class _Numbers:
+    """Connections sorted by the sequence numbers of what one side sent.
+
+    They are kept apart by how many octets that is, in powers of two: then those that overlap with
+    others begin at most twice as far before them as they have to.
+    """
+
+    def __init__(self, talks: Iterable[Talk], by_client: bool) -> None:
+        self._by_client = by_client
+        self._sorted: dict[int, list[_Placed]] = defaultdict(list)
+        for place, talk in enumerate(talks):
+            begin, octets = self._span(talk)
+            self._sorted[1 << octets.bit_length()].append((begin, place, talk))
+        for listed in self._sorted.values():
+            listed.sort(key=itemgetter(0, 1))
+
+    def runs(self, talk: Talk) -> list[_Run]:
+        """Those that may overlap with a connection: all that do, and some that do not."""
+        first_number, octets = self._span(talk)
+        found: list[_Run] = []
+        for most, listed in self._sorted.items():
+            if octets + most >= WHOLE:
+                found.append((listed, 0, len(listed)))
+                continue
+            begin = (first_number - most) % WHOLE
+            end = begin + most + octets
+            for low, high in ((begin, end), (0, end - WHOLE)):  # after the last number comes 0
+                first, last = (bisect_left(listed, at, key=itemgetter(0)) for at in (low, high))
+                found.append((listed, first, last))
+        return found
+
+    def _span(self, talk: Talk) -> tuple[int, int]:
+        """The first sequence number and how many there are; all of them where it may be any."""
+        client = talk.client or 0
+        direction = talk.directions[client if self._by_client else 1 - client]
+        bounds = direction.coverage.bounds
+        if direction.start is None or bounds is None:
+            return 0, WHOLE
+        return (direction.start + bounds[0]) % WHOLE, bounds[1] - bounds[0]
+
+
+def _length(runs: list[_Run]) -> int:
+    return sum(end - first for _, first, end in runs)
 
 
 def _pair(talk: Talk, other: Talk, how: str) -> Pair | None:

@@ -349,7 +349,8 @@ class Census:
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
         `routes` and `queues` as `Tally`, `errors` as dicts, `clients` by the JSON of start-ok's
-        arguments, `connections` as (`Volume`, decoder's connection, session), the largest first.
+        arguments, `connections` as (`Volume`, decoder's connection, session), the largest first,
+        `whole`: whether all channels and all times of those were counted.
         """
         self._name()
         types = {row.code: row.name for row in FRAME_TYPES}
@@ -369,4 +370,5 @@ class Census:
             "errors": list(self.errors.values()),
             "clients": self.clients,
             "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],
+            "whole": self.channel < 0 and not self.bounded,
         }

@@ -21,7 +21,6 @@ PROVED = CHANNEL.code("open")
 _CLIENT = cython.declare(cython.int, 0)
 _SERVER = cython.declare(cython.int, 1)
 _METHODS = cython.declare(cython.int, len(kinds.NAMES))
-_CONNECTION_CLOSE = cython.declare(cython.int, kinds.CONNECTION_CLOSE)
 _CHANNEL_OPEN = cython.declare(cython.int, kinds.CHANNEL_OPEN)
 _CHANNEL_CLOSE = cython.declare(cython.int, kinds.CHANNEL_CLOSE)
 _CHANNEL_CLOSE_OK = cython.declare(cython.int, kinds.CHANNEL_CLOSE_OK)
@@ -40,7 +39,7 @@ def move_connection(session, method, side):
     lane: Lane
     other: cython.int = 1 - side
     session.step = _CONNECTION_AFTER[2 * (session.step * _METHODS + method) + side]
-    if method == _CONNECTION_CLOSE:
+    if _CLOSES[method]:
         session.dead |= 1 << other
         for lane in session.lanes.values():
             drop_requests(lane, other, False)

@@ -8,6 +8,7 @@ cdef class Pairing:
     cdef public Settler settler
     cdef const unsigned char[::1] closes, replies
     cdef int count
+    cdef list names
     cdef public dict spreads
     cdef int ask(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, object subject) except? -1
     cdef Request reply(self, Lane lane, FrameRows frames, long long row, int method, int side)

@@ -33,11 +33,12 @@ class Pairing:
         self.settler = settler
         self.closes = kinds.CLOSES
         self.replies = kinds.REPLIES
-        self.count = len(kinds.NAMES)
+        self.names = kinds.NAMES  # dialects may have methods of one name
+        self.count = len(self.names)
         self.spreads = None
 
     def measure(self):
-        """Keep the times of replies from now on, as a `counts.Spread` for each request's method."""
+        """Keep the times of replies from now on: a `counts.Spread` for each name of a request."""
         self.spreads = {}
 
     def ask(self, session, lane, frames, row, method, side, subject):
@@ -66,9 +67,10 @@ class Pairing:
         del lane.requests[place]
         asked: cython.longlong = request.ts_ns
         if self.spreads is not None and asked != _NULL and frames.ts_ns.values[row] != _NULL:
-            spread: Spread = self.spreads.get(request.method)
+            name = self.names[request.method]
+            spread: Spread = self.spreads.get(name)
             if spread is None:
-                spread = self.spreads[request.method] = Spread()
+                spread = self.spreads[name] = Spread()
             spread.add(frames.ts_ns.values[row] - asked)
         rows: FrameRows = request.rows
         rows.settle(request.row)

@@ -6,7 +6,7 @@ from amqpsniff.session.state cimport Channel, Lane, Session
 
 cdef class Tracker(MessageMethods):
     cdef public list channels, connections
-    cdef public int farewell
+    cdef const unsigned char[::1] farewells
     cdef public list channel_handlers, connection_handlers
     cdef public bint only_replies, only_moves, settles, wants_connections, wants_channels
     cdef public long long sessions, lanes, most_lanes

@@ -84,7 +84,7 @@ class Tracker(MessageMethods):
         self.content = bytes(plan.content)
         self.synchronous = kinds.SYNCHRONOUS
         self.partings = kinds.PARTINGS
-        self.farewell = kinds.FAREWELL
+        self.farewells = kinds.FAREWELLS
         self.discarded = kinds.DISCARDED
         self.channel_handlers = methods.CHANNEL_HANDLERS
         self.connection_handlers = methods.CONNECTION_HANDLERS
@@ -222,7 +222,7 @@ class Tracker(MessageMethods):
 
     def _other(self, session, lane, frames, row, method, side):
         """Any other method: it may answer a request, change the state, be a request."""
-        if session.over and method != self.farewell:
+        if session.over and not self.farewells[method]:
             return 0
         request: Request = None
         subject: object = None

@@ -34,6 +34,7 @@ _TEXT = cython.declare(cython.int, TEXT)
 _RAW = cython.declare(cython.int, RAW)
 _MILLION = cython.declare(cython.longlong, 1_000_000)
 _DAY = cython.declare(cython.longlong, 86_400)
+_INFINITE = cython.declare(cython.longlong, 2**63 - 1)
 _LOWEST = cython.declare(cython.longlong, NULL)
 _NO_SECOND = cython.declare(cython.longlong, 2**62)
 _SHORT = cython.declare(cython.longlong, 16)  # octets up to which a loop is quicker than memcpy
@@ -173,7 +174,10 @@ def _put_digits(out: Octets, number: cython.longlong, digits: cython.int) -> cyt
 
 @cython.cfunc
 def _put_time(out: Octets, cell: Cell, micros: cython.longlong) -> cython.int:
-    """Microseconds since the epoch as `"2026-11-21T04:20:39.000001Z"`."""
+    """Microseconds since 1970 as `"2026-11-21T04:20:39.000001Z"`, or in DuckDB's word."""
+    if micros == _INFINITE or micros == -_INFINITE:
+        word = b'"infinity"' if micros > 0 else b'"-infinity"'
+        return out.put_bytes(word)
     second: cython.longlong = micros // _MILLION
     fraction: cython.longlong = micros - second * _MILLION
     if fraction < 0:  # compiled, division rounds towards zero

@@ -100,9 +100,16 @@ def _csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) 
 
     from amqpsniff.tables.text import as_text, text_schema
 
-    with csv.CSVWriter(sink, text_schema(schema)) as writer:
+    usual = text_schema(schema)
+    headless = csv.WriteOptions(include_header=False)
+    with csv.CSVWriter(sink, usual) as writer:
         for batch in batches:
-            writer.write_batch(as_text(batch))
+            rows = as_text(batch)
+            if rows.schema == usual:
+                writer.write_batch(rows)
+            else:  # times that are text
+                with csv.CSVWriter(sink, rows.schema, write_options=headless) as other:
+                    other.write_batch(rows)
 
 
 def _arrow(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:

@@ -25,6 +25,7 @@ import pyarrow as pa
 from amqpsniff.errors import AmqpsniffError, FilterError
 from amqpsniff.notebook import grid
 from amqpsniff.tables.batches import plain, plain_schema
+from amqpsniff.tables.kinds import DIGITS, carried, quoted
 from amqpsniff.tables.plans import holds_rows
 from amqpsniff.tables.schema import JSON_COLUMNS
 from amqpsniff.tables.spool import spooled
@@ -186,7 +187,8 @@ def _filtered(chosen: Filter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 class Result:
     """The rows that a statement gives: an iterator of record batches, of this `schema`.
 
-    A field whose strings are JSON has metadata that says so, for `amqpsniff.tables.ndjson`.
+    A field whose strings are JSON has metadata that says so, for `amqpsniff.tables.ndjson`. Values
+    of types that Arrow has not, such as UHUGEINT, are strings: DuckDB's text of them.
     """
 
     def __init__(self, statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> None:
@@ -207,7 +209,8 @@ class Result:
             if any(map(holds_rows, self._plan())):
                 for source in self._sources.values():
                     source.folder = self._folder.name
-            self._reader = self._run(lambda: relation.to_arrow_reader(BATCH_ROWS))
+            given = self._run(lambda: _carried(relation))
+            self._reader = self._run(lambda: given.to_arrow_reader(BATCH_ROWS))
             self.schema = _marked(self._reader.schema, relation.types)
         except BaseException:
             self.close()
@@ -357,12 +360,22 @@ def _connect(memory: str, threads: int, folder: str = "") -> Any:
     return connection
 
 
+def _carried(relation: Any) -> Any:
+    """The same rows, with text in place of what Arrow has no values for."""
+    casts = []
+    for place, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
+        wanted = carried(kind)
+        cast = "" if wanted == str(kind) else f"::{wanted}"
+        casts.append(f"#{place}{cast} AS {quoted(name)}")
+    return relation.project(", ".join(casts)) if any("::" in one for one in casts) else relation
+
+
 def _marked(schema: pa.Schema, types: Iterable[object]) -> pa.Schema:
     """The schema, with a mark on the strings that are JSON, or may be by their name."""
     fields = []
     for field, kind in zip(schema, types, strict=True):
         mark = None
-        if str(kind) == "JSON":
+        if str(kind) == "JSON" or str(kind) in DIGITS:
             mark = {"json": "any"}
         elif field.name in JSON_COLUMNS and field.type == pa.string():
             mark = {"json": "object"}

@@ -5,8 +5,11 @@ Octets become text, or `{"base64": …}` where they are not UTF-8; lists and str
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
+from amqpsniff.tables.moments import has_far, interval_text, moment_text
 from amqpsniff.tables.values import json_text, python_values
 
 
@@ -16,7 +19,10 @@ def text_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def as_text(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, dictionaries decoded, with text in place of octets and nested values."""
+    """The same rows, dictionaries decoded, with text in place of octets and nested values.
+
+    A column with a time that Arrow has no text for is text too: not what `text_schema` gives.
+    """
     columns = [_text_column(column) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
@@ -36,6 +42,9 @@ def _needs_text(kind: pa.DataType) -> bool:
 def _text_column(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return _text_column(column.dictionary_decode())
+    if has_far(column):
+        texts = [moment_text(one).replace("T", " ") if one.is_valid else None for one in column]
+        return pa.array(texts, pa.string())
     if not _needs_text(column.type):
         return column
     if column.null_count == len(column):
@@ -43,7 +52,7 @@ def _text_column(column: pa.Array) -> pa.Array:
     return pa.array([_text(value) for value in python_values(column)], pa.string())
 
 
-def _text(value: object) -> str | None:
+def _text(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, bytes):
@@ -51,4 +60,6 @@ def _text(value: object) -> str | None:
             return value.decode()
         except UnicodeDecodeError:
             pass
+    if hasattr(value, "nanoseconds"):
+        return interval_text(*value)
     return json_text(value)

@@ -14,6 +14,8 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
 
+from amqpsniff.tables.moments import interval_text, moment_text
+
 
 def values(batch: Any, name: str) -> list[Any]:
     """A column as Python values; repeated strings are one object."""
@@ -28,9 +30,14 @@ def values(batch: Any, name: str) -> list[Any]:
 def python_values(array: Any) -> list[Any]:
     """Values of an array of any type; times that Python has no value for as text.
 
-    Those are finer than microseconds, or so far from now that SQL alone can make them.
+    Those are finer than microseconds, or so far from now that SQL alone can make them. Numbers of
+    32 bits have the digits that tell them from their neighbours, not those of a double.
     """
-    if getattr(array.type, "unit", None) == "ns":  # pandas would cut them, where there is one
+    import pyarrow as pa
+
+    kind = array.type
+    # pandas, where there is one, would cut nanoseconds, and Python takes 24:00 for 00:00
+    if getattr(kind, "unit", None) == "ns" or kind == pa.float32() or pa.types.is_time(kind):
         return [_python_value(one) for one in array]
     try:
         return array.to_pylist()  # type: ignore[no-any-return]
@@ -47,11 +54,12 @@ def _python_value(scalar: Any) -> Any:
         return {name: _python_value(one) for name, one in scalar.items()}
     if pa.types.is_nested(scalar.type) and hasattr(scalar, "values"):
         return [_python_value(one) for one in scalar.values]
-    if pa.types.is_temporal(scalar.type) and not pa.types.is_interval(scalar.type):
-        text = str(scalar.cast(pa.string()))
-        if text.endswith("000") and text[-10:-9] == ".":
-            text = text[:-3]  # of nanoseconds
-        return f"{text[:10]}T{text[11:]}" if text[:1].isdigit() and " " in text else text
+    if scalar.type == pa.float32():
+        return float(str(scalar.cast(pa.string())))
+    if pa.types.is_interval(scalar.type):
+        return scalar.as_py()
+    if pa.types.is_temporal(scalar.type):
+        return moment_text(scalar)
     return scalar.as_py()
 
 
@@ -70,6 +78,8 @@ def json_text(value: Any) -> str:
     if isinstance(value, dict):
         fields = (f"{json_text(str(name))}:{json_text(one)}" for name, one in value.items())
         return f"{{{','.join(fields)}}}"
+    if hasattr(value, "nanoseconds"):  # an interval of Arrow, which is a tuple too
+        return json_text(interval_text(*value))
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(json_text, value))}]"
     if isinstance(value, datetime):

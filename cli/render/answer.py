@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
@@ -70,4 +71,5 @@ def _cell(value: Any) -> str | Text:
         return value.isoformat().replace("+00:00", "Z")
     from amqpsniff.tables.values import json_text
 
-    return harmless(json_text(value))
+    text = json_text(value)
+    return harmless(json.loads(text) if text.startswith('"') else text)

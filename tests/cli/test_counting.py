@@ -123,3 +123,26 @@ def test_encodings_are_undone(name: str, octets: bytes) -> None:
 def test_what_does_not_decode_is_said(name: str, octets: bytes) -> None:
     with contextlib.suppress(codec.NotDecodable):
         b"".join(codec.decoded(octets, name))
+
+
+@pytest.mark.parametrize("capture", ["midstream.pcap", "v08_v09.pcap", "pika_mix.pcap"])
+def test_summary_counts_the_channels_that_tables_have(capture: str) -> None:
+    """Those that were open before the capture too."""
+    rows = run("export", capture, "-t", "connections", "-q").out.splitlines()
+    table = {row["connection_id"]: row["channels"] for row in map(json.loads, rows)}
+    result = json.loads(run("summary", capture, "--format", "json", "-q").out)
+    assert {one["connection_id"]: one["channels"] for one in result["connections"]}.items() <= (
+        table.items()
+    )
+
+
+@pytest.mark.parametrize("capture", ["v08_v09.pcap", "pika_mix.pcap"])
+def test_summary_counts_every_reply(capture: str) -> None:
+    """Methods of one name, whatever the dialects of their connections."""
+    asked = (
+        "SELECT method, count(*) AS n, max(response_ns) AS most FROM frames WHERE response_ns >= 0"
+    )
+    rows = run("sql", capture, f"{asked} GROUP BY method", "--format", "ndjson", "-q").out
+    counted = {row["method"]: (row["n"], row["most"]) for row in map(json.loads, rows.splitlines())}
+    result = json.loads(run("summary", capture, "--format", "json", "--top", "99", "-q").out)
+    assert {one["method"]: (one["count"], one["max_ns"]) for one in result["replies"]} == counted

@@ -330,3 +330,18 @@ def test_every_code_is_explained(code: str) -> None:
     result = run("explain", code)
     assert result.code == 0
     assert KINDS[code].advice in " ".join(result.out.split())
+
+
+@pytest.mark.parametrize("chosen", ["nope", ":1"])
+def test_a_connection_that_is_not_there_is_no_sound_one(chosen: str) -> None:
+    result = run("diagnose", "pika_mix.pcap", "--connection", chosen, "--fail-on", "error")
+    assert (result.code, result.out) == (2, "")
+    assert f"no connection `{chosen}` among 4" in result.err
+    for there in ("fed1a26c", ":43706", "10.77.0.2:43706"):
+        assert run("diagnose", "pika_mix.pcap", "--connection", there).code == 0
+
+
+def test_an_empty_summary_says_that_options_made_it() -> None:
+    for option in (("--connection", "nope"), ("--channel", "99")):
+        result = run("summary", "pika_mix.pcap", *option)
+        assert (result.code, result.err) == (0, "amqpsniff: warning: no row matches the options\n")

@@ -1,7 +1,14 @@
 """Requests and their replies: in which order, around closes, and after losses."""
 
+from pathlib import Path
+
+import amqpsniff
+from amqpsniff.spec.describe import describe
+from tests import encoder
+from tests.cli.running import write_capture
 from tests.session.comparing import check
 from tests.session.conftest import Ask
+from tests.tcp.wire import Talk
 
 
 def test_replies_around_a_close(ask: Ask) -> None:
@@ -254,3 +261,30 @@ def test_update_secret(ask: Ask) -> None:
             two connection.update-secret -> -
         """,
     )
+
+
+def test_closes_that_cross_in_0_8(tmp_path: Path) -> None:
+    """Their methods have other numbers there, and both closes are answered all the same."""
+
+    def method(name: str, channel: int = 0) -> bytes:
+        row = next(row for row in describe(name) if "0-8" in row.dialects)
+        given = {one.name: b"" if one.type in "sS" else 0 for one in row.arguments}
+        return encoder.method(
+            row, {k: [] if k == "arguments" else v for k, v in given.items()}, channel
+        )
+
+    talk = Talk().hands()
+    talk.client(encoder.PROTOCOL_HEADERS["0-8"])
+    talk.client(method("channel.open", 1))
+    talk.client(method("queue.delete", 1))
+    talk.client(method("connection.close"))
+    talk.server(method("connection.close"))
+    talk.server(method("queue.delete-ok", 1))
+    talk.client(method("connection.close-ok"))
+    talk.server(method("connection.close-ok"))
+    capture = amqpsniff.open(write_capture(tmp_path / "a.pcap", talk.goodbye().packets))
+    rows = [row for batch in capture.batches("frames") for row in batch.to_pylist()]
+    answered = [(row["method"], row["response_ns"] is not None) for row in rows if row["method"]]
+    closes = [one for name, one in answered if name == "connection.close"]
+    assert closes == [True, True]
+    assert ("queue.delete", False) in answered  # nothing is, once the server has closed

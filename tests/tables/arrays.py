@@ -6,6 +6,7 @@ import base64
 import datetime
 import decimal
 import math
+import struct
 from typing import Any
 
 import pyarrow as pa
@@ -105,6 +106,8 @@ def expected(value: Any, kind: pa.DataType) -> Any:
             return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if kind == pa.float32() and value is not None:
+        return fewest_digits(value)
     if isinstance(value, datetime.datetime):
         written = value.replace(tzinfo=None).isoformat(timespec="microseconds")
         return written + ("Z" if value.tzinfo else "")
@@ -117,6 +120,18 @@ def expected(value: Any, kind: pa.DataType) -> Any:
     if isinstance(value, dict):
         return {name: expected(one, kind.field(name).type) for name, one in value.items()}
     return value
+
+
+def fewest_digits(value: float) -> float:
+    """What the shortest text says that only this number of 32 bits is nearest to."""
+    for digits in range(1, 10):
+        told = float(f"{value:.{digits}g}")
+        try:
+            if struct.unpack("f", struct.pack("f", told)) == (value,):
+                return told
+        except OverflowError:
+            continue  # rounded up
+    raise AssertionError(value)
 
 
 def expected_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -79,6 +79,9 @@ def test_times_are_rfc_3339_where_it_can_say_them(values: list[int]) -> None:
         try:
             time = arrays.EPOCH + datetime.timedelta(microseconds=micros)
         except OverflowError:
+            if abs(micros) == 2**63 - 1:
+                assert row["t"] == ("infinity" if micros > 0 else "-infinity")
+                continue
             sign, rest = row["t"][0], row["t"][1:]
             assert sign in "+-"
             assert rest[6:7] == rest[9:10] == "-"

@@ -54,9 +54,11 @@ STRANGE = {
     ],
     "{'a': TIMESTAMP_NS '2026-01-01 00:00:00.123456789'}": {"a": "2026-01-01T00:00:00.123456789"},
     "'10:11:12.123456789'::TIME_NS": "10:11:12.123456789",
-    "'infinity'::DATE": "<value out of range: 2147483647>",
-    "[DATE '2026-01-01', 'infinity'::DATE]": ["2026-01-01", "<value out of range: 2147483647>"],
-    "[TIMESTAMP '200000-01-01']": ["<value out of range: 6249223180800000000>"],
+    "'infinity'::DATE": "infinity",
+    "[DATE '2026-01-01', 'infinity'::DATE]": ["2026-01-01", "infinity"],
+    "[TIMESTAMP '200000-01-01']": ["+200000-01-01T00:00:00.000000"],
+    "DATE '0044-03-15 (BC)'": "-000043-03-15",
+    "INTERVAL '-1 day'": "-1 day",
     "'a'::ENUM('a', 'b')": "a",
     "'{\"a\": NaN}'::JSON": '{"a": NaN}',
     "[1, 2]::INTEGER[2]": [1, 2],
@@ -67,6 +69,8 @@ STRANGE = {
 def test_values_that_python_or_json_has_not(capture: amqpsniff.Capture, value: str) -> None:
     """Every format has some form for every value that DuckDB makes."""
     for format in export.FORMATS:
+        if format == "parquet" and "INTERVAL" in value:
+            continue  # refused
         result = capture.sql(f"SELECT {value} AS v")
         sink = io.BytesIO()
         assert export.write(result, result.schema, format, sink) == 1

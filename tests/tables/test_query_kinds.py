@@ -1,0 +1,199 @@
+"""SQL: every type of DuckDB in every format has the value that DuckDB's own text has."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import amqpsniff
+from amqpsniff.cli.render.answer import tables
+from amqpsniff.tables import export
+from amqpsniff.tables.moments import interval_text
+
+MOST = 2**128 - 1
+
+KINDS = {
+    "bigint": "9223372036854775807::BIGINT",
+    "hugeint": "170141183460469231731687303715884105727::HUGEINT",
+    "uhugeint": f"{MOST}::UHUGEINT",
+    "bignum": f"'{10**60 + 7}'::BIGNUM",
+    "bit": "'0101011'::BIT",
+    "blob": "'abc'::BLOB",
+    "boolean": "true",
+    "date": "DATE '2024-02-29'",
+    "decimal": "123456789012345678901234567890.12345678::DECIMAL(38, 8)",
+    "double": "0.1::DOUBLE",
+    "float": "3.4028235e+38::FLOAT",
+    "enum": "'b'::ENUM('a', 'b')",
+    "geometry": "'POINT (1 2)'::GEOMETRY",
+    "integer": "2147483647::INTEGER",
+    "smallint": "32767::SMALLINT",
+    "tinyint": "127::TINYINT",
+    "ubigint": "18446744073709551615::UBIGINT",
+    "uinteger": "4294967295::UINTEGER",
+    "usmallint": "65535::USMALLINT",
+    "utinyint": "255::UTINYINT",
+    "interval": "INTERVAL '1 year 2 months 3 days 04:05:06.789'",
+    "time": "TIME '23:59:59.999999'",
+    "time with time zone": "'12:34:56.789+02'::TIMETZ",
+    "time_ns": "'12:34:56.123456789'::TIME_NS",
+    "timestamp": "TIMESTAMP '2024-02-29 12:34:56.789001'",
+    "timestamp with time zone": "'2024-02-29 12:34:56.789001+00'::TIMESTAMPTZ",
+    "timestamp_s": "'2024-02-29 12:34:56'::TIMESTAMP_S",
+    "timestamp_ms": "'2024-02-29 12:34:56.789'::TIMESTAMP_MS",
+    "timestamp_ns": "'2024-02-29 12:34:56.123456789'::TIMESTAMP_NS",
+    "timestamptz_ns": "'2024-02-29 12:34:56.123456789+00'::TIMESTAMPTZ_NS",
+    "uuid": "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::UUID",
+    "varchar": "'plain'",
+    "variant": "42::VARIANT",
+    "type": "get_type(1)",
+}
+"""An expression for each type that holds one value, by DuckDB's name of the type."""
+
+ALSO = {
+    "infinite date": "'-infinity'::DATE",
+    "infinite timestamp": "'infinity'::TIMESTAMP",
+    "infinite time of a zone": "'infinity'::TIMESTAMPTZ",
+    "infinite nanoseconds": "'infinity'::TIMESTAMP_NS",
+    "end of a day": "TIME '24:00:00'",
+    "negative": "INTERVAL '-1 second'",
+    "small": "7::UHUGEINT",
+}
+
+NESTED = {"list", "array", "struct", "map", "union", "tuple", "null"}
+"""Types of DuckDB whose values are made of others, or none."""
+
+
+@pytest.fixture(scope="module")
+def capture(samples: Path) -> amqpsniff.Capture:
+    return amqpsniff.open(samples / "late_consumer.pcap")
+
+
+def as_ndjson(octets: bytes) -> str:
+    value = json.loads(octets, parse_float=Decimal)["v"]
+    return value if isinstance(value, str) else json.dumps(value, default=str).strip('"')
+
+
+def as_csv(octets: bytes) -> str:
+    return list(csv.reader(io.StringIO(octets.decode())))[1][0]
+
+
+def as_columns(table: pa.Table) -> str:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register("given", table)
+    return _one(connection, "SELECT v::VARCHAR FROM given")
+
+
+READ: dict[str, Callable[[bytes], str]] = {
+    "ndjson": as_ndjson,
+    "csv": as_csv,
+    "parquet": lambda octets: as_columns(parquet.read_table(io.BytesIO(octets))),
+    "arrow": lambda octets: as_columns(pa.ipc.open_stream(octets).read_all()),
+}
+
+
+def _one(connection: Any, statement: str) -> str:
+    ((text,),) = connection.execute(statement).fetchall()
+    return str(text)
+
+
+def alike(text: str) -> str:
+    """Text without what is written in several ways: a T between date and time, zones, zeros."""
+    text = text.strip().replace("T", " ").removesuffix("Z").removesuffix("+00")
+    return text.rstrip("0").rstrip(".") if "." in text and ":" in text else text.lower()
+
+
+def of_duckdb(value: str) -> str:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return _one(connection, f"SELECT ({value})::VARCHAR")
+
+
+def test_all_types_are_here() -> None:
+    asked = "SELECT DISTINCT lower(logical_type) FROM duckdb_types()"
+    there = {name for (name,) in duckdb.connect().execute(asked).fetchall()}
+    assert there - NESTED - {'"null"'} <= set(KINDS)
+
+
+@pytest.mark.parametrize("value", [*KINDS.values(), *ALSO.values()], ids=[*KINDS, *ALSO])
+def test_values(capture: amqpsniff.Capture, value: str) -> None:
+    if "TIMESTAMPTZ_NS" in value and duckdb.__version__ < "2":
+        pytest.skip("no such type yet")
+    expected = alike(of_duckdb(value))
+    for format, read in READ.items():
+        if format == "parquet" and "INTERVAL" in value:
+            continue  # refused
+        result = capture.sql(f"SELECT {value} AS v")
+        sink = io.BytesIO()
+        export.write(result, result.schema, format, sink)
+        assert (format, alike(read(sink.getvalue()))) == (format, expected)
+    (table,) = tables(capture.sql(f"SELECT {value} AS v"))
+    ((_, shown),) = next(iter(table.fields()))
+    assert alike(str(shown)) == expected
+
+
+@pytest.mark.parametrize("kind", ["uhugeint", "bit", "time with time zone", "type", "variant"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        "[{}]",
+        "array_value({})",
+        "{{'a \"b\"': {}, 'c': 1}}",
+        "MAP {{'k': {}}}",
+        "[[{}]]",
+        "row({})",
+    ],
+)
+def test_values_within_others(capture: amqpsniff.Capture, around: str, kind: str) -> None:
+    value = of_duckdb(KINDS[kind])
+    (row,) = capture.sql(f"SELECT 1 AS v, {around.format(KINDS[kind])} AS v").table()[1].to_pylist()
+    assert value in repr(row)
+
+
+def test_a_tuple_of_what_arrow_has(capture: amqpsniff.Capture) -> None:
+    column = capture.sql("SELECT row(1, 'x') AS v").table()["v"].chunk(0)
+    assert [one.to_pylist() for one in column.flatten()] == [[1], ["x"]]
+
+
+def test_rows_stay_in_their_order(capture: amqpsniff.Capture) -> None:
+    statement = 'SELECT n::UHUGEINT AS n, n AS "a ""b""" FROM range(5000) AS t(n) ORDER BY n DESC'
+    table = capture.sql(statement).table()
+    assert table.schema.names == ["n", 'a "b"']
+    assert table["n"].to_pylist() == [str(number) for number in reversed(range(5000))]
+
+
+def test_times_far_from_now_among_others(capture: amqpsniff.Capture) -> None:
+    """A batch of CSV with such a time has text there; the header stays one line."""
+    statement = (
+        "SELECT CASE WHEN n = 2100 THEN to_timestamp(1782000000000) WHEN n < 5 THEN NULL "
+        "ELSE to_timestamp(n) END AS v, n FROM range(6000) AS t(n)"
+    )
+    result = capture.sql(statement)
+    sink = io.BytesIO()
+    export.write(result, result.schema, "csv", sink)
+    header, *rows = csv.reader(io.StringIO(sink.getvalue().decode()))
+    assert header == ["v", "n"]
+    assert [number for _, number in rows] == [str(number) for number in range(6000)]
+    assert rows[4][0] == ""
+    assert rows[2100][0] == "+058439-05-02 00:00:00.000000Z"
+    assert rows[2101][0] == "1970-01-01 00:35:01.000000Z"
+    assert rows[5999][0] == "1970-01-01 01:39:59.000000Z"
+
+
+@pytest.mark.parametrize("months", [0, 1, -1, 12, -25, 14])
+@pytest.mark.parametrize("days", [0, 1, -1, 400])
+@pytest.mark.parametrize("micros", [0, 1, -1, -1_500_000, 3_600_000_000 * 500_000])
+def test_intervals_are_written_as_duckdb_does(months: int, days: int, micros: int) -> None:
+    made = f"(to_months({months}) + to_days({days}) + to_microseconds({micros}))"
+    assert interval_text(months, days, micros * 1000) == of_duckdb(made)
