@@ -277,13 +277,14 @@ class FrameHandler:
             answer = _EXACT
         else:
             mark: cython.longlong = reader.out.used
-            answer = decoder.decode(reader, connection.dialect, at, end, whole)
+            answer = decoder.decode(reader, connection.dialect, at, end, size)
             if answer == _EXACT and reader.oddities == 0 and whole and connection.dialect:
                 code = self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
         if self.claims is not None:
+            known: cython.bint = code >= 0 or not decoder.secret_anywhere
             self.claim(
                 half, _METHOD, half.frame_offset, channel, size, payload,
-                decoder.method, whole and answer == _EXACT,
+                decoder.method if known else -1, whole and answer == _EXACT,
             )  # fmt: skip
         if answer == _UNKNOWN:
             return self._unknown_method(half, reader, channel, size, number, ts_ns)
