@@ -15,6 +15,7 @@ import cython
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
+from amqpsniff.decode.login import LONG_LOGIN_OCTETS, shortened
 from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
 
@@ -325,6 +326,8 @@ class FrameHandler:
             connection.past_login = True
         if decoder.method_id == 11:
             connection.login = reader.octets_at(at, end - at)
+            if end - at > LONG_LOGIN_OCTETS:
+                connection.login = shortened(connection.login)
         elif decoder.method_id == 31 and decoder.frame_max >= 0:
             connection.frame_max = decoder.frame_max
         elif decoder.method_id == 10 and connection.dialect == 0:
