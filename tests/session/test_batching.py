@@ -12,6 +12,10 @@ from amqpsniff import pipeline
 from amqpsniff.capture import CaptureSet
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tables.schema import TABLES
+from tests.cli.running import write_capture
+from tests.decode.script import publish
+from tests.encoder import header
+from tests.tcp import wire
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.pcap*"))
 
@@ -54,3 +58,17 @@ def test_rows_are_those_of_the_whole(
     monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
     rows = told(path, at_once)
     assert rows == whole
+
+
+def test_a_handshake_behind_what_does_not_look_like_a_begin(tmp_path: Path) -> None:
+    """The connection is read as it was opened, in mid-stream, also where its SYN is in the batch."""
+    talk = wire.Talk()
+    talk.client(publish() + header(1, 60, 0), at=8)
+    talk.client(flags=wire.SYN, at=0)
+    talk.server(flags=wire.SYN | wire.ACK, ack=0)
+    talk.client(publish() + header(1, 60, 0))
+    path = write_capture(tmp_path / "late.pcap", talk.packets)
+    whole = told(path, len(talk.packets))
+    assert told(path, 1) == whole
+    assert whole["frames"]
+    assert whole["connections"][0]["midstream"]
