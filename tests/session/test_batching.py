@@ -61,7 +61,7 @@ def test_rows_are_those_of_the_whole(
 
 
 def test_a_handshake_behind_what_does_not_look_like_a_begin(tmp_path: Path) -> None:
-    """The connection is read as it was opened, in mid-stream, also where its SYN is in the batch."""
+    """The connection is read as it was opened, in mid-stream; its SYN may be in the batch."""
     talk = wire.Talk()
     talk.client(publish() + header(1, 60, 0), at=8)
     talk.client(flags=wire.SYN, at=0)
