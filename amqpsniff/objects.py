@@ -193,7 +193,7 @@ class Finding(Row):
 
     >>> import amqpsniff
     >>> next(amqpsniff.open("samples/snapped.pcap").findings()).title
-    'Arguments of methods were not captured whole'
+    'AMQP crosses a network without encryption'
     """
 
     __slots__ = ()

@@ -208,7 +208,7 @@ class Pipeline:
             detail = f"{counters['cut']} segments of {counters['segments']}"
             self.log.add(Finding("packets-cut", detail, None if self._several else self.capture))
         self.tracker.finish(None, self.totals.last_ns)
-        hits = dict(self.tracker.settler.hits)
+        hits = self.tracker.settler.hits | self.decoder.hits
         if self.tracker.journeys is not None:
             hits |= self.tracker.journeys.hits
         if self._given_early:

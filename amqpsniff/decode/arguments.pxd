@@ -3,7 +3,7 @@ from amqpsniff.decode.memory cimport TableMemory
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder:
-    cdef public bint show_secrets, quiet, written, past_login, quoted
+    cdef public bint show_secrets, quiet, written, past_login, quoted, secret_anywhere
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
     cdef const unsigned char[::1] known, secrets, types, roles, frequent
     cdef Octets keys
@@ -15,7 +15,7 @@ cdef class ArgumentDecoder:
     cdef public long long delivery_tag, frame_max
     cdef public bytes safe_text
     cdef int find(self, int dialect, int class_id, int method_id) except? -2
-    cdef int decode(self, ValueReader reader, int dialect, long long at, long long end, bint whole) except? -1
+    cdef int decode(self, ValueReader reader, int dialect, long long at, long long end, long long size) except? -1
     cdef int _forget(self) except? -1
     cdef int _arguments(self, ValueReader reader, int method, long long at, long long end) except? -1
     cdef int _skim(self, ValueReader reader, long long at, long long end) except? -1
@@ -26,7 +26,6 @@ cdef class ArgumentDecoder:
     cdef long long _long_value(self, ValueReader reader, int kind, int role, long long at, long long end) except? -1
     cdef long long _inline_content(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _reply_text(self, ValueReader reader, int i, long long at, long long end) except? -1
-    cdef bint _quotes(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _redact(self, ValueReader reader, int i, long long at, long long end) except? -1
     cdef int _tag(self, ValueReader reader, int role, long long value) except? -1
     cdef int _number(self, int role, long long value) except? -1

@@ -15,6 +15,7 @@ import cython
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.quotes import redact_quote
+from amqpsniff.decode.secrecy import REDACTED, is_in_place
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
@@ -32,9 +33,6 @@ TOO_SHORT = cython.declare(cython.int, 2)
 """The payload ends before the last argument."""
 TRAILING = cython.declare(cython.int, 3)
 """Octets are left after the last argument."""
-
-REDACTED = b'"[redacted]"'
-"""What stands for a secret in JSON; its length says nothing about the secret's."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _BIT = cython.declare(cython.int, 98)
@@ -60,7 +58,7 @@ class ArgumentDecoder:
             stages ask for. `written` says whether the last method's JSON was written.
 
     `quoted`: the last method's reply text quotes octets, and what may be shown of these depends on
-    what came before it.
+    what came before it. `secret_anywhere`: any argument of the last one `decode`d may be a secret.
     """
 
     def __init__(self, show_secrets=False, quiet=False):
@@ -91,14 +89,16 @@ class ArgumentDecoder:
             return self.lookup[(dialect * 128 + class_id) * 256 + method_id]
         return self.far.get((dialect, class_id, method_id), -1)
 
-    def decode(self, reader, dialect, at, end, whole):
-        """Read the payload `at`..`end`; `whole` is false when its tail was not captured.
+    def decode(self, reader, dialect, at, end, size):
+        """Read the payload `at`..`end`, of which only that was captured if it has more octets.
 
         Writes the arguments' JSON to the reader's text column (the row is left open) and answers
         `EXACT`, `UNKNOWN`, `TOO_SHORT` or `TRAILING`.
         """
         out: Texts = reader.out
+        whole: cython.bint = end - at >= size
         self.written = True
+        self.secret_anywhere = False
         if end - at < 4:
             self._forget()
             return TOO_SHORT
@@ -107,7 +107,11 @@ class ArgumentDecoder:
         choice: cython.int = self.find(dialect, self.class_id, self.method_id)
         if choice < 0:
             self._forget()
-            reader._octets(at + 4, end - at - 4)
+            self.secret_anywhere = self.class_id in plan.secret_classes
+            if self.secret_anywhere and not self.show_secrets:
+                out.put_bytes(b'{"base64":' + REDACTED + b"}")
+            else:
+                reader._octets(at + 4, end - at - 4)
             return UNKNOWN
         mark: cython.longlong = out.used
         first: cython.int = choice
@@ -119,9 +123,13 @@ class ArgumentDecoder:
         if answer != EXACT and choice != first:
             out.used = mark
             answer = self._arguments(reader, self.choices[first], at + 4, end)
-        if answer != EXACT and whole and self.secrets[self.method] and not self.show_secrets:
-            out.used = mark  # a length is wrong: the secret may stand in any argument
-            out.put_bytes(b"{}")
+        if answer != EXACT and self.secrets[self.method]:
+            octets: bytes = reader.octets_at(at, end - at)
+            odd: cython.bint = whole or reader.oddities != 0
+            self.secret_anywhere = odd or not is_in_place(self.method, octets, size)
+            if self.secret_anywhere and not self.show_secrets:
+                out.used = mark
+                out.put_bytes(b"{}")
         return answer
 
     def _forget(self):
@@ -353,18 +361,10 @@ class ArgumentDecoder:
             return reader.out.put_bytes(json.dumps(safe, ensure_ascii=False).encode())
         return reader.put_shortstr(at, end)
 
-    def _quotes(self, reader, at, end):
-        """Whether the text `at`..`end` has a `<<`: else it quotes nothing; see `quotes`."""
-        i: cython.longlong
-        for i in range(at, end - 1):
-            if reader.data[i] == _LESS_THAN and reader.data[i + 1] == _LESS_THAN:
-                return True
-        return False
-
     def _redact(self, reader, i, at, end):
         """Leave what may be shown of argument `i`, a reply text, in `safe_text` if not all may."""
         after: cython.longlong = at + 1 + reader.data[at]
-        if self.show_secrets or not self._quotes(reader, at + 1, after):
+        if self.show_secrets or not reader.has_twice(_LESS_THAN, at + 1, after):
             return 0
         self.quoted = True
         text: bytes = reader.octets_at(at + 1, after - at - 1)

@@ -25,8 +25,8 @@ class Claim(NamedTuple):
     `conversation` is the serial number of the conversation and `direction` that of its half-stream;
     `kind` is a frame type or one of the constants here, `offset` the stream offset where it begins,
     `size` the payload's octets as the frame says. `payload` is what was captured of it, empty for a
-    body. `method` is the index in `METHODS`, -1 where no row has the numbers; `exact`: the payload
-    is whole and its arguments end where it does.
+    body. `method` is the index in `METHODS`, -1 where no row has the numbers or any argument may be
+    a secret; `exact`: the payload is whole and its arguments end where it does.
     """
 
     conversation: int

@@ -2,7 +2,7 @@ from amqpsniff.decode.arguments cimport ArgumentDecoder
 from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport FrameRows
-from amqpsniff.decode.state cimport Content, Half
+from amqpsniff.decode.state cimport Allowance, Content, Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ContentAssembler:
@@ -12,6 +12,7 @@ cdef class ContentAssembler:
     cdef public object report, new_hash
     cdef public bint keep_bodies, unread, marking
     cdef public long long held, opened
+    cdef public Allowance allowance
     cdef public unsigned long long seed
     cdef public list losses
     cdef Content _find(self, Half half, int channel)

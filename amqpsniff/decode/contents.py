@@ -29,11 +29,14 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
         PropertyDecoder,
     )
-    from cython.cimports.amqpsniff.decode.state import Content  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
+        Allowance,
+        Content,
+    )
 else:
     from amqpsniff.decode.messages import MessageWriter
     from amqpsniff.decode.properties import PropertyDecoder
-    from amqpsniff.decode.state import Content
+    from amqpsniff.decode.state import Allowance, Content
 
 MAX_OPEN_CONTENTS = 2047
 """Contents open at once in one half-stream: RabbitMQ's default channel-max. A hostile stream could
@@ -43,10 +46,18 @@ MAX_BODY_OCTETS = 128 * 1024 * 1024
 """Octets of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
 3.13. A body that does not fit has its size but no octets."""
 
+OTHER_OCTETS = 1024
+"""What a content costs beside the current one of its half-stream, whatever is in it."""
+
+METHOD_OCTETS = 1280
+"""Octets of a method with content in which all its texts are; more than that is left over."""
+
 LEAST_OPENING_OCTETS = 39
 """Octets of the smallest frames that open a content: basic.publish (17) and its header (22)."""
 
 _OPENING = cython.declare(cython.longlong, LEAST_OPENING_OCTETS)
+_OTHER = cython.declare(cython.longlong, OTHER_OCTETS)
+_METHOD = cython.declare(cython.longlong, METHOD_OCTETS)
 _NULL = cython.declare(cython.longlong, NULL)
 _BY_NUMBER = attrgetter("number")
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
@@ -82,6 +93,7 @@ class ContentAssembler:
         self.keep_bodies = keep_bodies
         self.seed = own_seed()
         self.held = 0
+        self.allowance = Allowance()
         self.opened = 0
         self.unread = False
         self.marking = True
@@ -102,15 +114,18 @@ class ContentAssembler:
             return content
         if half.active.state == _AWAIT_METHOD:
             return half.active
-        if len(half.others) >= MAX_OPEN_CONTENTS:
+        full: cython.bint = not self.allowance.allows(_OTHER) and half.others
+        if full or len(half.others) >= MAX_OPEN_CONTENTS:
             self._forget_oldest(half, number, ts_ns)
         half.others[half.active.channel] = half.active
         half.active = Content()
+        self.allowance.held += _OTHER
         return half.active
 
     def _forget_oldest(self, half, number, ts_ns):
         channel = next(iter(half.others))
         content = half.others.pop(channel)
+        self.allowance.held -= _OTHER
         if content.state != _AWAIT_METHOD:
             self.report("channel-limit", half, channel, number, ts_ns, "")
             self._end(half, content, _INCOMPLETE)
@@ -121,7 +136,7 @@ class ContentAssembler:
         content: Content = self._place(half, channel, number, ts_ns)
         if content.state != _AWAIT_METHOD:
             self._interrupt(half, content, number, ts_ns)
-        content.open(channel)
+        content.open(channel, self.allowance)
         if half.lossy:
             half.opened_since.add(channel)
         content.method = decoder.method
@@ -140,11 +155,11 @@ class ContentAssembler:
         if self.unread:
             return 0
         row: cython.longlong = self.frames.rows - 1
-        content.vocabularies = self.frames.vocabularies
+        content.batch = self.writer.batch
         content.exchange = self.frames.exchange.values[row]
         content.routing_key = self.frames.routing_key.values[row]
         content.consumer_tag = self.frames.consumer_tag.values[row]
-        reader.copy_to(content.store, at, end - at)
+        reader.copy_to(content.store, at, min(end - at, _METHOD))
         content.exchange_start = decoder.starts[1] - at
         content.exchange_length = decoder.lengths[1]
         content.key_start = decoder.starts[2] - at
@@ -231,9 +246,12 @@ class ContentAssembler:
                 open_content.mark = cython.cast(
                     cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
                 )
-            open_content.header_start = open_content.store.used
-            reader.copy_to(open_content.store, at, end - at)
-            open_content.header_end = open_content.store.used
+            if open_content.store.fits(end - at):
+                open_content.header_start = open_content.store.used
+                reader.copy_to(open_content.store, at, end - at)
+                open_content.header_end = open_content.store.used
+            else:
+                self.allowance.refuse("content headers")
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
             self.report("number-out-of-range", half, channel, number, ts_ns, "body size")
@@ -355,6 +373,7 @@ class ContentAssembler:
         for content in sorted(contents, key=_BY_NUMBER):
             if content.state != _AWAIT_METHOD:
                 self._end(half, content, _INCOMPLETE)
+        self.allowance.held -= _OTHER * len(half.others)
         half.others.clear()
         return 0
 
@@ -372,4 +391,4 @@ class ContentAssembler:
         if content.keeping:
             self._let_go(content)
         content.hash = None
-        return 0
+        return content.close()

@@ -142,6 +142,11 @@ class Decoder:
         """Codes of the methods that no dialect knows, by name."""
         return self.handler.method_names
 
+    @property
+    def hits(self):
+        """How often something was not kept because too much is held, by what it is."""
+        return self.handler.contents.allowance.refused
+
     def use_capture(self, name):
         """What comes next is of this capture."""
         self.handler.use_capture(name)
@@ -272,7 +277,7 @@ class Decoder:
         """A half-stream of a conversation that begins."""
         half: Half
         if not self.spare:
-            return Half(connection, direction)
+            return Half(connection, direction, self.handler.contents.allowance)
         half = self.spare.pop()
         half.begin(connection, direction)
         return half

@@ -15,6 +15,7 @@ import cython
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
+from amqpsniff.decode.login import LONG_LOGIN_OCTETS, shortened
 from amqpsniff.decode.oddities import oddity_codes
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
 
@@ -277,13 +278,14 @@ class FrameHandler:
             answer = _EXACT
         else:
             mark: cython.longlong = reader.out.used
-            answer = decoder.decode(reader, connection.dialect, at, end, whole)
+            answer = decoder.decode(reader, connection.dialect, at, end, size)
             if answer == _EXACT and reader.oddities == 0 and whole and connection.dialect:
                 code = self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
         if self.claims is not None:
+            known: cython.bint = code >= 0 or not decoder.secret_anywhere
             self.claim(
                 half, _METHOD, half.frame_offset, channel, size, payload,
-                decoder.method, whole and answer == _EXACT,
+                decoder.method if known else -1, whole and answer == _EXACT,
             )  # fmt: skip
         if answer == _UNKNOWN:
             return self._unknown_method(half, reader, channel, size, number, ts_ns)
@@ -324,6 +326,8 @@ class FrameHandler:
             connection.past_login = True
         if decoder.method_id == 11:
             connection.login = reader.octets_at(at, end - at)
+            if end - at > LONG_LOGIN_OCTETS:
+                connection.login = shortened(connection.login)
         elif decoder.method_id == 31 and decoder.frame_max >= 0:
             connection.frame_max = decoder.frame_max
         elif decoder.method_id == 10 and connection.dialect == 0:

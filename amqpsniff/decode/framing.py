@@ -131,13 +131,11 @@ class Framer:
             half.offset += 7
             self.handler.claim_body(half)
             return at + 7
-        if end - at < size + 8:
-            half.expected = size + 8
-            half.keep(reader, at, end - at)
-            half.offset += end - at
-            return end
         count: cython.longlong = size + 8
-        if not self._frame(half, reader, kind, channel, size, at, number, ts_ns):
+        if end - at < count:
+            half.expected = count
+            count = half.keep(reader, at, end - at)
+        elif not self._frame(half, reader, kind, channel, size, at, number, ts_ns):
             if count <= _MAX_REREAD:
                 count = 7
             half.offset += count
@@ -225,7 +223,7 @@ class Framer:
         whole: cython.bint = kept >= 7 + size
         self.handler.frame(half, reader, kind, reader.u16(1), size, 7, end, whole, number, ts_ns)
         half.expected = 0
-        return 0
+        return half.empty()
 
     def _kept(self, half, reader, at, end, number, ts_ns):
         """Inside a frame that is kept until it is whole; position gone on to."""
@@ -235,7 +233,7 @@ class Framer:
         wanted: cython.longlong = (half.expected or 7) - half.kept
         if wanted > end - at:
             wanted = end - at
-        half.keep(reader, at, wanted)
+        wanted = half.keep(reader, at, wanted)
         half.offset += wanted
         at += wanted
         if half.expected == 0 and half.kept == 7:
@@ -249,6 +247,8 @@ class Framer:
             kind: cython.int = store.data[0]
             if not self._frame(half, store, kind, store.u16(1), store.u32(3), 0, number, ts_ns):
                 self._reread(half, bytes(half.store.octets[0:whole]), number, ts_ns)
+            if half.kept == 0:
+                half.empty()
         return at
 
     def _reread(self, half, frame, number, ts_ns):

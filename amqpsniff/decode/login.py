@@ -9,6 +9,19 @@ PASSWORD = b"\x08PASSWORDS"
 """Names in an AMQPLAIN response, with the tag of a long string behind them."""
 
 
+LONG_LOGIN_OCTETS = 1024
+"""Payloads of start-ok above this are not kept for their name alone: there may be very many."""
+
+
+def shortened(payload: bytes) -> bytes:
+    """A start-ok's payload that gives the same name, and is short; empty where there is none."""
+    name = login_name(payload)
+    if name is None or len(name) > LONG_LOGIN_OCTETS:
+        return b""
+    response = b"\0" + name.encode() + b"\0"
+    return payload[:4] + bytes(4) + b"\x05PLAIN" + struct.pack(">I", len(response)) + response
+
+
 def login_name(payload: bytes) -> str | None:
     """The user's name in a start-ok's payload, class and method numbers included.
 

@@ -12,6 +12,7 @@ cdef class MessageWriter:
     cdef public PropertyDecoder properties
     cdef public object report
     cdef public int capture_code
+    cdef public long long batch
     cdef public list captures
     cdef public object capture
     cdef int _capture_of(self, Content content) except? -2

@@ -64,6 +64,7 @@ class MessageWriter:
         self.report = report
         self.properties = properties
         self.flags_of = plan.flag_masks
+        self.batch = 0
         self.capture_code = 0
         self.captures = []
         self.capture = None
@@ -71,6 +72,7 @@ class MessageWriter:
     def use(self, messages):
         """Write into these rows from now on."""
         self.messages = messages
+        self.batch += 1
         self.reader.out = messages.headers
 
     def write(self, half, content, status, sound, frames):
@@ -147,7 +149,7 @@ class MessageWriter:
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
         words: Vocabularies = out.vocabularies
-        if content.vocabularies is words:
+        if content.batch == self.batch:
             out.exchange.values[row] = content.exchange
             out.routing_key.values[row] = content.routing_key
             out.consumer_tag.values[row] = content.consumer_tag

@@ -8,6 +8,7 @@ cdef class OctetReader:
     cdef long long u32(self, long long at) except? -1
     cdef long long i64(self, long long at) except? -1
     cdef bytes octets_at(self, long long start, long long count)
+    cdef bint has_twice(self, int octet, long long start, long long end) except? -1
     cdef int copy_to(self, Octets column, long long start, long long count) except? -1
     cdef bint is_ascii(self, long long start, long long count) except? -1
     cdef bint is_text(self, long long start, long long count) except? -1

@@ -76,6 +76,14 @@ class OctetReader:
             return PyBytes_FromStringAndSize(first, count)
         return bytes(self.data[start : start + count])
 
+    def has_twice(self, octet, start, end):
+        """Whether an octet stands twice in a row in `start`..`end`."""
+        at: cython.longlong
+        for at in range(start, end - 1):
+            if self.data[at] == octet and self.data[at + 1] == octet:
+                return True
+        return False
+
     def copy_to(self, column, start, count):
         """Append `count` octets of the data from `start` to a column."""
         column.room(count)

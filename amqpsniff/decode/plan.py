@@ -130,6 +130,9 @@ for _method, _one in zip(METHODS, _meanings, strict=True):
 secret_methods = tuple(sorted({(m.class_id, m.method_id) for m in METHODS if m.has_secret}))
 """(class, method) of the methods that carry a secret."""
 
+secret_classes = frozenset(class_id for class_id, _ in secret_methods)
+"""Classes with such methods: of these a dialect may lack one that is sent all the same."""
+
 harmless_methods = frozenset((m.class_id, m.method_id) for m in METHODS) - set(secret_methods)
 """(class, method) of those that carry none."""
 

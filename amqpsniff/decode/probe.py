@@ -120,7 +120,7 @@ class FrameProbe:
         if kind == 1:
             self.reader.out.used = 0
             dialect: cython.int = half.connection.dialect
-            return self.handler.decoder.decode(self.reader, dialect, at, at + size, True) == 0
+            return self.handler.decoder.decode(self.reader, dialect, at, at + size, size) == 0
         if kind == 2:
             class_id: cython.int = self.reader.u16(at)
             return self.properties.locate(self.reader, class_id, at + 12, at + size) == 0

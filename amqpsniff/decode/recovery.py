@@ -74,6 +74,7 @@ class RecoveringFramer(Framer):
             search = half.search
             chain = search.finish()
             if chain is None:
+                half.search = None  # the two hold each other
                 return 0
             self._take_up(half, search, chain, search.end)
         return 0

@@ -1,6 +1,18 @@
 from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
+cdef class Allowance:
+    cdef public long long held
+    cdef public dict refused
+    cdef bint allows(self, long long octets) except? -1
+    cdef bint has_plenty(self) noexcept
+    cpdef int refuse(self, str what) except? -1
+
+cdef class Store(Octets):
+    cdef Allowance allowance
+    cdef bint fits(self, long long count) except? -1
+    cdef bint is_idle_burden(self) except? -1
+
 cdef class Connection:
     cdef public object conversation, session, volume, login, asked, capture
     cdef public bint is_amqp, began, role_proved, past_login
@@ -11,20 +23,21 @@ cdef class Connection:
 
 cdef class Content:
     cdef public int state, channel, method, class_id
-    cdef public Octets store, body
+    cdef public Store store
+    cdef public Octets body
     cdef public object hash, safe_text, capture
     cdef public bint keeping, lossy
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
-    cdef public object vocabularies
-    cdef public long long ordinal, mark
+    cdef public long long batch, ordinal, mark
     cdef public int exchange, routing_key, consumer_tag
     cdef public long long header_start, header_end, located
     cdef public long long body_size, body_seen, body_missing
     cdef public long long exchange_start, exchange_length, key_start, key_length
     cdef public long long tag_start, tag_length, text_start, text_length
     cdef public long long lost_at, lost, sound
-    cdef int open(self, int channel) except? -1
+    cdef int open(self, int channel, Allowance allowance) except? -1
+    cdef int close(self) except? -1
     cdef int forget(self) except? -1
     cdef int begin_body(self) except? -1
     cdef int end_body(self) except? -1
@@ -35,7 +48,8 @@ cdef class Half:
     cdef public int direction, mode
     cdef public long long offset
     cdef public bint lossy, skipping
-    cdef public Octets store
+    cdef readonly Allowance allowance
+    cdef public Store store
     cdef public long long kept, expected, left, frame_offset, frame_size
     cdef public int frame_channel, frame_type
     cdef public Content active
@@ -46,4 +60,5 @@ cdef class Half:
     cdef int begin(self, Connection connection, int direction) except? -1
     cdef bint has_grown(self) except? -1
     cdef int forget_frame(self) except? -1
-    cdef int keep(self, ValueReader reader, long long start, long long count) except? -1
+    cdef long long keep(self, ValueReader reader, long long start, long long count) except? -1
+    cdef int empty(self) except? -1

@@ -35,11 +35,72 @@ _NULL = cython.declare(cython.longlong, NULL)
 MOST_KEPT_OCTETS = 16_384
 """Octets of the buffers of a half-stream that is over, up to which they are used again."""
 
+MAX_UNFINISHED_OCTETS = 64 * 1024 * 1024
+"""Octets that all half-streams hold of frames and contents that are not whole, and of what may turn
+out to be frames while framing is searched: each may be of 1 MiB, on each of 65,535 channels of each
+connection. Beyond half of it, buffers with nothing in them are given back at once."""
+
+FIRST_STORE_OCTETS = 256
+"""Octets that an empty store has room for."""
+
+_MAX_UNFINISHED = cython.declare(cython.longlong, MAX_UNFINISHED_OCTETS)
+_MOST_KEPT = cython.declare(cython.longlong, MOST_KEPT_OCTETS)
+_FIRST_STORE = cython.declare(cython.longlong, FIRST_STORE_OCTETS)
+
+
+class Allowance:
+    """How many octets all half-streams `held` of frames and contents that are not whole; `refused`
+    counts what was not kept for that, by what it is."""
+
+    def __init__(self):
+        self.held = 0
+        self.refused = {}
+
+    def allows(self, octets):
+        """Whether so many more may be held."""
+        return self.held + octets <= _MAX_UNFINISHED
+
+    def has_plenty(self):
+        """Whether less than half is held: buffers may be large for the time that this saves."""
+        return self.held <= _MAX_UNFINISHED >> 1
+
+    def refuse(self, what):
+        """Something is not kept."""
+        self.refused[what] = self.refused.get(what, 0) + 1
+        return 0
+
+
+class Store(Octets):
+    """Octets that count in an allowance, but for the few that every store has room for."""
+
+    def __init__(self, allowance):
+        Octets.__init__(self)
+        self.allowance = allowance
+
+    def _grow(self, count):
+        before: cython.longlong = self.size
+        Octets._grow(self, count)
+        self.allowance.held += self.size - before
+        return 0
+
+    def fits(self, count):
+        """Whether so many octets more may be kept."""
+        return self.used + count <= self.size or self.allowance.allows(2 * (self.used + count))
+
+    def is_idle_burden(self):
+        """Whether it is so large that it is better given back when nothing is in it."""
+        if self.size <= _FIRST_STORE:
+            return False
+        return self.size > _MOST_KEPT or not self.allowance.has_plenty()
+
+    def __del__(self):
+        self.allowance.held -= self.size - _FIRST_STORE
+
 
 class Connection:
     """One conversation as the decoder sees it; `began`: its first octets are in the capture.
 
-    `login` is the payload of connection.start-ok, secret and all: only `user` looks at it. `asked`
+    `login` is what `login_name` needs of connection.start-ok, secret and all, for `user`. `asked`
     are the four octets after `AMQP` in the client's protocol header, null without one. `capture` is
     the one that it begins in, null where octets came without one. `session`
     and `volume` belong to whoever follows or counts the connection.
@@ -101,7 +162,8 @@ class Half:
     which a content was opened after that, whose state is therefore known again.
     """
 
-    def __init__(self, connection, direction):
+    def __init__(self, connection, direction, allowance):
+        self.allowance = allowance
         self.store = None
         self.active = Content()
         self.others = {}
@@ -130,7 +192,7 @@ class Half:
         for buffer in (self.active.store, self.active.body):
             if buffer is not None:
                 size += buffer.size
-        return size > MOST_KEPT_OCTETS
+        return size > _MOST_KEPT or not self.allowance.has_plenty()
 
     def forget_frame(self):
         """No frame is under way."""
@@ -145,12 +207,26 @@ class Half:
         return 0
 
     def keep(self, reader, start, count):
-        """Append octets of a reader to the frame under way."""
+        """Append octets of a reader to the frame under way; how many there was room for.
+
+        Where that is not all of them, the frame is cut: the rest is only counted.
+        """
         if self.store is None:
-            self.store = Octets()
+            self.store = Store(self.allowance)
         self.store.used = self.kept
+        if self.expected and not self.store.fits(count):
+            self.allowance.refuse("frames")
+            count = min(count, self.store.size - self.kept)
+            self.skipping = True
+            self.left = self.expected - self.kept - count
         reader.copy_to(self.store, start, count)
         self.kept += count
+        return count
+
+    def empty(self):
+        """The frame that was kept is done with."""
+        if self.store is not None and self.store.is_idle_burden():
+            self.store = None
         return 0
 
 
@@ -177,7 +253,7 @@ class Content:
         self.keeping = False
         self.safe_text = None
         self.lossy = False
-        self.vocabularies = None
+        self.batch = -1
         self.lost_at = 0
         self.lost = 0
         self.sound = 0
@@ -185,14 +261,14 @@ class Content:
         self.last_number = 0
         return 0
 
-    def open(self, channel):
+    def open(self, channel, allowance):
         """Begin a content on a channel."""
         self.state = AWAIT_HEADER
         self.channel = channel
         self.lossy = False
         self.lost = 0
         if self.store is None:
-            self.store = Octets()
+            self.store = Store(allowance)
         self.store.used = 0
         self.header_start = -1
         self.header_end = -1
@@ -202,6 +278,12 @@ class Content:
         self.body_missing = 0
         self.hash = None
         self.keeping = False
+        return 0
+
+    def close(self):
+        """The content is over, and its row is written."""
+        if self.store.is_idle_burden():
+            self.store = None
         return 0
 
     def begin_body(self):

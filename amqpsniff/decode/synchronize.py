@@ -91,7 +91,7 @@ class Search:
     def __init__(self, probe, half, offset, forced=False):
         self.probe = probe
         self.half = half
-        self.window = Window(offset)
+        self.window = Window(offset, half.allowance)
         self.scanned = offset
         self.searched = 0
         self.held = 0
@@ -110,6 +110,8 @@ class Search:
     def room(self):
         """How many octets to feed next at most."""
         room: cython.longlong = max(FIRST_FEED_OCTETS, self.searched)
+        if not self.half.allowance.has_plenty():
+            room = FIRST_FEED_OCTETS
         if self.searched < FOREIGN_AFTER_OCTETS:
             return min(room, FOREIGN_AFTER_OCTETS - self.searched)
         return room
@@ -121,6 +123,8 @@ class Search:
 
     def feed(self, octets, number, ts_ns):
         """Search on with these octets of a packet; the chain that is believed, or None."""
+        if not self.window.fits(len(octets)):
+            self._begin_anew()
         self.window.append(octets, number, ts_ns)
         self.searched += len(octets)
         believed = self._run(self.window.end() - _HEADER, False)
@@ -149,6 +153,17 @@ class Search:
     def rest(self, start, end):
         """The octets `start`..`end` of the stream as (octets, packet number, ts_ns)."""
         return self.window.pieces(start, end)
+
+    @cython.cfunc
+    def _begin_anew(self) -> cython.int:
+        """Too much is held: forget every chain."""
+        self.half.allowance.refuse("frames while framing was searched")
+        candidate: Candidate
+        for candidate in list(self.candidates):
+            self._drop(candidate)
+        self.scanned = self.window.end()
+        self.window = Window(self.scanned, self.half.allowance)
+        return 0
 
     @cython.cfunc
     def _trim(self) -> cython.int:
@@ -248,8 +263,18 @@ class Search:
         return 0
 
     @cython.cfunc
+    def _hold(self, octets: cython.longlong) -> cython.int:
+        """Payloads are kept, or let go."""
+        self.held += octets
+        self.half.allowance.held += octets
+        return 0
+
+    def __del__(self):
+        self.half.allowance.held -= self.held
+
+    @cython.cfunc
     def _drop(self, candidate: Candidate) -> cython.int:
-        self.held -= candidate.held
+        self._hold(-candidate.held)
         candidate.held = 0
         candidate.frames = []
         candidate.strong = 0
@@ -293,7 +318,7 @@ class Search:
             if self.window.buffer[at + 7 + size] != _END:
                 return self._drop(candidate)
             if candidate.keeps():
-                if self.held + size <= _MAX_HELD:
+                if self.held + size <= _MAX_HELD and self.half.allowance.allows(size):
                     payload = bytes(self.window.buffer[at + 7 : at + 7 + size])
                 elif candidate.kind != _BODY:
                     return self._drop(candidate)
@@ -303,7 +328,7 @@ class Search:
                 candidate.strong += 1
         if payload is not None:
             candidate.held += len(payload)
-            self.held += len(payload)
+            self._hold(len(payload))
         return self._add(candidate, payload)
 
     @cython.cfunc

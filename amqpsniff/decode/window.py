@@ -9,8 +9,8 @@ from collections import deque
 
 import cython
 
-FIRST_BUFFER_OCTETS = 4096
-"""Octets there is room for at first."""
+FIRST_BUFFER_OCTETS = 1024
+"""Octets there is room for at first, which do not count in the allowance."""
 
 MAX_MARKS = 65536
 """Packets remembered of the octets kept. They are only that many when a peer sends its octets one
@@ -23,7 +23,8 @@ class Window:
     `marks` holds (stream offset after its last octet, packet number, ts_ns) of each packet.
     """
 
-    def __init__(self, offset):
+    def __init__(self, offset, allowance):
+        self.allowance = allowance
         self.buffer = bytearray(FIRST_BUFFER_OCTETS)
         self.first = 0
         self.used = 0
@@ -34,6 +35,14 @@ class Window:
         """Stream offset after the last octet."""
         return self.base + self.used - self.first
 
+    def fits(self, count):
+        """Whether so many octets more may be kept."""
+        kept: cython.longlong = self.used - self.first
+        return kept + count <= len(self.buffer) or self.allowance.allows(2 * (kept + count))
+
+    def __del__(self):
+        self.allowance.held -= len(self.buffer) - FIRST_BUFFER_OCTETS
+
     def append(self, octets, number, ts_ns):
         """These octets of a packet are the next."""
         count: cython.longlong = len(octets)
@@ -42,6 +51,7 @@ class Window:
             old: bytearray = self.buffer
             if 2 * (kept + count) > len(old):
                 self.buffer = bytearray(2 * (kept + count))
+                self.allowance.held += len(self.buffer) - len(old)
             self.buffer[:kept] = old[self.first : self.used]
             self.first = 0
             self.used = kept

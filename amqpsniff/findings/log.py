@@ -144,11 +144,15 @@ class FindingLog:
         )
 
     def take(self, others: Iterable[Finding] = ()) -> list[Finding]:
-        """All findings in the order first seen, with their causes; the log is empty afterwards.
+        """All findings in the order of what they are first seen in, with their causes; the log is
+        empty afterwards.
+
+        That is the order of time and packets, whenever they became known: what TCP tells of a batch
+        of packets comes behind what is decoded of it, so that would depend on how packets came.
 
         `others` are findings that are not in the log and may have brought about some that are.
         """
-        findings = list(self._findings.values())
+        findings = sorted(self._findings.values(), key=_place)
         find_causes(findings, others)
         if self._unplaced:
             number = sum(finding.count for finding in self._unplaced.values())
@@ -159,6 +163,15 @@ class FindingLog:
         self._places.clear()
         self._unplaced.clear()
         return findings
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    """What findings are sorted by: time and packet, then what they are; what has none is last."""
+    ts_ns, number = finding.ts_ns, finding.packet_number
+    where = (finding.connection_id or "", -1 if finding.channel is None else finding.channel)
+    return (
+        ts_ns is None, ts_ns or 0, number is None, number or 0, finding.code, *where, finding.detail
+    )  # fmt: skip
 
 
 def _fold(finding: Finding, known: Finding) -> None:

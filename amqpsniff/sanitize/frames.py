@@ -97,8 +97,6 @@ class Cleaner:
         if claim.exact and self._harmless[claim.method]:
             return payload
         method = METHODS[claim.method]
-        if not claim.exact and len(payload) == claim.size and method.has_secret:
-            return payload[:4]  # a length is wrong, so the secret may stand in any argument
         octets = bytearray(payload)
         at = self._walk(claim, method, octets)
         return bytes(octets[:at])

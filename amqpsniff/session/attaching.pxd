@@ -1,3 +1,4 @@
+from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.octets cimport OctetReader
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.settling cimport Settler
@@ -9,6 +10,9 @@ cdef class Attacher(Watcher):
     cdef public Settler settler
     cdef public OctetReader reader
     cdef public list opened
+    cdef public long long consumers_known, facts_octets
+    cdef Vocabulary queues
+    cdef long long queues_batch
     cdef public long long first_opened
     cdef public dict late
     cdef int open(self, object known) except? -1

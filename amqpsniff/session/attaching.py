@@ -10,6 +10,7 @@ import cython
 from amqpsniff.session import kinds
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.columns import Vocabulary  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
         OctetReader,
     )
@@ -25,6 +26,7 @@ if cython.compiled:
         Watcher,
     )
 else:
+    from amqpsniff.columns import Vocabulary
     from amqpsniff.decode.octets import OctetReader
     from amqpsniff.session.settling import Settler
     from amqpsniff.session.state import Channel, Consumer, Entry
@@ -48,6 +50,10 @@ class Attacher(Watcher):
         self.settler = Settler(limits)
         self.settler.watcher = self if self.judges else None
         self.reader = OctetReader()
+        self.consumers_known = 0
+        self.facts_octets = 0
+        self.queues = None
+        self.queues_batch = 0
         self.opened = []
         self.first_opened = 0
         self.late = {}
@@ -111,11 +117,15 @@ class Attacher(Watcher):
         """Give a delivery the queue of its consumer, where that is known."""
         if consumer.queue is None:
             return 0
-        if consumer.vocabulary is not messages.vocabularies.queue:
+        words: Vocabulary = messages.vocabularies.queue
+        if self.queues is not words:
+            self.queues = words
+            self.queues_batch += 1
+        if consumer.batch != self.queues_batch:
             octets: bytes = consumer.queue.encode()
             self.reader.read_from(octets)
-            consumer.vocabulary = messages.vocabularies.queue
-            consumer.code = self.reader.code_in(consumer.vocabulary, 0, len(octets))
+            consumer.batch = self.queues_batch
+            consumer.code = self.reader.code_in(words, 0, len(octets))
         messages.queue.values[row] = consumer.code
         return 0
 

@@ -89,9 +89,15 @@ def _consumed(
 
 
 def _add_consumer(tracker: Attacher, channel: Channel, tag: str, consumer: Any) -> None:
-    if tag not in channel.by_tag and len(channel.by_tag) >= tracker.limits.consumers:
-        tracker.settler.hit("consumers")
-        return
+    if tag not in channel.by_tag:
+        limits = tracker.limits
+        if (
+            len(channel.by_tag) >= limits.consumers
+            or tracker.consumers_known >= limits.all_consumers
+        ):
+            tracker.settler.hit("consumers")
+            return
+        tracker.consumers_known += 1
     channel.by_tag[tag] = consumer
 
 
@@ -100,6 +106,7 @@ def _cancelled(
 ) -> None:
     if event.side == SERVER:
         consumer = channel.by_tag.pop(event.consumer_tag, None)
+        tracker.consumers_known -= consumer is not None
         if tracker.judges and event.name == "basic.cancel":
             facts = {"consumer": consumer}
             tracker.tell("consumer-cancelled", channel, event.number, event.ts_ns, facts)

@@ -17,6 +17,10 @@ class Limits(NamedTuple):
             taken for done with, where a confirm is to come only for not returned.
         requests: Requests of one channel that wait for their replies; a client that waits has one.
         consumers: Consumers of one channel; as many, and gets, wait for a queue's name.
+        all_consumers: Consumers over all connections: some 200 octets each, and 600 more where
+            names are as long as they may be.
+        fact: Octets of one method of the handshake, as JSON; a client's is some 500.
+        facts: The same over all connections that are open: those of 20,000 ordinary ones.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
             beyond this the tags mean nothing, and the channel's acknowledgements are not followed.
     """
@@ -26,6 +30,9 @@ class Limits(NamedTuple):
     returnable: int = 100_000
     requests: int = 1_024
     consumers: int = 16_384
+    all_consumers: int = 100_000
+    fact: int = 65_536
+    facts: int = 33_554_432
     disorder: int = 10_000
 
 

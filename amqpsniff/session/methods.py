@@ -224,7 +224,14 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 
 def learn(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
     """Keep what the peers say of themselves and agree on, as JSON."""
-    session.facts.setdefault(event.name, event.octets)
+    if event.name in session.facts:
+        return
+    octets = event.octets or b""
+    if len(octets) > tracker.limits.fact or tracker.facts_octets >= tracker.limits.facts:
+        tracker.settler.hit("handshakes")
+        octets = b""
+    tracker.facts_octets += len(octets)
+    session.facts[event.name] = octets
 
 
 def _close_connection(

@@ -1,4 +1,3 @@
-from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.sent cimport Sent
 
@@ -30,7 +29,7 @@ cdef class Consumer:
     cdef public str tag, queue
     cdef public object no_ack, prefetch
     cdef public long long delivered, unsettled, unsettled_max
-    cdef public Vocabulary vocabulary
+    cdef public long long batch
     cdef public int code
 
 cdef class Closable:

@@ -230,8 +230,7 @@ class Consumer:
         self.delivered = 0
         self.unsettled = 0
         self.unsettled_max = 0
-        self.vocabulary = None
-        self.code = -1
+        self.batch = self.code = -1
 
 
 class Closable:

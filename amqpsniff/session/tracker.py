@@ -313,6 +313,8 @@ class Tracker(MessageMethods):
         if self.wants_connections:
             self.connections.append(connection_row(session, peer.dialect_name))
         peer.session = None
+        for octets in session.facts.values():
+            self.facts_octets -= len(octets)
         return 0
 
     def add_channel(self, channel):
@@ -321,6 +323,7 @@ class Tracker(MessageMethods):
             self.tell("channel-ends", channel, channel.closed_packet_number, channel.end_ns, {})
         self.settler.finish(channel)
         self.see_closed(channel)
+        self.consumers_known -= len(channel.by_tag)
         if self.wants_channels:
             self.channels.append(channel_row(channel))
         return 0

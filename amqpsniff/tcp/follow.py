@@ -227,7 +227,6 @@ class Follower:
                 return 0
             if whose == ANOTHER:
                 return self._again(conversation, octets, rows, at, number, ts_ns)
-            conversation.syn_seen = True
             seq = (seq + 1) & MASK
         if length > 0 and begins_anew(half, other, self.writer, octets, rows, at):
             return self._again(conversation, octets, rows, at, number, ts_ns)

@@ -48,9 +48,9 @@ def rows_of(pieces: Iterable[Piece], **options: Any) -> dict[str, list[str]]:
     given.finish()
     found = {name: given.take(name) for name in TABLES}
     rows = {name: joined(batch, *CALLS) + bodies(batch) for name, batch in found.items()}
-    rows["findings"] = [
+    rows["findings"] = sorted(  # they come in the order of packets, which octets have not
         re.sub(r"packets? \d+( to \d+)?", "packet #", row) for row in rows["findings"]
-    ]
+    )
     return rows
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import struct
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import on_terminal, run
+from tests.cli.running import on_terminal, run, write_capture
+from tests.encoder import PROTOCOL_HEADERS, frame
+from tests.tcp.wire import Talk
 
 # PLAIN and AMQPLAIN of pika_mix, kombu, v08_v09; among them a login that fails
 CAPTURES = ("pika_mix.pcap", "kombu.pcap.gz", "v08_v09.pcap", "amqplib08.pcap", "snapped.pcap")
@@ -102,3 +105,17 @@ def test_a_login_that_was_cut_shows_no_octet_of_its_arguments() -> None:
     octets = lines[start + 1 : start + 3]
     assert "0a 00 0b **" in octets[0]
     assert set(octets[1][14:62].split()) == {"**", "--"}
+
+
+@pytest.mark.parametrize("words", [way for way in EVERY_WAY if "export" in way or "inspect" in way])
+def test_nor_of_a_method_that_its_dialect_lacks(tmp_path: Path, words: str) -> None:
+    """A client of 0-8 sends connection.update-secret, of which only later dialects know."""
+    talk = Talk().hands()
+    payload = struct.pack(">HHI", 10, 70, 9) + b"s3cret-Pw" + b"\0"
+    talk.client(PROTOCOL_HEADERS["0-8"] + frame(1, 0, payload))
+    capture = write_capture(tmp_path / "lacks.pcap", talk.packets)
+    command, *more = words.split()
+    result = run(command, capture, *more)
+    assert result.code == 0
+    text = _spoken(result.out + result.err)
+    assert not any(form in text for form in _forms("s3cret-Pw"))

@@ -178,8 +178,8 @@ def test_size_that_no_column_holds() -> None:
     assert (row["body"], row["body_sha256"]) == (b"abcdef", None)
     done = sent(declared + body(1, b"abc") + publish() + header(1, 60, 0), **OPTIONS)
     assert findings(done) == [
-        ("number-out-of-range", "body size"),
         ("content-body-shorter", "3 of too many octets before the next method"),
+        ("number-out-of-range", "body size"),
     ]
     assert [row["status"] for row in done.messages()] == ["incomplete", "complete"]
     done = sent(declared + publish() + header(1, 60, 0))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import struct
 from pathlib import Path
 
 import pytest
 
 from amqpsniff.decode.login import login_name
 from amqpsniff.spec import METHODS
+from tests import encoder
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk, decode, run_file
 from tests.decode.script import OPENING, frames, method, sent
 from tests.decode.strategies import parsed
@@ -17,6 +19,11 @@ from tests.encoder import PROTOCOL_HEADERS, Field, header
 SECRET = b"s3cret-Pw"
 PLAIN = b"\0app\0" + SECRET
 AMQPLAIN = b"\5LOGINS\0\0\0\3app" + b"\x08PASSWORDS\0\0\0\x09" + SECRET
+
+WHOLE_LOGIN = method(
+    "connection.start-ok", 0, mechanism=b"PLAIN", response=PLAIN, locale=b"en_US",
+    client_properties=[(b"product", Field("S", b"x"))],
+)  # fmt: skip
 
 
 def everything(done: Decoded) -> str:
@@ -53,11 +60,7 @@ def test_secret_arguments(name: str, argument: str, response: bytes) -> None:
 @pytest.mark.parametrize("cut", range(1, 60, 3))
 def test_cut_and_broken_credentials(cut: int) -> None:
     """Neither a frame that ends too early nor one with the wrong end gives them away."""
-    octets = method(
-        "connection.start-ok", 0, mechanism=b"PLAIN", response=PLAIN, locale=b"en_US",
-        client_properties=[(b"product", Field("S", b"x"))],
-    )  # fmt: skip
-    payload = octets[7:-1]
+    octets, payload = WHOLE_LOGIN, WHOLE_LOGIN[7:-1]
     kept = payload[:-cut] if cut < len(payload) - 4 else payload
     short = octets[:3] + len(kept).to_bytes(4, "big") + kept
     for broken in (short + b"\xce", short + b"\0", octets[:-cut]):
@@ -70,13 +73,58 @@ def test_cut_and_broken_credentials(cut: int) -> None:
 @pytest.mark.parametrize("value", [0, 1, 3, 7, 13, 14, 20, 30, 45, 60, 255])
 def test_credentials_beside_wrong_lengths(value: int) -> None:
     """Where a length is wrong the secret stands in another argument, or in a table before it."""
-    octets = method(
-        "connection.start-ok", 0, mechanism=b"PLAIN", response=PLAIN, locale=b"en_US",
-        client_properties=[(b"product", Field("S", b"x"))],
-    )  # fmt: skip
-    for at in range(11, len(octets) - 1):
-        broken = octets[:at] + bytes([value]) + octets[at + 1 :]
+    for at in range(11, len(WHOLE_LOGIN) - 1):
+        broken = WHOLE_LOGIN[:at] + bytes([value]) + WHOLE_LOGIN[at + 1 :]
         assert SECRET[2:7].decode() not in everything(sent(broken)), at
+
+
+@pytest.mark.parametrize("value", [0, 1, 3, 7, 13, 14, 20, 30, 45, 60, 255])
+def test_cut_credentials_beside_wrong_lengths(value: int) -> None:
+    """Nor where the end of the frame is not there to show that a length is wrong."""
+    for cut in (3, 9):
+        for at in range(11, len(WHOLE_LOGIN) - cut):
+            broken = WHOLE_LOGIN[:at] + bytes([value]) + WHOLE_LOGIN[at + 1 : -cut]
+            done = Feeder().data(CLIENT, OPENING + broken).gap(CLIENT, cut).finish()
+            assert SECRET[2:5].decode() not in everything(done), (at, cut)
+
+
+@pytest.mark.parametrize(
+    ("cut", "names"),
+    [
+        (40, ["client_properties"]),
+        (32, ["client_properties"]),
+        (31, []),  # a text may be a secret, and the table before it too long, while the length of
+        (22, []),  # the secret is not there
+        (21, ["client_properties", "mechanism", "response"]),
+        (7, ["client_properties", "mechanism", "response"]),
+        (6, []),  # behind the secret
+    ],
+)
+def test_what_is_shown_of_a_cut_login(cut: int, names: list[str]) -> None:
+    """What is sure to be no secret, for that is where it belongs."""
+    feeder = Feeder().data(CLIENT, OPENING + WHOLE_LOGIN[:-cut]).gap(CLIENT, cut)
+    (row,) = frames(feeder.finish())
+    assert list(parsed(row["arguments"])) == names
+
+
+@pytest.mark.parametrize("dialect", ["0-8", "0-9", "0-9-1"])
+@pytest.mark.parametrize("number", [70, 99])
+def test_methods_that_the_dialect_lacks(dialect: str, number: int) -> None:
+    """One of the class that logs in may be a later dialect's, or anybody's, with a secret in it."""
+    payload = struct.pack(">HHI", 10, number, len(SECRET)) + SECRET + b"\0"
+    octets = encoder.frame(1, 0, payload)
+    for cut in (0, 3):
+        feeder = Feeder().data(CLIENT, PROTOCOL_HEADERS[dialect] + octets[: len(octets) - cut])
+        (row,) = frames(feeder.gap(CLIENT, cut).finish())
+        assert "[redacted]" in row["arguments"]
+        assert SECRET[:4].decode() not in row["arguments"]
+    feeder = Feeder(show_secrets=True).data(CLIENT, PROTOCOL_HEADERS[dialect] + octets)
+    assert "[redacted]" not in everything(feeder.finish())
+
+
+def test_unknown_methods_of_other_classes_are_shown() -> None:
+    (row,) = frames(sent(encoder.frame(1, 1, b"\0\x3c\0\x63abc")))
+    assert parsed(row["arguments"]) == {"base64": base64.b64encode(b"abc").decode()}
 
 
 @pytest.mark.parametrize(

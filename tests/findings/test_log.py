@@ -112,7 +112,7 @@ def test_causes_near_and_far(causes: list[Finding], cause: int | None) -> None:
     found = FindingLog()
     for each in (*causes, seen(code, 5)):
         found.add(each)
-    effect = found.take()[-1]
+    (effect,) = (one for one in found.take() if one.code == code)
     assert (effect.cause_code, effect.cause_packet_number) == (causes[-1].code, cause)
 
 

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
+from amqpsniff.decode.decoder import Decoder
+from amqpsniff.findings import FindingLog
 from amqpsniff.sanitize import SanitizeOptions, policy
 from amqpsniff.sanitize.frames import Cleaner
 from amqpsniff.spec import METHODS, properties_for
 from tests import encoder
+from tests.decode.feeding import Talk
 from tests.decode.strategies import tables
 
 STRANGE = SanitizeOptions(names=True)
@@ -47,18 +50,40 @@ def test_every_secret_is_replaced() -> None:
                 assert action in (None, policy.LOGIN), method.name
 
 
-@pytest.mark.parametrize("more", [-3, 4, 9, 23])
-@pytest.mark.parametrize("place", [7, 8])
-def test_a_secret_beside_a_wrong_length(place: int, more: int) -> None:
+class _Numbered(Talk):
+    """A conversation with the number that claims give."""
+
+    serial = 0
+
+
+def claimed(frame: bytes, cut: int = 0) -> Claim:
+    """What the decoder says of a client's first method, of which the last octets are missing."""
+    decoder = Decoder(FindingLog(), claims=True)
+    decoder.open(0, _Numbered())
+    decoder.data(0, 0, encoder.PROTOCOL_HEADERS["0-9-1"] + frame[: len(frame) - cut])
+    decoder.gap(0, 0, cut)
+    (found,) = (each for each in decoder.take_claims() if each.kind == claims.METHOD)
+    return found
+
+
+@pytest.mark.parametrize("cut", [0, 4])
+@pytest.mark.parametrize(
+    ("place", "more"), [(7, 4), (7, 9), (7, 23), (8, -3), (8, 4), (8, 9), (8, 23)]
+)
+def test_a_secret_beside_a_wrong_length(place: int, more: int, cut: int) -> None:
     """It may stand in a text that is kept, or be the name of a field."""
     (method,) = (each for each in METHODS if each.name == "connection.start-ok")
     values = {"mechanism": b"PLAIN", "response": b"\0jane\0s3cret"}
     values |= {"client_properties": [], "locale": b"en_US"}
-    payload = bytearray(encoder.method_payload(method, values))
-    payload[place] = max(payload[place] + more, 0)
-    wrong = claim(bytes(payload), method.index, exact=False)
-    made = Cleaner(SanitizeOptions()).clean(wrong)[7:]
-    assert made == payload[:4]
+    frame = bytearray(encoder.method(method, values, 0))
+    frame[7 + place] += more
+    made = Cleaner(SanitizeOptions()).clean(claimed(bytes(frame), cut))[7:]
+    assert made == frame[7:11]
+
+
+def test_a_method_of_the_login_that_nobody_knows() -> None:
+    frame = encoder.frame(1, 0, b"\0\x0a\0\x63s3cret")
+    assert Cleaner(SanitizeOptions()).clean(claimed(frame)) == frame[:11]
 
 
 TEXTS = {"s": b"secret", "S": b"a secret", "C": (0, b"a secret"), "T": 1_700_000_000}

@@ -21,8 +21,8 @@ def test_blocked_again_after_a_block_that_began_before_the_capture() -> None:
         """
     found = said(text, "publish-while-blocked", "connection-blocked")
     assert found == [
-        "publish-while-blocked late 1: published 900 ms after connection.blocked in packet #4",
         "connection-blocked #4 -: memory, for 900 ms until the end, 1 publish meanwhile",
+        "publish-while-blocked late 1: published 900 ms after connection.blocked in packet #4",
     ]
 
 

@@ -94,10 +94,11 @@ CAPTURES = (
          "The column is null; the arguments show the number."),
     Kind("session-limit", "warning", "A",
          "More channels or messages were open at once than are followed",
-         "The tracker remembers a bounded number of channels, consumers, requests that wait for a "
-         "reply, and messages that wait for an answer; the detail says which bound was reached.",
-         "What came beyond the bound has no outcome or reply in the tables. Read fewer connections "
-         "at once (--connection, --port), or a shorter capture.",
+         "A bounded number of channels, consumers, requests that wait for a reply, messages that "
+         "wait for an answer, and octets of frames, content headers and handshakes is remembered; "
+         "the detail says which bound was reached.",
+         "What came beyond the bound has no outcome, reply, properties or arguments in the tables. "
+         "Read fewer connections at once (--connection, --port), or a shorter capture.",
          "A capture in which state is opened and never ended: scans, attacks, a damaged file."),
     Kind("rules-limit", "info", "A",
          "More was seen than the rules remember",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from amqpsniff.session.rules import (
     access,
     acknowledging,
+    amounts,
     blocking,
     calls,
     celery,
@@ -69,6 +70,7 @@ _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     reading.RULES,
     returning.RULES,  # what the others found is known by then
     limits.RULES,
+    amounts.RULES,
 )
 
 

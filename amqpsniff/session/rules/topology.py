@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration, rate
-from amqpsniff.session.rules.amounts import SECOND, open_channels, remember
+from amqpsniff.session.rules.amounts import SECOND, drop, open_channels, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, name_at, queue_text
 
@@ -98,7 +98,7 @@ def _subject(event: Any) -> tuple[str, Any]:
 
 def forget_declaration(scene: Scene) -> None:
     """A deletion or unbinding: what is declared after it is new."""
-    scene.memory.get("declared", {}).pop(_subject(scene.event), None)
+    drop(scene, scene.memory.get("declared", {}), _subject(scene.event))
 
 
 @after("repeated")

@@ -23,6 +23,24 @@ def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPat
     assert found(OPEN + DECLARE * 30, "declaration-repeated")
 
 
+def test_names_beyond_the_limit_of_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of queues that are deleted, and of connections that are over, count no more."""
+    monkeypatch.setattr(amounts, "MOST_OF_ALL_NAMES", 2)
+    others = [DECLARE.replace("jobs", f"q{n}") for n in range(3)]
+    assert details(OPEN + "".join(others) + DECLARE * 30, "rules-limit") == ["31 names"]
+    deleted = "C1: queue.delete queue=q{0}\nS1: queue.delete-ok\n"
+    each = "".join(one + deleted.format(n) for n, one in enumerate(others))
+    assert not found(OPEN + each + DECLARE * 30, "rules-limit")
+    engine = Engine()
+    for place in range(3):
+        key = (f"10.0.0.1:{1000 + place}", "10.0.0.2:5672")
+        for packet in Script(OPEN + others[0] + others[1]).packets:
+            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+        engine.close(key)
+    engine.finish()
+    assert "rules-limit" not in {row["code"] for row in engine.take("findings").to_pylist()}
+
+
 def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(churn, "MOST_CLIENTS", 1)
     packets = Script(connections(4)).packets + Script(connections(4)).packets

@@ -1,0 +1,85 @@
+"""What is remembered over all connections is bounded, let go of with them, and said when it is not
+remembered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
+from amqpsniff.session.limits import Limits
+from tests.session.script import Script
+from tests.tcp import wire
+
+TABLES = ("messages", "connections", "findings")
+OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+CONSUME = "C1: basic.consume queue=q{0} consumer_tag=t{0}\nS1: basic.consume-ok consumer_tag=t{0}\n"
+DELIVER = "S1: basic.deliver consumer_tag=t{0} delivery_tag=1 | body=1\n"
+CANCEL = "C1: basic.cancel consumer_tag=t{0}\nS1: basic.cancel-ok consumer_tag=t{0}\n"
+
+
+def fed(scripts: list[str], *, goodbye: bool = False, **limits: int) -> Pipeline:
+    """Connections one after the other, which are over when they say goodbye."""
+    joined = Pipeline(Options(), TABLES)
+    joined.tracker.limits = Limits(**limits)
+    for place, script in enumerate(scripts):
+        talk = wire.Talk(ports=(40000 + place, 5672), start_ns=wire.START_NS + place * 10**10)
+        talk.hands()
+        for packet in Script(script).packets:
+            if packet.octets:
+                talk.put(0 if packet.sender == "client" else 1, packet.octets)
+        if goodbye:
+            talk.goodbye()
+        joined.feed(wire.batch(talk.packets))
+    return joined
+
+
+def limits_hit(joined: Pipeline) -> list[str]:
+    joined.finish()
+    return [each.detail for each in joined.findings() if each.code == "session-limit"]
+
+
+def queues(joined: Pipeline) -> list[Any]:
+    found: list[Any] = []
+    for _, messages, *_ in joined.rest():
+        words = messages.vocabularies.queue
+        codes = memoryview(messages.queue.storage).cast("i")
+        found += [words.text(codes[row]) for row in range(messages.rows)]
+    return found
+
+
+def test_consumers_of_all_connections() -> None:
+    """A later one has no queue, until one is cancelled."""
+    script = OPEN + "".join((CONSUME + DELIVER).format(n) for n in range(2))
+    joined = fed([script, script], all_consumers=3)
+    assert limits_hit(joined) == ["consumers: 2 times"]
+    assert queues(joined) == ["q0", "q1", "q0", None]
+    joined = fed([script + CANCEL.format(1), script], all_consumers=3)
+    assert limits_hit(joined) == []
+
+
+def test_consumers_end_with_their_connection() -> None:
+    script = OPEN + "".join((CONSUME + DELIVER).format(n) for n in range(2))
+    joined = fed([script] * 3, goodbye=True, all_consumers=2)
+    assert limits_hit(joined) == []
+    assert queues(joined) == ["q0", "q1"] * 3
+    assert joined.tracker.consumers_known == 0
+
+
+def products(joined: Pipeline) -> list[Any]:
+    return [row["client_product"] for row in joined.records()["connections"]]
+
+
+def test_handshakes_of_all_connections() -> None:
+    joined = fed([OPEN, OPEN], facts=1)
+    assert limits_hit(joined) == ["handshakes: 11 times"]
+    joined = fed([OPEN, OPEN])
+    assert joined.tracker.facts_octets > 0
+    assert limits_hit(joined) == []
+    assert joined.tracker.facts_octets == 0
+
+
+def test_handshakes_that_are_too_long() -> None:
+    joined = fed([OPEN], fact=4)
+    assert limits_hit(joined) == ["handshakes: 6 times"]
+    assert products(joined) == [None]
