@@ -89,9 +89,9 @@ class Store(Octets):
 
     def is_idle_burden(self):
         """Whether it is so large that it is better given back when nothing is in it."""
-        if self.size <= _FIRST_STORE:
-            return False
-        return self.size > _MOST_KEPT or not self.allowance.has_plenty()
+        if self.size > _MOST_KEPT:
+            return True
+        return self.size > _FIRST_STORE and not self.allowance.has_plenty()
 
     def __del__(self):
         self.allowance.held -= self.size - _FIRST_STORE
@@ -282,7 +282,7 @@ class Content:
 
     def close(self):
         """The content is over, and its row is written."""
-        if self.store.is_idle_burden():
+        if self.store.size > _FIRST_STORE and self.store.is_idle_burden():
             self.store = None
         return 0
 

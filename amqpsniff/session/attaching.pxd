@@ -11,6 +11,7 @@ cdef class Attacher(Watcher):
     cdef public OctetReader reader
     cdef public list opened
     cdef public long long consumers_known, facts_octets
+    cdef long long most_fact, most_facts
     cdef Vocabulary queues
     cdef long long queues_batch
     cdef public long long first_opened

@@ -46,7 +46,7 @@ class Attacher(Watcher):
 
     def __init__(self, limits, log):
         Watcher.__init__(self, log)
-        self.limits = limits
+        self.use_limits(limits)
         self.settler = Settler(limits)
         self.settler.watcher = self if self.judges else None
         self.reader = OctetReader()
@@ -57,6 +57,12 @@ class Attacher(Watcher):
         self.opened = []
         self.first_opened = 0
         self.late = {}
+
+    def use_limits(self, limits):
+        """Remember so much from now on."""
+        self.limits = limits
+        self.most_fact = limits.fact
+        self.most_facts = limits.facts
 
     def open(self, known):
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""

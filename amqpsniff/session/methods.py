@@ -224,14 +224,15 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 
 def learn(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
     """Keep what the peers say of themselves and agree on, as JSON."""
-    if event.name in session.facts:
+    facts: dict[str, Any] = session.facts
+    if event.name in facts:
         return
-    octets = event.octets or b""
-    if len(octets) > tracker.limits.fact or tracker.facts_octets >= tracker.limits.facts:
+    octets: bytes = event.octets or b""
+    if len(octets) > tracker.most_fact or tracker.facts_octets >= tracker.most_facts:
         tracker.settler.hit("handshakes")
         octets = b""
     tracker.facts_octets += len(octets)
-    session.facts[event.name] = octets
+    facts[event.name] = octets
 
 
 def _close_connection(

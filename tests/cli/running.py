@@ -29,7 +29,8 @@ UPDATE = "AMQPSNIFF_UPDATE_EXPECTED"
 # who runs the tests in the background, or under nohup, has signals ignored, by children too
 SIGNALS = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "[signal.signal(one, signal.SIG_DFL) for one in (signal.SIGTERM, signal.SIGHUP)]; "
+    "ends = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT); "
+    "[signal.signal(one, signal.SIG_DFL) for one in ends]; "
 )
 PROGRAM = (
     sys.executable,

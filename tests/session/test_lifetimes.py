@@ -207,7 +207,7 @@ def test_what_is_remembered_of_a_message_is_small() -> None:
 def test_consumers_of_a_queue_that_never_gets_its_name_are_bounded() -> None:
     """As in a capture of the client's packets alone: it polls a queue that the server names."""
     talk = Talk("C1: queue.declare\n")
-    talk.tracker.limits = talk.tracker.limits._replace(consumers=4)
+    talk.tracker.use_limits(talk.tracker.limits._replace(consumers=4))
     talk.say("C1: basic.get\n", range(10))
     assert len(talk.channel.declaring) == 4
     assert talk.tracker.settler.hits == {"consumers": 6}
