@@ -51,7 +51,7 @@ def moment_text(scalar: Any) -> str:
     if not pa.types.is_timestamp(kind):
         if number >= DAY_SECONDS * per_second:
             return "24:00:00"
-        return _short(str(scalar.cast(pa.string())))
+        return _short(str(scalar.cast(pa.string()))).removesuffix(".000000")
     seconds, part = divmod(number, per_second)
     days, second = divmod(seconds, DAY_SECONDS)
     digits = 9 if kind.unit == "ns" else 6
