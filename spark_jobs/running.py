@@ -14,7 +14,7 @@ LOOK_SECONDS = 0.5
 
 LOOK_PART = 0.02
 """Part of the time that is spent on looking, at most: a look lists what all tasks have left, and of
-20,000 that takes 0.05 s of a processor on this machine, and 20 requests of object storage."""
+20,000 that takes 0.05 s of a processor, and 20 requests of object storage."""
 
 
 def pause(seconds: float) -> float:

@@ -29,15 +29,6 @@ def kill_at_the_end(
     raise Killed
 
 
-@pytest.fixture
-def captures(samples: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "captures"
-    folder.mkdir()
-    for name in ("pika_mix.pcap", "blocked.pcap"):
-        shutil.copy2(samples / name, folder)
-    return folder
-
-
 @pytest.mark.parametrize("links", [False, True])
 def test_tables_that_are_gone_are_made_again(captures: Path, tmp_path: Path, links: bool) -> None:
     output = tmp_path / "tables"

@@ -54,15 +54,6 @@ sys.stdin.readline()
 """
 
 
-@pytest.fixture
-def captures(samples: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "captures"
-    folder.mkdir()
-    for name in ("pika_mix.pcap", "blocked.pcap"):
-        shutil.copy(samples / name, folder)
-    return folder
-
-
 def sign(output: Path) -> Path:
     """The sign of the only run there, which may be written anew at this moment."""
     (found,) = (one for one in (output / TURNS).iterdir() if not is_part(one.name))

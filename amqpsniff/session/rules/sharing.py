@@ -58,7 +58,7 @@ def count_opened(scene: Scene) -> None:
     if counts[0] <= counts[4] or counts[5]:
         return
     counts[4] *= 2
-    counts[5] = _report(scene, counts[0], len(_idle(scene.session, scene.ts_ns, IDLE_NS)))
+    counts[5] = _report(scene, counts[0], _idle(scene.session, scene.ts_ns, IDLE_NS))
 
 
 def count_closed(scene: Scene) -> None:
@@ -104,7 +104,7 @@ def judge_grown(scene: Scene) -> None:
     if together is not None:
         _report(scene, count, together[1], f"{more} before the client closed all", "were")
     else:
-        _report(scene, count, len(_idle(scene.session, scene.ts_ns, 0)), more)
+        _report(scene, count, _idle(scene.session, scene.ts_ns, 0), more)
 
 
 def _report(scene: Scene, count: int, idle: int, more: str = "", verb: str = "are") -> bool:
@@ -117,9 +117,9 @@ def _report(scene: Scene, count: int, idle: int, more: str = "", verb: str = "ar
     return True
 
 
-def _idle(session: Any, now: int | None, age_ns: int) -> list[Any]:
+def _idle(session: Any, now: int | None, age_ns: int) -> int:
     """Open channels of that age at least that carried nothing for a while."""
-    return [channel for channel in open_channels(session) if _is_idle(channel, now, age_ns)]
+    return sum(_is_idle(channel, now, age_ns) for channel in open_channels(session))
 
 
 def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:
