@@ -43,10 +43,12 @@ def remember(scene: Scene, memory: dict[Any, Any], key: Any, new: Any) -> Any:
     return memory[key]
 
 
-def drop(scene: Scene, memory: dict[Any, Any], key: Any) -> None:
-    """Remember nothing under a key any more."""
-    if memory.pop(key, None) is not None:
+def drop(scene: Scene, memory: dict[Any, Any], key: Any) -> Any:
+    """Remember nothing under a key any more; what was remembered, None for nothing."""
+    known = memory.pop(key, None)
+    if known is not None and "names" in scene.memory:  # else they were counted off at once
         _count(scene, -1)
+    return known
 
 
 def _count(scene: Scene, more: int) -> None:
@@ -57,7 +59,7 @@ def _count(scene: Scene, more: int) -> None:
 
 @after("names")
 def _ended(scene: Scene) -> None:
-    _count(scene, -scene.memory["names"])
+    scene.everything["names"] -= scene.memory.pop("names")
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (_ended,)}

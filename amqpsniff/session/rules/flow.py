@@ -5,7 +5,7 @@ from __future__ import annotations
 from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import NO_ACK
 from amqpsniff.quantities import duration, octets, rate
-from amqpsniff.session.rules.amounts import MOST_NAMES, SECOND, queues_of, remember
+from amqpsniff.session.rules.amounts import SECOND, drop, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, queue_text
 
@@ -70,7 +70,7 @@ def judge_unlimited(scene: Scene) -> None:
     """channel-ends: consumers that no prefetch count limits."""
     channel = scene.channel
     noted = scene.memory.get("unlimited", {})
-    one = noted.pop((channel.number, channel.incarnation), None)
+    one = drop(scene, noted, (channel.number, channel.incarnation))
     if one is None or channel.prefetch_shared or not scene.both_sides:
         return
     count, number, ts_ns, queue, before, last = one
@@ -190,15 +190,16 @@ def note_cancelled(scene: Scene) -> None:
     if scene.event is not None:
         consumer = scene.channel.by_tag.get(scene.event.consumer_tag)
     if consumer is not None and consumer.queue:
-        names = scene.memory.setdefault(CANCELLED, {}).setdefault(scene.channel, set())
-        if len(names) < MOST_NAMES:
-            names.add(consumer.queue)
+        names = scene.memory.setdefault(CANCELLED, {}).setdefault(scene.channel, {})
+        remember(scene, names, consumer.queue, True)
 
 
 @after(CANCELLED)
 def forget_cancelled(scene: Scene) -> None:
     """channel-ends: the names of its queues were used by now."""
-    scene.memory[CANCELLED].pop(scene.channel, None)
+    names = scene.memory[CANCELLED].pop(scene.channel, {})
+    for name in list(names):
+        drop(scene, names, name)
 
 
 def _from_queues(scene: Scene) -> str:

@@ -89,6 +89,20 @@ def test_publishes_beyond_the_limit_are_forgotten() -> None:
     assert told(range(most + 2)) == [("rules-limit", "3 publishes with an id")]
 
 
+def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amqpsniff.session.rules.amounts.MOST_OF_ALL_NAMES", 3)
+    channel = (
+        "C1: channel.open\nS1: channel.open-ok\n"
+        "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+        "C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t\n"
+        "C1: channel.close\nS1: channel.close-ok\n"
+    )
+    closed = "C: connection.close reply_code=200\nS: connection.close-ok\n"
+    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == []
+    monkeypatch.setattr("amqpsniff.session.rules.amounts.MOST_OF_ALL_NAMES", 2)
+    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["5 names"]
+
+
 def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     script = "C1: confirm.select\nS1: confirm.select-ok\n" + "C1: basic.publish routing_key=k\n" * 9
 
