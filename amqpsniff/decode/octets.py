@@ -178,18 +178,24 @@ class OctetReader:
         at: cython.longlong = start
         end: cython.longlong = start + count
         with cython.boundscheck(False):  # the range was checked
-            while end - at >= 8:
+            if count >= 8:
+                end -= 8  # the last word may share octets with the one before it
+                while at < end:
+                    if cython.compiled:
+                        memcpy(cython.address(word), cython.address(self.data[at]), 8)
+                    else:
+                        word = int.from_bytes(self.data[at : at + 8], sys.byteorder)
+                    h = ((h ^ word) * _MULTIPLIER) & _MASK64
+                    h ^= h >> 29
+                    at += 8
                 if cython.compiled:
-                    memcpy(cython.address(word), cython.address(self.data[at]), 8)
+                    memcpy(cython.address(word), cython.address(self.data[end]), 8)
                 else:
-                    word = int.from_bytes(self.data[at : at + 8], sys.byteorder)
-                h = ((h ^ word) * _MULTIPLIER) & _MASK64
-                h ^= h >> 29
-                at += 8
-            word = 0
-            while at < end:
-                word = (word << 8) | self.data[at]
-                at += 1
+                    word = int.from_bytes(self.data[end : end + 8], sys.byteorder)
+            else:
+                while at < end:
+                    word = (word << 8) | self.data[at]
+                    at += 1
         h = ((h ^ word) * _MULTIPLIER) & _MASK64
         return h ^ (h >> 32)
 

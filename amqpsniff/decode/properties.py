@@ -21,6 +21,9 @@ CUT = cython.declare(cython.int, 1)
 TRAILING = cython.declare(cython.int, 2)
 UNDEFINED_FLAGS = cython.declare(cython.int, 3)
 
+_PLACES = {name: place for place, name in enumerate(COLUMNS)}
+_SLOTS = cython.declare(cython.int, 64)
+_WIDTH = cython.declare(cython.int, 32)
 _OCTET = cython.declare(cython.int, 111)
 _SHORTSTR = cython.declare(cython.int, 115)
 _TIMESTAMP = cython.declare(cython.int, 84)
@@ -38,23 +41,32 @@ class PropertyDecoder:
     def __init__(self):
         self.starts = memoryview(bytearray(8 * 16)).cast("q")
         self.lengths = memoryview(bytearray(8 * 16)).cast("q")
-        self.plans = {}
+        self.known = memoryview(bytearray(b"\xff" * 8 * _SLOTS)).cast("q")
+        self.orders = bytearray(_WIDTH * _SLOTS)
+        self.rows = {}
         self.present = self.located = 0
-        self.class_id = -1
-        self.types = b""
-        self.places = b""
 
-    def _select(self, class_id):
-        """Use the property rows of a class."""
-        known = self.plans.get(class_id)
-        if known is None:
-            rows = plan.property_rows(0, class_id)
-            types = bytes(ord(kind) for _, kind in rows)
-            places = bytes(COLUMNS.index(name) if name in COLUMNS else 15 for name, _ in rows)
-            known = self.plans[class_id] = (types, places)
-        self.types, self.places = known
-        self.class_id = class_id
-        return 0
+    def _order(self, class_id, flags):
+        """Where in `orders` it stands what these flags of a class say.
+
+        How many properties, whether flags are set that the class has none for, and of each
+        property its type and place.
+        """
+        key: cython.longlong = flags << 16 | class_id
+        slot: cython.int = ((flags >> 1) ^ (flags >> 7) ^ (flags >> 12) ^ class_id) & (_SLOTS - 1)
+        if self.known[slot] != key:
+            rows = self.rows.get(class_id)
+            if rows is None:
+                rows = self.rows[class_id] = plan.property_rows(0, class_id)
+            chosen = [i for i in range(15) if (flags >> (15 - i)) & 1]
+            there = [rows[i] for i in chosen if i < len(rows)]
+            self.orders[_WIDTH * slot] = len(there)
+            self.orders[_WIDTH * slot + 1] = len(there) < len(chosen)
+            for i, (name, kind) in enumerate(there):
+                self.orders[_WIDTH * slot + 2 * i + 2] = ord(kind)
+                self.orders[_WIDTH * slot + 2 * i + 3] = _PLACES.get(name, 15)
+            self.known[slot] = key
+        return _WIDTH * slot
 
     def locate(self, reader, class_id, at, end):
         """Note where each property of the list at `at` (its flags) is, counted from there.
@@ -62,61 +74,54 @@ class PropertyDecoder:
         Answers `EXACT`, `CUT` (octets ran out), `TRAILING` (octets left over) or
         `UNDEFINED_FLAGS` (a flag is set that the class has no property for).
         """
-        if class_id != self.class_id:
-            self._select(class_id)
         self.present = 0
         self.located += 1
         base: cython.longlong = at
         if at + 2 > end:
             return CUT
         flags: cython.int = reader.u16(at)
-        word: cython.int = flags
+        order: cython.int = self._order(class_id, flags)
         answer: cython.int = EXACT
         at += 2
-        while word & 1:
-            if at + 2 > end:
+        if flags & 1:
+            word: cython.int = flags
+            while word & 1:
+                if at + 2 > end:
+                    return CUT
+                word = reader.u16(at)
+                at += 2
+                if word & 0xFFFE:
+                    answer = UNDEFINED_FLAGS
+        if self.orders[order + 1]:
+            answer = UNDEFINED_FLAGS
+        kind: cython.int
+        place: cython.int
+        length: cython.longlong
+        last: cython.int = order + 2 * self.orders[order]
+        while order < last:
+            order += 2
+            kind = self.orders[order]
+            place = self.orders[order + 1]
+            length = 0
+            if kind == _SHORTSTR:
+                if at >= end:
+                    return CUT
+                length = reader.data[at]
+                at += 1
+            elif kind == _OCTET:
+                length = 1
+            elif kind == _TIMESTAMP:
+                length = 8
+            elif kind == _TABLE:
+                if at + 4 > end:
+                    return CUT
+                length = 4 + reader.u32(at)
+            if at + length > end:
                 return CUT
-            word = reader.u16(at)
-            at += 2
-            if word & 0xFFFE:
-                answer = UNDEFINED_FLAGS
-        count: cython.int = len(self.types)
-        i: cython.int
-        for i in range(15):
-            if not (flags >> (15 - i)) & 1:
-                continue
-            if i >= count:
-                answer = UNDEFINED_FLAGS
-                continue
-            at = self._one(reader, i, at, end, base)
-            if at < 0:
-                return CUT
+            self.present |= 1 << place
+            self.starts[place] = at - base
+            self.lengths[place] = length
+            at += length
         if at < end and answer == EXACT:
             return TRAILING
         return answer
-
-    def _one(self, reader, i, at, end, base):
-        """Note property `i` at `at`; position after it, -2 when it is cut."""
-        kind: cython.int = self.types[i]
-        place: cython.int = self.places[i]
-        start: cython.longlong = at
-        length: cython.longlong = 0
-        if kind == _SHORTSTR:
-            if at + 1 > end:
-                return -2
-            start = at + 1
-            length = reader.data[at]
-        elif kind == _OCTET:
-            length = 1
-        elif kind == _TIMESTAMP:
-            length = 8
-        elif kind == _TABLE:
-            if at + 4 > end:
-                return -2
-            length = 4 + reader.u32(at)
-        if start + length > end:
-            return -2
-        self.present |= 1 << place
-        self.starts[place] = start - base
-        self.lengths[place] = length
-        return start + length

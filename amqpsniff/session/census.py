@@ -147,14 +147,36 @@ class Census:
             self.begun = True
             self.from_ns, self.to_ns = self.span() if self.span is not None else (None, None)
             self.bounded = self.from_ns is not None or self.to_ns is not None
+        if first_frame < 0 or frames.rows > frames.capacity:
+            raise IndexError("no such rows")
+        narrow: cython.bint = self.channel >= 0 or self.bounded
+        kind: cython.int
+        method: cython.int
+        octets: cython.longlong
         for row in range(first_frame, frames.rows):
             if frames.connection.values[row] != code:
                 code = frames.connection.values[row]
                 peer = peers[code]
                 volume = self._volume(peer)
                 counts = self.wanted is None or self.wanted(*peer.name())
-            if counts and self._in_scope(frames.channel.values[row], frames.ts_ns.values[row]):
-                self._frame(frames, row, volume, peer, captures, method_names)
+            if not counts:
+                continue
+            if narrow and not self._in_scope(frames.channel.values[row], frames.ts_ns.values[row]):
+                continue
+            with cython.boundscheck(False):  # every column has as many rows
+                kind = frames.frame_type.values[row]
+                octets = frames.size.values[row]
+                if kind != _PROTOCOL_HEADER:
+                    octets += _OVERHEAD
+                if frames.sender.values[row] == 1:
+                    volume.server_octets += octets
+                else:
+                    volume.client_octets += octets
+                method = frames.method.values[row]
+            self.types[kind] += 1
+            volume.frames += 1
+            if method >= 0:
+                self._method(frames, row, method, volume, peer, captures, method_names)
         self._messages(messages, first_message, peers)
 
     @cython.cfunc
@@ -177,28 +199,17 @@ class Census:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _frame(
+    def _method(
         self,
         frames: FrameRows,
         row: cython.longlong,
+        method: cython.int,
         volume: Volume,
         peer: Connection,
         captures: list,
         method_names: dict,
     ) -> cython.int:
-        kind: cython.int = frames.frame_type.values[row]
-        method: cython.int = frames.method.values[row]
-        octets: cython.longlong = frames.size.values[row]
-        if kind != _PROTOCOL_HEADER:
-            octets += _OVERHEAD
-        self.types[kind] += 1
-        volume.frames += 1
-        if frames.sender.values[row] == 1:
-            volume.server_octets += octets
-        else:
-            volume.client_octets += octets
-        if method < 0:
-            return 0
+        """Count a frame's method."""
         if method >= len(self.by_method):
             self._other(method - len(self.by_method), method_names)
             return 0
@@ -259,6 +270,7 @@ class Census:
         known: Flow = None
         spread: Spread = None
         rate: Rate = None
+        narrow: cython.bint = self.channel >= 0 or self.bounded
         if messages.vocabularies is not self.words or len(self.flows) > MOST_NAMES:
             self._name()
             self.words = messages.vocabularies
@@ -267,7 +279,9 @@ class Census:
                 peer: Connection = peers[messages.connection.values[row]]
                 if not self.wanted(*peer.name()):
                     continue
-            if not self._in_scope(messages.channel.values[row], messages.ts_ns.values[row]):
+            if narrow and not self._in_scope(
+                messages.channel.values[row], messages.ts_ns.values[row]
+            ):
                 continue
             method = messages.method.values[row]
             self.statuses[messages.status.values[row]] += 1
