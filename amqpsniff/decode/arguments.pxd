@@ -1,19 +1,16 @@
 from amqpsniff.columns cimport Octets
+from amqpsniff.decode.facts cimport MethodFacts
 from amqpsniff.decode.memory cimport TableMemory
 from amqpsniff.decode.values cimport ValueReader
 
-cdef class ArgumentDecoder:
-    cdef public bint show_secrets, quiet, written, past_login, quoted, secret_anywhere
+cdef class ArgumentDecoder(MethodFacts):
+    cdef public bint show_secrets, quiet, past_login, quoted, secret_anywhere
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
     cdef const unsigned char[::1] known, secrets, types, roles, frequent
     cdef Octets keys
     cdef readonly TableMemory tables
     cdef dict far
-    cdef long long[::1] starts, lengths
-    cdef public int method, class_id, method_id, reply_code, flags
-    cdef public int about_class, about_method, version_major, version_minor
-    cdef public long long delivery_tag, frame_max
-    cdef public bytes safe_text
+    cdef long long base
     cdef int find(self, int dialect, int class_id, int method_id) except? -2
     cdef int decode(self, ValueReader reader, int dialect, long long at, long long end, long long size) except? -1
     cdef int _forget(self) except? -1

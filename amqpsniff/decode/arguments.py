@@ -5,7 +5,7 @@
 the first of them, and writes the arguments as one JSON object. Rows that share their numbers (other
 dialects, vendors) are tried in order until one fits the payload exactly; when none does, the first
 is kept and the answer says what is wrong. What later stages ask for (exchange, delivery tag, …) is
-left in attributes: text as positions in the reader's data, so that no object is made for it.
+left in attributes, as `facts` has them.
 """
 
 import json
@@ -14,6 +14,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
+from amqpsniff.decode.facts import MethodFacts
 from amqpsniff.decode.quotes import redact_quote
 from amqpsniff.decode.secrecy import REDACTED, is_in_place
 
@@ -49,8 +50,8 @@ _LESS_THAN = cython.declare(cython.int, 60)
 _OUT_OF_RANGE = cython.declare(cython.int, 128)  # values.OUT_OF_RANGE
 
 
-class ArgumentDecoder:
-    """Reads method payloads.
+class ArgumentDecoder(MethodFacts):
+    """Reads method payloads; as facts, what the last one told.
 
     Args:
         show_secrets: Write secrets as they are instead of `[redacted]`.
@@ -62,8 +63,10 @@ class ArgumentDecoder:
     """
 
     def __init__(self, show_secrets=False, quiet=False):
+        MethodFacts.__init__(self)
         self.show_secrets = show_secrets
         self.quiet = quiet
+        self.base = 0
         self.past_login = False
         self.first_argument = plan.first_argument
         self.known = bytes(plan.known)
@@ -79,9 +82,6 @@ class ArgumentDecoder:
         self.lookup = plan.lookup
         self.choices = plan.choices
         self.far = plan.far
-        self.starts = memoryview(bytearray(8 * 6)).cast("q")
-        self.lengths = memoryview(bytearray(8 * 6)).cast("q")
-        self.method = -1
 
     def find(self, dialect, class_id, method_id):
         """Where the choices for these numbers begin; -1 when no method has them."""
@@ -97,6 +97,7 @@ class ArgumentDecoder:
         """
         out: Texts = reader.out
         whole: cython.bint = end - at >= size
+        self.base = at
         self.written = True
         self.secret_anywhere = False
         if end - at < 4:
@@ -133,22 +134,8 @@ class ArgumentDecoder:
         return answer
 
     def _forget(self):
-        i: cython.int
-        for i in range(6):
-            self.starts[i] = -1
-            self.lengths[i] = 0
-        self.method = -1
-        self.delivery_tag = _NULL
-        self.reply_code = -1
-        self.flags = 0
-        self.frame_max = -1
-        self.about_class = -1
-        self.about_method = -1
-        self.version_major = -1
-        self.version_minor = -1
-        self.safe_text = None
         self.quoted = False
-        return 0
+        return self.clear()
 
     def _arguments(self, reader, method, at, end):
         """Read the arguments of one row of the plan."""
@@ -228,7 +215,7 @@ class ArgumentDecoder:
                 if role == 5:
                     self._redact(reader, i, at, end)
                 if 0 < role < 6:
-                    self.starts[role] = at + 1
+                    self.starts[role] = at + 1 - self.base
                     self.lengths[role] = width - 1
             elif kind == _LONGLONG:
                 self._tag(reader, role, reader.i64(at))
@@ -294,7 +281,7 @@ class ArgumentDecoder:
             else:
                 reader.put_shortstr(at, end)
             if 0 < role < 6:
-                self.starts[role] = at + 1
+                self.starts[role] = at + 1 - self.base
                 self.lengths[role] = reader.data[at]
             return at + 1 + reader.data[at]
         if kind == _SHORT:

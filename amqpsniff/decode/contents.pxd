@@ -1,4 +1,4 @@
-from amqpsniff.decode.arguments cimport ArgumentDecoder
+from amqpsniff.decode.facts cimport MethodFacts
 from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport FrameRows
@@ -18,7 +18,7 @@ cdef class ContentAssembler:
     cdef Content _find(self, Half half, int channel)
     cdef Content _awaiting(self, Half half, int channel)
     cdef Content _place(self, Half half, int channel, long long number, long long ts_ns)
-    cdef int method(self, Half half, int channel, ArgumentDecoder decoder, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
+    cdef int method(self, Half half, int channel, MethodFacts facts, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
     cdef int other_method(self, Half half, int channel, long long number, long long ts_ns) except? -1
     cdef int _interrupt(self, Half half, Content content, long long number, long long ts_ns) except? -1
     cdef int header(self, Half half, int channel, ValueReader reader, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1

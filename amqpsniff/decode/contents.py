@@ -131,7 +131,7 @@ class ContentAssembler:
             self._end(half, content, _INCOMPLETE)
         return 0
 
-    def method(self, half, channel, decoder, reader, at, end, number, ts_ns):
+    def method(self, half, channel, facts, reader, at, end, number, ts_ns):
         """A method that carries content: open one on its channel; its frame is the last row."""
         content: Content = self._place(half, channel, number, ts_ns)
         if content.state != _AWAIT_METHOD:
@@ -139,16 +139,16 @@ class ContentAssembler:
         content.open(channel, self.allowance)
         if half.lossy:
             half.opened_since.add(channel)
-        content.method = decoder.method
-        content.class_id = decoder.class_id
+        content.method = facts.method
+        content.class_id = facts.class_id
         content.capture = self.writer.capture
         content.number = number
         content.ts_ns = ts_ns
         content.last_number = number
-        content.delivery_tag = decoder.delivery_tag
-        content.reply_code = decoder.reply_code
-        content.flags = decoder.flags
-        content.safe_text = decoder.safe_text
+        content.delivery_tag = facts.delivery_tag
+        content.reply_code = facts.reply_code
+        content.flags = facts.flags
+        content.safe_text = facts.safe_text
         content.ordinal = self.opened
         content.mark = 0
         self.opened += 1
@@ -160,14 +160,14 @@ class ContentAssembler:
         content.routing_key = self.frames.routing_key.values[row]
         content.consumer_tag = self.frames.consumer_tag.values[row]
         reader.copy_to(content.store, at, min(end - at, _METHOD))
-        content.exchange_start = decoder.starts[1] - at
-        content.exchange_length = decoder.lengths[1]
-        content.key_start = decoder.starts[2] - at
-        content.key_length = decoder.lengths[2]
-        content.tag_start = decoder.starts[4] - at
-        content.tag_length = decoder.lengths[4]
-        content.text_start = decoder.starts[5] - at
-        content.text_length = decoder.lengths[5]
+        content.exchange_start = facts.starts[1]
+        content.exchange_length = facts.lengths[1]
+        content.key_start = facts.starts[2]
+        content.key_length = facts.lengths[2]
+        content.tag_start = facts.starts[4]
+        content.tag_length = facts.lengths[4]
+        content.text_start = facts.starts[5]
+        content.text_length = facts.lengths[5]
         return 0
 
     def other_method(self, half, channel, number, ts_ns):

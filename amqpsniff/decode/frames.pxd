@@ -1,5 +1,6 @@
 from amqpsniff.decode.arguments cimport ArgumentDecoder
 from amqpsniff.decode.contents cimport ContentAssembler
+from amqpsniff.decode.facts cimport MethodFacts
 from amqpsniff.decode.method_memory cimport MethodMemory
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection, Half
@@ -30,6 +31,6 @@ cdef class FrameHandler:
     cdef int _method(self, Half half, ValueReader reader, int channel, long long size, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
     cdef int weigh(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1
     cdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
-    cdef int _learn(self, Half half, ArgumentDecoder decoder, ValueReader reader, long long at, long long end) except? -1
+    cdef int _learn(self, Half half, MethodFacts facts, ValueReader reader, long long at, long long end) except? -1
     cdef int _vote(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
-    cdef int _unknown_method(self, Half half, ValueReader reader, int channel, long long size, long long number, long long ts_ns) except? -1
+    cdef int _unknown_method(self, Half half, ValueReader reader, int channel, long long size, long long at, long long number, long long ts_ns) except? -1

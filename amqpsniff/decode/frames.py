@@ -26,8 +26,12 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.contents import (  # type: ignore[import-not-found]
         ContentAssembler,
     )
+    from cython.cimports.amqpsniff.decode.facts import (  # type: ignore[import-not-found]
+        MethodFacts,
+    )
     from cython.cimports.amqpsniff.decode.method_memory import (  # type: ignore[import-not-found]
         MethodMemory,
+        RememberedMethod,
     )
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
         FrameRows,
@@ -43,7 +47,8 @@ if cython.compiled:
 else:
     from amqpsniff.decode.arguments import ArgumentDecoder
     from amqpsniff.decode.contents import ContentAssembler
-    from amqpsniff.decode.method_memory import MethodMemory
+    from amqpsniff.decode.facts import MethodFacts
+    from amqpsniff.decode.method_memory import MethodMemory, RememberedMethod
     from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
     from amqpsniff.decode.state import Connection
     from amqpsniff.decode.values import ValueReader
@@ -251,7 +256,6 @@ class FrameHandler:
     def _method(self, half, reader, channel, size, at, end, whole, number, ts_ns):
         connection: Connection = half.connection
         decoder: ArgumentDecoder = self.decoder
-        answer: cython.int
         if self.frames.rows >= self.frames.capacity:
             self.frames.reserve()
         payload: bytes = b""
@@ -271,32 +275,34 @@ class FrameHandler:
         reader.oddities = 0
         decoder.past_login = connection.past_login
         self.frames.arguments.begin(self.frames.rows)
-        code: cython.int = -1
+        facts: MethodFacts = decoder
+        known: RememberedMethod = None
+        answer: cython.int = _EXACT
         if whole and connection.dialect:
-            code = self.memory.recall(decoder, reader, connection.dialect, at, end)
-        if code >= 0:
-            answer = _EXACT
-        else:
+            known = self.memory.recall(decoder, reader, connection.dialect, at, end)
+        if known is None:
             mark: cython.longlong = reader.out.used
             answer = decoder.decode(reader, connection.dialect, at, end, size)
             if answer == _EXACT and reader.oddities == 0 and whole and connection.dialect:
-                code = self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
+                known = self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
+        if known is not None:
+            facts = known
         if self.claims is not None:
-            known: cython.bint = code >= 0 or not decoder.secret_anywhere
+            shown: cython.bint = known is not None or not decoder.secret_anywhere
             self.claim(
                 half, _METHOD, half.frame_offset, channel, size, payload,
-                decoder.method if known else -1, whole and answer == _EXACT,
+                facts.method if shown else -1, whole and answer == _EXACT,
             )  # fmt: skip
         if answer == _UNKNOWN:
-            return self._unknown_method(half, reader, channel, size, number, ts_ns)
-        method: cython.int = decoder.method
+            return self._unknown_method(half, reader, channel, size, at, number, ts_ns)
+        method: cython.int = facts.method
         if not connection.role_proved and 0 < self.senders[method] < 3:
             self.prove_role(half, reader, at, end)
         self._begin(half, number, ts_ns, channel, _METHOD, size)
-        if code >= 0:
-            self.memory.end_row(self.frames, decoder, reader, code, self.serial)
+        if known is not None:
+            self.memory.end_row(self.frames, known, reader, at, self.serial)
         else:
-            self.frames.end_method(method, decoder, reader)
+            self.frames.end_method(facts, reader, at)
         if answer != _EXACT:
             self._complain(half, answer, channel, whole, method, number, ts_ns)
         elif connection.dialect == 0:
@@ -305,10 +311,10 @@ class FrameHandler:
             for oddity in oddity_codes(reader.oddities):
                 self.report(oddity, half, channel, number, ts_ns, f"arguments of {name_of(method)}")
         if self.content[method]:
-            return self.contents.method(half, channel, decoder, reader, at, end, number, ts_ns)
+            return self.contents.method(half, channel, facts, reader, at, end, number, ts_ns)
         self.contents.other_method(half, channel, number, ts_ns)
-        if decoder.class_id == 10:
-            self._learn(half, decoder, reader, at, end)
+        if facts.class_id == 10:
+            self._learn(half, facts, reader, at, end)
         return 0
 
     def prove_role(self, half, reader, at, end):
@@ -319,21 +325,21 @@ class FrameHandler:
             self.set_client(connection, half.direction ^ (sides - 1))
         return 0
 
-    def _learn(self, half, decoder, reader, at, end):
+    def _learn(self, half, facts, reader, at, end):
         """Take what connection.start, start-ok and tune-ok say about the connection."""
         connection: Connection = half.connection
-        if decoder.method_id == _TUNE or decoder.method_id == _OPEN_OK:
+        if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
             connection.past_login = True
-        if decoder.method_id == 11:
+        if facts.method_id == 11:
             connection.login = reader.octets_at(at, end - at)
             if end - at > LONG_LOGIN_OCTETS:
                 connection.login = shortened(connection.login)
-        elif decoder.method_id == 31 and decoder.frame_max >= 0:
-            connection.frame_max = decoder.frame_max
-        elif decoder.method_id == 10 and connection.dialect == 0:
-            if decoder.version_major == 8:
+        elif facts.method_id == 31 and facts.frame_max >= 0:
+            connection.frame_max = facts.frame_max
+        elif facts.method_id == 10 and connection.dialect == 0:
+            if facts.version_major == 8:
                 connection.dialect = plan.DIALECT_CODES["0-8"]
-            elif decoder.version_major == 0 and decoder.version_minor == 9:
+            elif facts.version_major == 0 and facts.version_minor == 9:
                 connection.dialect = plan.DIALECT_CODES["0-9-1"]
         return 0
 
@@ -370,14 +376,16 @@ class FrameHandler:
             code = "arguments-truncated" if answer == _TOO_SHORT else "arguments-trailing"
         self.report(code, half, channel, number, ts_ns, name_of(method))
 
-    def _unknown_method(self, half, reader, channel, size, number, ts_ns):
+    def _unknown_method(self, half, reader, channel, size, at, number, ts_ns):
         """Write the row of a method that no dialect knows, named by its numbers."""
-        name = f"{self.decoder.class_id}.{self.decoder.method_id}"
+        decoder: ArgumentDecoder = self.decoder
+        name = f"{decoder.class_id}.{decoder.method_id}"
         self._begin(half, number, ts_ns, channel, _METHOD, size)
         code: cython.int = -1
         if name in self.method_names or len(self.method_names) < MAX_METHOD_NAMES:
             code = self.method_names.setdefault(name, self.known_methods + len(self.method_names))
-        self.frames.end_method(code, self.decoder, reader)
+        decoder.method = code
+        self.frames.end_method(decoder, reader, at)
         self.report("method-unknown", half, channel, number, ts_ns, f"class.method {name}")
         return self.contents.other_method(half, channel, number, ts_ns)
 

@@ -1,17 +1,27 @@
 from amqpsniff.decode.arguments cimport ArgumentDecoder
+from amqpsniff.decode.facts cimport MethodFacts
 from amqpsniff.decode.memory cimport Memory
 from amqpsniff.decode.rows cimport FrameRows
 from amqpsniff.decode.values cimport ValueReader
 
+cdef class RememberedMethod(MethodFacts):
+    cdef int dialect, exchange, routing_key, queue, consumer_tag
+    cdef long long count, first, tag, begin, serial
+    cdef long long json_start, json_cut, json_end
+
 cdef class MethodMemory(Memory):
     cdef const unsigned char[::1] places
-    cdef long long[::1] cuts, facts, spans, names, serials
+    cdef int[::1] last
+    cdef list remembered
     cdef unsigned long long digest
-    cdef int method
+    cdef int method, place
     cdef long long tag_at
-    cdef int recall(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end) except? -2
+    cpdef int forget(self) except? -1
+    cdef RememberedMethod recall(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end)
+    cdef bint _is(self, ValueReader reader, RememberedMethod known, long long at, long long end) except? -1
+    cdef int _search(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end) except? -2
     cdef bint _locate(self, ValueReader reader, int place, long long at, long long end) except? -1
-    cdef int _recite(self, ArgumentDecoder decoder, ValueReader reader, int code, int place, long long at) except? -2
-    cdef int learn(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end, long long mark) except? -2
-    cdef int _learn_json(self, ValueReader reader, int code, int place, long long mark) except? -1
-    cdef int end_row(self, FrameRows frames, ArgumentDecoder decoder, ValueReader reader, int code, long long serial) except? -1
+    cdef RememberedMethod _recite(self, ValueReader reader, RememberedMethod known, long long at)
+    cdef RememberedMethod learn(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end, long long mark)
+    cdef int _learn_json(self, ValueReader reader, RememberedMethod known, long long mark) except? -1
+    cdef int end_row(self, FrameRows frames, RememberedMethod known, ValueReader reader, long long at, long long serial) except? -1

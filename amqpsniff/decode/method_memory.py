@@ -4,61 +4,99 @@
 Of a delivery or an acknowledgement only the tag is new, so a method is remembered without it. One
 that may hold a secret, itself or in what its reply text quotes, never is. `memory` says how much
 is, and when a memory rests.
+
+Of payloads that a few octets do not tell apart, the one that came last is compared first: mostly it
+is that one, and nothing has to be looked up.
 """
 
 import cython
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
-from amqpsniff.decode.memory import MAX_OCTETS, MAX_REMEMBERED, integers
+from amqpsniff.decode.facts import MethodFacts
+from amqpsniff.decode.memory import MAX_OCTETS, MAX_REMEMBERED, Memory
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Texts, Vocabulary  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.memory import Memory  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.rows import copy_text  # type: ignore[import-not-found]
 else:
     from amqpsniff.columns import Texts, Vocabulary
-    from amqpsniff.decode.memory import Memory
     from amqpsniff.decode.rows import copy_text
 
-_NULL = cython.declare(cython.longlong, NULL)
 _MAX = cython.declare(cython.int, MAX_REMEMBERED)
 _LONGEST = cython.declare(cython.longlong, MAX_OCTETS)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
 _NO_TAG = cython.declare(cython.int, plan.NO_TAG)
 _TAG_FIRST = cython.declare(cython.int, plan.TAG_FIRST)
-_FACTS = cython.declare(cython.int, 12)
-"""Numbers that are kept of a method, in the order of `_recite`."""
 _TAG_KEY = b'"delivery_tag":'
+_LAST = 8192
+_PLACES = cython.declare(cython.ulonglong, _LAST)
+
+
+class RememberedMethod(MethodFacts):
+    """A method that was read: `count` octets, of which the `tag` (8 or none) after the `first` are
+    a delivery tag and the others stand in the memory's words from `begin` on.
+
+    Its JSON stands in the memory's from `json_start` to `json_end` but for the digits of the tag,
+    which belong at `json_cut`. The codes of its names hold for the rows of one `serial` number,
+    which share vocabularies.
+    """
 
 
 class MethodMemory(Memory):
-    """Methods without secrets: their payloads but for a delivery tag, and what they came to.
-
-    `recall` and `learn` answer the code of what is remembered, -1 for nothing.
-    """
+    """Methods without secrets: their payloads but for a delivery tag, and what they came to."""
 
     def __init__(self):
         Memory.__init__(self)
         self.places = bytes(plan.tag_places)
-        self.cuts = integers(MAX_REMEMBERED)
-        self.facts = integers(_FACTS * MAX_REMEMBERED)
-        self.spans = integers(12 * MAX_REMEMBERED)
-        self.names = integers(4 * MAX_REMEMBERED)
-        self.serials = integers(MAX_REMEMBERED)
+        self.last = memoryview(bytearray(4 * _LAST)).cast("i")
         self.digest = 0
         self.method = -1
         self.tag_at = -1
+        self.place = 0
+
+    def forget(self):
+        """Remember nothing."""
+        Memory.forget(self)
+        self.remembered = []
+        return 0
 
     def recall(self, decoder, reader, dialect, at, end):
-        """Leave in the decoder, and write, what decoding the payload `at`..`end` would.
+        """What is remembered of the payload `at`..`end`, with its delivery tag; None for nothing.
 
-        After -1 the payload is to be decoded, and can be learnt.
+        Its JSON is written as decoding it would. After None the payload is to be decoded, and can
+        be learnt.
         """
         self.method = -1
         if end - at < 4 or end - at > _LONGEST:
-            return -1
+            return None
+        sketch: cython.ulonglong = reader.sketch(at, end - at)
+        self.place = cython.cast(cython.int, sketch & (_PLACES - 1))
+        code: cython.int = self.last[self.place]
+        known: RememberedMethod
+        if code < len(self.remembered):
+            known = self.remembered[code]
+            if known.dialect == dialect and self._is(reader, known, at, end):
+                self.tried += 1
+                self.found += 1
+                return self._recite(reader, known, at)
+        code = self._search(decoder, reader, dialect, at, end)
+        if code < 0:
+            return None
+        self.last[self.place] = code
+        self.found += 1
+        return self._recite(reader, self.remembered[code], at)
+
+    def _is(self, reader, known, at, end):
+        """Whether the payload `at`..`end` is what is remembered, but for its tag."""
+        if known.count != end - at:
+            return False
+        if not reader.equals_but(self.words, known.begin, at, known.count, known.first, known.tag):
+            return False
+        return known.tag == 0 or reader.i64(at + known.first) >= 0
+
+    def _search(self, decoder, reader, dialect, at, end):
+        """The code of a payload; -1 where it is not remembered."""
         choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
         if choice < 0:
             return -1
@@ -75,15 +113,12 @@ class MethodMemory(Memory):
         if rest:
             self.digest = (self.digest + 3 * reader.hash_of(end - rest, rest)) & _MASK64
         words: Vocabulary = self.words
+        known: RememberedMethod
         code: cython.int = words.find(self.digest, first + rest)
         while code >= 0:
-            if (
-                self.facts[_FACTS * code] == dialect
-                and reader._equals(words, words.ends[code], at, first)
-                and reader._equals(words, words.ends[code] + first, end - rest, rest)
-            ):
-                self.found += 1
-                return self._recite(decoder, reader, code, place, at)
+            known = self.remembered[code]
+            if known.dialect == dialect and known.first == first and self._is(reader, known, at, end):
+                return code
             code = words.next(self.digest, first + rest)
         return -1
 
@@ -100,116 +135,82 @@ class MethodMemory(Memory):
             self.tag_at = at + 5 + reader.data[at + 4]
         return self.tag_at + 8 <= end and reader.i64(self.tag_at) >= 0
 
-    def _recite(self, decoder, reader, code, place, at):
-        """Leave what is remembered under a code in the decoder."""
-        i: cython.int
-        fact: cython.int = _FACTS * code
-        span: cython.int = 12 * code
-        if code >= _MAX:
-            raise IndexError("nothing is remembered under this code")
-        with cython.boundscheck(False):  # there is room for what is remembered under any code
-            decoder.method = cython.cast(cython.int, self.facts[fact + 1])
-            decoder.class_id = cython.cast(cython.int, self.facts[fact + 2])
-            decoder.method_id = cython.cast(cython.int, self.facts[fact + 3])
-            decoder.flags = cython.cast(cython.int, self.facts[fact + 4])
-            decoder.written = self.facts[fact + 5] != 0
-            decoder.reply_code = cython.cast(cython.int, self.facts[fact + 6])
-            decoder.frame_max = self.facts[fact + 7]
-            decoder.about_class = cython.cast(cython.int, self.facts[fact + 8])
-            decoder.about_method = cython.cast(cython.int, self.facts[fact + 9])
-            decoder.version_major = cython.cast(cython.int, self.facts[fact + 10])
-            decoder.version_minor = cython.cast(cython.int, self.facts[fact + 11])
-            for i in range(6):
-                decoder.lengths[i] = self.spans[span + i + 6]
-                decoder.starts[i] = at + self.spans[span + i] if self.spans[span + i] >= 0 else -1
-        decoder.delivery_tag = _NULL if place == _NO_TAG else reader.i64(self.tag_at)
-        decoder.safe_text = None
-        if not decoder.written:
-            return code
-        out: Texts = reader.out
-        start: cython.longlong = self.starts[code]
-        out.put_from(self.json, start, self.cuts[code] - start)
-        if place != _NO_TAG:
-            reader._digits(decoder.delivery_tag)
-        out.put_from(self.json, self.cuts[code], self.starts[code + 1] - self.cuts[code])
-        return code
+    def _recite(self, reader, known, at):
+        """Give what is remembered the tag of a payload, and write its JSON."""
+        if known.tag:
+            known.delivery_tag = reader.i64(at + known.first)
+        if known.written:
+            out: Texts = reader.out
+            out.put_from(self.json, known.json_start, known.json_cut - known.json_start)
+            if known.tag:
+                reader._digits(known.delivery_tag)
+            out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
+        return known
 
     def learn(self, decoder, reader, dialect, at, end, mark):
-        """Remember the payload that `recall` did not know; its JSON was written from `mark` on."""
+        """Remember the payload that `recall` did not know; its JSON was written from `mark` on.
+
+        Answers what is remembered, None where nothing is.
+        """
         if self.method < 0 or decoder.method != self.method or decoder.quoted:
-            return -1
-        place: cython.int = self.places[self.method]
-        first: cython.longlong = self.tag_at - at
-        rest: cython.longlong = end - self.tag_at - (0 if place == _NO_TAG else 8)
+            return None
+        known: RememberedMethod = RememberedMethod()
+        known.copy(decoder)
+        known.dialect = dialect
+        known.count = end - at
+        known.first = self.tag_at - at
+        known.tag = 0 if self.places[self.method] == _NO_TAG else 8
+        known.serial = -1
+        rest: cython.longlong = known.count - known.first - known.tag
         if self.words.count >= _MAX:
             self.forget()
-            self.words.find(self.digest, first + rest)
-        code: cython.int = self.words.count
-        reader.copy_to(self.words, at, first)
+            self.words.find(self.digest, known.first + rest)
+        known.begin = self.words.used
+        reader.copy_to(self.words, at, known.first)
         reader.copy_to(self.words, end - rest, rest)
-        self.words.add(self.digest)
-        i: cython.int
-        fact: cython.int = _FACTS * code
-        self.facts[fact] = dialect
-        self.facts[fact + 1] = decoder.method
-        self.facts[fact + 2] = decoder.class_id
-        self.facts[fact + 3] = decoder.method_id
-        self.facts[fact + 4] = decoder.flags
-        self.facts[fact + 5] = decoder.written
-        self.facts[fact + 6] = decoder.reply_code
-        self.facts[fact + 7] = decoder.frame_max
-        self.facts[fact + 8] = decoder.about_class
-        self.facts[fact + 9] = decoder.about_method
-        self.facts[fact + 10] = decoder.version_major
-        self.facts[fact + 11] = decoder.version_minor
-        for i in range(6):
-            self.spans[12 * code + i] = decoder.starts[i] - at if decoder.starts[i] >= 0 else -1
-            self.spans[12 * code + i + 6] = decoder.lengths[i]
-        self.serials[code] = -1
-        self._learn_json(reader, code, place, mark)
-        return code
+        self.last[self.place] = self.words.add(self.digest)
+        self._learn_json(reader, known, mark)
+        self.remembered.append(known)
+        return known
 
-    def _learn_json(self, reader, code, place, mark):
+    def _learn_json(self, reader, known, mark):
         """Remember the JSON from `mark` on, cut where the digits of the delivery tag were."""
         out: Texts = reader.out
         text: bytes = bytes(out.octets[mark : out.used])
-        head, key, tail = text.partition(_TAG_KEY) if place != _NO_TAG else (text, b"", b"")
-        self.starts[code] = self.json.used
+        head, key, tail = text.partition(_TAG_KEY) if known.tag else (text, b"", b"")
+        known.json_start = self.json.used
         self.json.put_bytes(head + key)
-        self.cuts[code] = self.json.used
+        known.json_cut = self.json.used
         self.json.put_bytes(tail.lstrip(b"0123456789"))
-        self.starts[code + 1] = self.json.used
+        known.json_end = self.json.used
         return 0
 
-    def end_row(self, frames, decoder, reader, code, serial):
-        """Close a frame's row of what is remembered under a code, in the rows of a serial number.
-
-        The codes of its names hold for the rows of one serial number, which share vocabularies.
-        """
+    def end_row(self, frames, known, reader, at, serial):
+        """Close a frame's row of what is remembered, in the rows of a serial number."""
         row: cython.longlong = frames.rows
-        if self.serials[code] != serial:
-            frames.end_method(decoder.method, decoder, reader)
-            self.names[4 * code] = frames.exchange.values[row]
-            self.names[4 * code + 1] = frames.routing_key.values[row]
-            self.names[4 * code + 2] = frames.queue.values[row]
-            self.names[4 * code + 3] = frames.consumer_tag.values[row]
-            self.serials[code] = serial
+        if known.serial != serial:
+            frames.end_method(known, reader, at)
+            known.exchange = frames.exchange.values[row]
+            known.routing_key = frames.routing_key.values[row]
+            known.queue = frames.queue.values[row]
+            known.consumer_tag = frames.consumer_tag.values[row]
+            known.serial = serial
             return 0
         if row >= frames.capacity:
             raise IndexError("no room for a row")
         with cython.boundscheck(False):  # every column has room for as many rows
-            frames.method.values[row] = decoder.method
-            frames.reply_code.values[row] = decoder.reply_code
-            frames.delivery_tag.values[row] = decoder.delivery_tag
-            frames.flags.values[row] = decoder.flags
-            frames.exchange.values[row] = cython.cast(cython.int, self.names[4 * code])
-            frames.routing_key.values[row] = cython.cast(cython.int, self.names[4 * code + 1])
-            frames.queue.values[row] = cython.cast(cython.int, self.names[4 * code + 2])
-            frames.consumer_tag.values[row] = cython.cast(cython.int, self.names[4 * code + 3])
-        if decoder.written:
+            frames.method.values[row] = known.method
+            frames.reply_code.values[row] = known.reply_code
+            frames.delivery_tag.values[row] = known.delivery_tag
+            frames.flags.values[row] = known.flags
+            frames.exchange.values[row] = known.exchange
+            frames.routing_key.values[row] = known.routing_key
+            frames.queue.values[row] = known.queue
+            frames.consumer_tag.values[row] = known.consumer_tag
+        if known.written:
             frames.arguments.end()
-        start: cython.longlong = decoder.starts[_REPLY_TEXT]
+        start: cython.longlong = known.starts[_REPLY_TEXT]
         if start >= 0:
-            copy_text(frames.reply_text, row, reader, start, decoder.lengths[_REPLY_TEXT])
+            copy_text(frames.reply_text, row, reader, at + start, known.lengths[_REPLY_TEXT])
         frames.rows = row + 1
         return 0

@@ -197,7 +197,55 @@ class OctetReader:
                     word = (word << 8) | self.data[at]
                     at += 1
         h = ((h ^ word) * _MULTIPLIER) & _MASK64
-        return h ^ (h >> 32)
+        h = ((h ^ (h >> 32)) * _MULTIPLIER) & _MASK64  # high bits of the last word go everywhere
+        return h ^ (h >> 29)
+
+    def sketch(self, start, count):
+        """24 bits made of a few octets of a method's payload: of its numbers and the last ones."""
+        if start < 0 or count < 4 or start + count > len(self.data):
+            raise IndexError("octets outside the data")
+        word: cython.ulonglong = 0
+        first: cython.ulonglong
+        with cython.boundscheck(False):  # the range was checked
+            first = (self.data[start + 1] << 8) | self.data[start + 3]
+            if count < 14:  # the octets before the last one may be a delivery tag
+                word = self.data[start + count - 1]
+            elif cython.compiled:
+                memcpy(cython.address(word), cython.address(self.data[start + count - 8]), 8)
+            else:
+                word = int.from_bytes(self.data[start + count - 8 : start + count], sys.byteorder)
+        word ^= word >> 32
+        first ^= cython.cast(cython.ulonglong, count) << 16
+        return ((((word * _MULTIPLIER) ^ first ^ _SEED) * _MULTIPLIER) & _MASK64) >> 40
+
+    def equals_but(self, vocabulary, begin, start, count, first, gap):
+        """Whether `count` octets of the data are those of a vocabulary from `begin`.
+
+        The `gap` octets after the `first` are not compared, and not in the vocabulary.
+        """
+        rest: cython.longlong = count - first - gap
+        if begin < 0 or first < 0 or gap < 0 or rest < 0 or begin + count - gap > vocabulary.size:
+            raise IndexError("octets outside a vocabulary")
+        if start < 0 or start + count > len(self.data):
+            raise IndexError("octets outside the data")
+        at: cython.longlong = start + count - rest
+        if cython.compiled:
+            with cython.boundscheck(False):  # the ranges were checked
+                if rest and memcmp(
+                    cython.address(vocabulary.octets[begin + first]),
+                    cython.address(self.data[at]),
+                    cython.cast(cython.size_t, rest),
+                ):
+                    return False
+                return first == 0 or not memcmp(
+                    cython.address(vocabulary.octets[begin]),
+                    cython.address(self.data[start]),
+                    cython.cast(cython.size_t, first),
+                )
+        known = vocabulary.octets[begin : begin + first + rest]
+        return known[first:] == self.data[at : at + rest] and (
+            known[:first] == self.data[start : start + first]
+        )
 
     def _equals(self, vocabulary, first, start, count):
         """Whether octets of the data are those of a vocabulary from `first`."""

@@ -1,5 +1,5 @@
 from amqpsniff.columns cimport Codes, Integers, Texts, Vocabulary
-from amqpsniff.decode.arguments cimport ArgumentDecoder
+from amqpsniff.decode.facts cimport MethodFacts
 from amqpsniff.decode.values cimport ValueReader
 
 cpdef int copy_text(Texts column, long long row, ValueReader reader, long long start, long long count) except? -1
@@ -29,7 +29,7 @@ cdef class FrameRows(Rows):
     cdef public Integers response_packet_number, response_ns
     cdef public Texts arguments, reply_text
     cdef int begin(self, int connection, int sender, long long number, long long ts_ns, long long offset, int channel, int frame_type, long long size) except? -1
-    cdef int end_method(self, int method, ArgumentDecoder decoder, ValueReader reader) except? -1
+    cdef int end_method(self, MethodFacts facts, ValueReader reader, long long at) except? -1
 
 cdef class MessageRows(Rows):
     cdef public Codes capture, connection, sender, channel, method, reply_code

@@ -229,33 +229,39 @@ class FrameRows(Rows):
             self.capture.values[row] = self.capture_code
         return 0
 
-    def end_method(self, method, decoder, reader):
-        """Close the row of a method frame whose arguments are in the open row of `arguments`."""
+    def end_method(self, facts, reader, at):
+        """Close the row of a method frame with its payload at `at`.
+
+        Its arguments are in the open row of `arguments`.
+        """
         row: cython.longlong = self.rows
         words: Vocabularies = self.vocabularies
-        self.method.values[row] = method
-        self.reply_code.values[row] = decoder.reply_code
-        self.delivery_tag.values[row] = decoder.delivery_tag
-        self.flags.values[row] = decoder.flags
-        if decoder.written:
+        self.method.values[row] = facts.method
+        self.reply_code.values[row] = facts.reply_code
+        self.delivery_tag.values[row] = facts.delivery_tag
+        self.flags.values[row] = facts.flags
+        if facts.written:
             self.arguments.end()
-        copy_name(self.exchange, words.exchange, row, reader, decoder.starts[1], decoder.lengths[1])
-        copy_name(
-            self.routing_key, words.routing_key, row, reader, decoder.starts[2], decoder.lengths[2]
-        )
-        copy_name(self.queue, words.queue, row, reader, decoder.starts[3], decoder.lengths[3])
-        copy_name(
-            self.consumer_tag,
-            words.consumer_tag,
-            row,
-            reader,
-            decoder.starts[4],
-            decoder.lengths[4],
-        )
-        if decoder.safe_text is None:
-            copy_text(self.reply_text, row, reader, decoder.starts[5], decoder.lengths[5])
-        else:
-            put_text(self.reply_text, row, decoder.safe_text)
+        if facts.starts[1] >= 0:
+            copy_name(
+                self.exchange, words.exchange, row, reader, at + facts.starts[1], facts.lengths[1]
+            )
+        if facts.starts[2] >= 0:
+            copy_name(
+                self.routing_key, words.routing_key, row, reader, at + facts.starts[2],
+                facts.lengths[2],
+            )  # fmt: skip
+        if facts.starts[3] >= 0:
+            copy_name(self.queue, words.queue, row, reader, at + facts.starts[3], facts.lengths[3])
+        if facts.starts[4] >= 0:
+            copy_name(
+                self.consumer_tag, words.consumer_tag, row, reader, at + facts.starts[4],
+                facts.lengths[4],
+            )  # fmt: skip
+        if facts.safe_text is not None:
+            put_text(self.reply_text, row, facts.safe_text)
+        elif facts.starts[5] >= 0:
+            copy_text(self.reply_text, row, reader, at + facts.starts[5], facts.lengths[5])
         self.rows += 1
         return 0
 
