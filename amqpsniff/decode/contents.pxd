@@ -16,17 +16,17 @@ cdef class ContentAssembler:
     cdef public unsigned long long seed
     cdef public list losses
     cdef Content _find(self, Half half, int channel)
-    cdef Content _awaiting(self, Half half, int channel)
-    cdef Content _place(self, Half half, int channel, long long number, long long ts_ns)
-    cdef int method(self, Half half, int channel, MethodFacts facts, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cdef int other_method(self, Half half, int channel, long long number, long long ts_ns) except? -1
-    cdef int _interrupt(self, Half half, Content content, long long number, long long ts_ns) except? -1
-    cdef int header(self, Half half, int channel, ValueReader reader, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
-    cdef int _check_header(self, Half half, Content content, ValueReader reader, long long at, long long end, bint whole, long long number, long long ts_ns) except? -1
+    cdef Content _awaiting(self, Half half)
+    cdef Content _place(self, Half half, int channel)
+    cdef int method(self, Half half, MethodFacts facts, ValueReader reader, long long at, long long end) except? -1
+    cdef int other_method(self, Half half) except? -1
+    cdef int _interrupt(self, Half half, Content content) except? -1
+    cdef int header(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
+    cdef int _check_header(self, Half half, Content content, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int lose(self, Half half, long long begin) except? -1
-    cdef int body_octets(self, Half half, int channel, ValueReader reader, long long at, long long count) except? -1
-    cdef int body_missing(self, Half half, int channel, long long count) except? -1
-    cdef int body_end(self, Half half, int channel, long long number, long long ts_ns) except? -1
+    cdef int body_octets(self, Half half, ValueReader reader, long long at, long long count) except? -1
+    cdef int body_missing(self, Half half, long long count) except? -1
+    cdef int body_end(self, Half half) except? -1
     cpdef int finish(self, Half half) except? -1
     cdef int _begin_body(self, Content content) except? -1
     cpdef int _let_go(self, Content content) except? -1

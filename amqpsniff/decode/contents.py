@@ -107,7 +107,7 @@ class ContentAssembler:
             return half.others.get(channel)
         return None
 
-    def _place(self, half, channel, number, ts_ns):
+    def _place(self, half, channel):
         """The content object to open on a channel."""
         content = self._find(half, channel)
         if content is not None:
@@ -116,35 +116,38 @@ class ContentAssembler:
             return half.active
         full: cython.bint = not self.allowance.allows(_OTHER) and half.others
         if full or len(half.others) >= MAX_OPEN_CONTENTS:
-            self._forget_oldest(half, number, ts_ns)
+            self._forget_oldest(half)
         half.others[half.active.channel] = half.active
         half.active = Content()
         self.allowance.held += _OTHER
         return half.active
 
-    def _forget_oldest(self, half, number, ts_ns):
+    def _forget_oldest(self, half):
         channel = next(iter(half.others))
         content = half.others.pop(channel)
         self.allowance.held -= _OTHER
         if content.state != _AWAIT_METHOD:
-            self.report("channel-limit", half, channel, number, ts_ns, "")
+            self.report("channel-limit", half, channel, half.number, half.ts_ns, "")
             self._end(half, content, _INCOMPLETE)
         return 0
 
-    def method(self, half, channel, facts, reader, at, end, number, ts_ns):
+    def method(self, half, facts, reader, at, end):
         """A method that carries content: open one on its channel; its frame is the last row."""
-        content: Content = self._place(half, channel, number, ts_ns)
+        channel: cython.int = half.frame_channel
+        content: Content = half.active
+        if content.channel != channel:
+            content = self._place(half, channel)
         if content.state != _AWAIT_METHOD:
-            self._interrupt(half, content, number, ts_ns)
+            self._interrupt(half, content)
         content.open(channel, self.allowance)
         if half.lossy:
             half.opened_since.add(channel)
         content.method = facts.method
         content.class_id = facts.class_id
         content.capture = self.writer.capture
-        content.number = number
-        content.ts_ns = ts_ns
-        content.last_number = number
+        content.number = half.number
+        content.ts_ns = half.ts_ns
+        content.last_number = half.number
         content.delivery_tag = facts.delivery_tag
         content.reply_code = facts.reply_code
         content.flags = facts.flags
@@ -170,14 +173,14 @@ class ContentAssembler:
         content.text_length = facts.lengths[5]
         return 0
 
-    def other_method(self, half, channel, number, ts_ns):
+    def other_method(self, half):
         """A method without content: one that is open on the channel ends here."""
-        content = self._find(half, channel)
+        content: Content = self._find(half, half.frame_channel)
         if content is not None and content.state != _AWAIT_METHOD:
-            self._interrupt(half, content, number, ts_ns)
+            self._interrupt(half, content)
         return 0
 
-    def _interrupt(self, half, content, number, ts_ns):
+    def _interrupt(self, half, content):
         """A content ends before it is complete."""
         if content.lossy or content.lost:
             self._end(half, content, _TRUNCATED)
@@ -185,18 +188,22 @@ class ContentAssembler:
         if content.state == _AWAIT_BODY and content.body_seen:
             size = "too many" if content.body_size == _NULL else content.body_size
             detail = f"{content.body_seen} of {size} octets before the next method"
-            self.report("content-body-shorter", half, content.channel, number, ts_ns, detail)
+            self._report("content-body-shorter", half, detail)
         else:
             awaited = "content header" if content.state == _AWAIT_HEADER else "body"
             detail = f"the next method came where its {awaited} should"
-            self.report("content-interrupted", half, content.channel, number, ts_ns, detail)
+            self._report("content-interrupted", half, detail)
         self._end(half, content, _INCOMPLETE)
         return 0
 
-    def _orphan(self, half, channel, number, ts_ns, detail):
+    def _report(self, code, half, detail):
+        """Report a finding about the frame under way."""
+        self.report(code, half, half.frame_channel, half.number, half.ts_ns, detail)
+
+    def _orphan(self, half, detail):
         """A content frame without its beginning, which may have been lost."""
-        if not half.lossy or channel in half.opened_since:
-            self.report("content-unexpected-frame", half, channel, number, ts_ns, detail)
+        if not half.lossy or half.frame_channel in half.opened_since:
+            self._report("content-unexpected-frame", half, detail)
 
     def unsure(self, half, channel):
         """A frame of the channel was cut before it says what it is: a content may begin there."""
@@ -219,50 +226,48 @@ class ContentAssembler:
                 content.lossy = True
                 content.lost_at = begin
 
-    def header(self, half, channel, reader, at, end, whole, number, ts_ns):
-        """A content header frame with payload `at`..`end`."""
-        content = self._find(half, channel)
+    def header(self, half, reader, at, end, whole):
+        """The frame under way is a content header with payload `at`..`end`."""
+        content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_HEADER:
-            self._orphan(half, channel, number, ts_ns, "content header without a method")
+            self._orphan(half, "content header without a method")
             if content is not None and content.state == _AWAIT_BODY:
-                self._interrupt(half, content, number, ts_ns)
+                self._interrupt(half, content)
             return 0
         if content.lossy:
             self._end(half, content, _TRUNCATED)
             return 0
-        open_content: Content = content
         if end - at < 12:
             if whole:
-                self.report("properties-malformed", half, channel, number, ts_ns,
-                            f"content header of {end - at} octets")  # fmt: skip
+                self._report("properties-malformed", half, f"content header of {end - at} octets")
             else:
-                self.unsure(half, channel)
-            self._end(half, open_content, _TRUNCATED)
+                self.unsure(half, half.frame_channel)
+            self._end(half, content, _TRUNCATED)
             return 0
-        self._check_header(half, open_content, reader, at, end, whole, number, ts_ns)
+        self._check_header(half, content, reader, at, end, whole)
         if not self.unread:
-            open_content.located = self.properties.located
+            content.located = self.properties.located
             if self.marking:
-                open_content.mark = cython.cast(
+                content.mark = cython.cast(
                     cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
                 )
-            if open_content.store.fits(end - at):
-                open_content.header_start = open_content.store.used
-                reader.copy_to(open_content.store, at, end - at)
-                open_content.header_end = open_content.store.used
+            if content.store.fits(end - at):
+                content.header_start = content.store.used
+                reader.copy_to(content.store, at, end - at)
+                content.header_end = content.store.used
             else:
                 self.allowance.refuse("content headers")
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
-            self.report("number-out-of-range", half, channel, number, ts_ns, "body size")
+            self._report("number-out-of-range", half, "body size")
             size = _NULL
-        open_content.body_size = size
-        open_content.last_number = number
-        open_content.state = _AWAIT_BODY
+        content.body_size = size
+        content.last_number = half.number
+        content.state = _AWAIT_BODY
         if size == 0:
-            self._end(half, open_content, _COMPLETE)
+            self._end(half, content, _COMPLETE)
         elif self.writer.messages.wanted:
-            self._begin_body(open_content)
+            self._begin_body(content)
         return 0
 
     def _begin_body(self, content):
@@ -272,28 +277,28 @@ class ContentAssembler:
             content.begin_body()
         return 0
 
-    def _check_header(self, half, content, reader, at, end, whole, number, ts_ns):
+    def _check_header(self, half, content, reader, at, end, whole):
         class_id: cython.int = reader.u16(at)
         answer: cython.int = self.properties.locate(reader, class_id, at + 12, end)
         if class_id == content.class_id and answer == 0 and reader.u16(at + 2) == 0:
             return 0
         if class_id != content.class_id:
             detail = f"class {class_id}, method of class {content.class_id}"
-            self.report("content-class-wrong", half, content.channel, number, ts_ns, detail)
+            self._report("content-class-wrong", half, detail)
         if reader.u16(at + 2):
             detail = f"weight {reader.u16(at + 2)}"
-            self.report("content-weight", half, content.channel, number, ts_ns, detail)
+            self._report("content-weight", half, detail)
         if answer == 3:
             detail = f"flags {reader.u16(at + 12):#06x}"
-            self.report("property-flags-undefined", half, content.channel, number, ts_ns, detail)
+            self._report("property-flags-undefined", half, detail)
         elif answer and whole:
-            self.report("properties-malformed", half, content.channel, number, ts_ns,
-                        "octets left over" if answer == 2 else "octets missing")  # fmt: skip
+            detail = "octets left over" if answer == 2 else "octets missing"
+            self._report("properties-malformed", half, detail)
         return 0
 
-    def _awaiting(self, half, channel):
+    def _awaiting(self, half):
         """The content that the body frame under way is of; None when there is none."""
-        content: Content = self._find(half, channel)
+        content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_BODY:
             return None
         if content.lossy:
@@ -307,16 +312,15 @@ class ContentAssembler:
             content.lost = lost
         return content
 
-    def body_octets(self, half, channel, reader, at, count):
+    def body_octets(self, half, reader, at, count):
         """Octets of a body, a frame or a piece of one."""
-        content = self._awaiting(half, channel)
+        content: Content = self._awaiting(half)
         if content is None:
             return 0
-        open_content: Content = content
-        rest: cython.longlong = open_content.body_rest()
-        open_content.body_seen += count
-        if open_content.hash is not None or open_content.keeping:
-            self._take(half, open_content, reader, at, min(count, rest))
+        rest: cython.longlong = content.body_rest()
+        content.body_seen += count
+        if content.hash is not None or content.keeping:
+            self._take(half, content, reader, at, min(count, rest))
         return 0
 
     def _take(self, half, content, reader, at, count):
@@ -338,33 +342,32 @@ class ContentAssembler:
         content.end_body()
         return 0
 
-    def body_missing(self, half, channel, count):
+    def body_missing(self, half, count):
         """Octets of a body that are not in the capture."""
-        content = self._awaiting(half, channel)
+        content: Content = self._awaiting(half)
         if content is not None:
             content.body_seen += count
             content.body_missing += count
         return 0
 
-    def body_end(self, half, channel, number, ts_ns):
-        """A body frame ended."""
-        content = self._find(half, channel)
+    def body_end(self, half):
+        """The body frame under way ended."""
+        content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_BODY:
             if content is not None and content.state == _AWAIT_HEADER:
-                self._interrupt(half, content, number, ts_ns)
+                self._interrupt(half, content)
             else:
-                self._orphan(half, channel, number, ts_ns, "body without a content header")
+                self._orphan(half, "body without a content header")
             return 0
-        open_content: Content = content
-        open_content.last_number = number
-        if open_content.body_rest() > 0:
+        content.last_number = half.number
+        if content.body_rest() > 0:
             return 0
-        if open_content.body_seen > open_content.body_size:
-            if open_content.lost:
-                return self._end(half, open_content, _TRUNCATED)
-            detail = f"{open_content.body_seen} octets, {open_content.body_size} declared"
-            self.report("content-body-longer", half, channel, number, ts_ns, detail)
-        self._end(half, open_content, _COMPLETE)
+        if content.body_seen > content.body_size:
+            if content.lost:
+                return self._end(half, content, _TRUNCATED)
+            detail = f"{content.body_seen} octets, {content.body_size} declared"
+            self._report("content-body-longer", half, detail)
+        self._end(half, content, _COMPLETE)
         return 0
 
     def finish(self, half):

@@ -238,14 +238,15 @@ class Decoder:
             half = self.halves[slots[i]]
             if half.mode == _FOREIGN or half.mode == _SILENT:
                 half.offset += lengths[i]
-            elif kind == _GAP:
-                self.framer.gap(half, lengths[i], number, times[i])
+                continue
+            half.number = number
+            half.ts_ns = times[i]
+            if kind == _GAP:
+                self.framer.gap(half, lengths[i])
             elif sources[i] < 0:
-                self.framer.data(half, block, starts[i], starts[i] + lengths[i], number, times[i])
+                self.framer.data(half, block, starts[i], starts[i] + lengths[i])
             else:
-                self.framer.octets(
-                    half, batch.extra[sources[i]], starts[i], lengths[i], number, times[i]
-                )
+                self.framer.octets(half, batch.extra[sources[i]], starts[i], lengths[i])
         if self.moments is not None:
             self._note(batch, batch.count - 1)
         block.read_from(b"")
@@ -288,7 +289,8 @@ class Decoder:
         if half.mode == _FOREIGN or half.mode == _SILENT:
             half.offset += len(octets)
         else:
-            self.framer.octets(half, octets, 0, len(octets), number, ts_ns)
+            half.number, half.ts_ns = number, ts_ns
+            self.framer.octets(half, octets, 0, len(octets))
 
     def gap(self, slot, direction, missing, number=0, ts_ns=NULL):
         """The next `missing` octets of one half-stream are not in the capture."""
@@ -296,7 +298,8 @@ class Decoder:
         if half.mode == _FOREIGN or half.mode == _SILENT:
             half.offset += missing
         else:
-            self.framer.gap(half, missing, number, ts_ns)
+            half.number, half.ts_ns = number, ts_ns
+            self.framer.gap(half, missing)
 
     @cython.ccall
     @cython.exceptval(-1, check=True)

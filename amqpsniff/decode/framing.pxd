@@ -10,16 +10,16 @@ cdef class Framer:
     cdef public FrameProbe probe
     cdef public object report
     cpdef int lose(self, Half half, bint forced) except? -1
-    cpdef long long search(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cpdef int octets(self, Half half, bytes octets, long long start, long long length, long long number, long long ts_ns) except? -1
-    cdef int data(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cdef long long _boundary(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cdef bint _frame(self, Half half, ValueReader reader, int kind, int channel, long long size, long long at, long long number, long long ts_ns) except? -1
-    cdef bint _acceptable(self, Half half, int kind, int channel, long long size, long long number, long long ts_ns) except? -1
-    cdef long long _counted(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cdef int _end_counted(self, Half half, long long number, long long ts_ns) except? -1
-    cdef int _cut_frame(self, Half half, long long number, long long ts_ns) except? -1
-    cdef long long _kept(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
-    cdef int _kept_header(self, Half half, long long number, long long ts_ns) except? -1
-    cdef int _protocol_header(self, Half half, bytes octets, long long number, long long ts_ns) except? -1
-    cdef long long _start(self, Half half, ValueReader reader, long long at, long long end, long long number, long long ts_ns) except? -1
+    cpdef long long search(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cpdef int octets(self, Half half, bytes octets, long long start, long long length) except? -1
+    cdef int data(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef long long _boundary(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef bint _header(self, Half half, ValueReader reader, long long at) except? -1
+    cdef bint _frame(self, Half half, ValueReader reader, long long at) except? -1
+    cdef long long _counted(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef int _end_counted(self, Half half) except? -1
+    cdef int _cut_frame(self, Half half) except? -1
+    cdef long long _kept(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef int _kept_header(self, Half half) except? -1
+    cdef int _protocol_header(self, Half half, bytes octets) except? -1
+    cdef long long _start(self, Half half, ValueReader reader, long long at, long long end) except? -1

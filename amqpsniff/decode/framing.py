@@ -69,12 +69,12 @@ class Framer:
         half.mode = _FOREIGN
         return 0
 
-    def search(self, half, reader, at, end, number, ts_ns):
+    def search(self, half, reader, at, end):
         """Octets of a half-stream whose framing is lost; position gone on to."""
         half.offset += end - at
         return end
 
-    def octets(self, half, octets, start, length, number, ts_ns):
+    def octets(self, half, octets, start, length):
         """Octets that are not in the block at hand."""
         reader: ValueReader = ValueReader.__new__(ValueReader)
         block: ValueReader = self.handler.block
@@ -85,22 +85,22 @@ class Framer:
         reader.floats = block.floats
         reader.doubles = block.doubles
         reader.read_from(octets)
-        return self.data(half, reader, start, start + length, number, ts_ns)
+        return self.data(half, reader, start, start + length)
 
-    def data(self, half, reader, at, end, number, ts_ns):
+    def data(self, half, reader, at, end):
         """The octets `at`..`end` of the reader's data are the next of a half-stream."""
         while at < end:
             if half.mode == _FRAMES:
                 if half.left > 0:
-                    at = self._counted(half, reader, at, end, number, ts_ns)
+                    at = self._counted(half, reader, at, end)
                 elif half.kept > 0 or end - at < 7:
-                    at = self._kept(half, reader, at, end, number, ts_ns)
+                    at = self._kept(half, reader, at, end)
                 else:
-                    at = self._boundary(half, reader, at, end, number, ts_ns)
+                    at = self._boundary(half, reader, at, end)
             elif half.mode == _START:
-                at = self._start(half, reader, at, end, number, ts_ns)
+                at = self._start(half, reader, at, end)
             elif half.mode == _SEARCH:
-                at = self.search(half, reader, at, end, number, ts_ns)
+                at = self.search(half, reader, at, end)
             elif half.mode == _STRANGE:
                 self._strange(half, reader.octets_at(at, min(end - at, FIRST_OCTETS)))
                 half.offset += end - at
@@ -110,8 +110,32 @@ class Framer:
                 return 0
         return 0
 
-    def _boundary(self, half, reader, at, end, number, ts_ns):
+    def _boundary(self, half, reader, at, end):
         """At a frame boundary with a whole frame header at hand; position gone on to."""
+        if not self._header(half, reader, at):
+            self.lose(half, True)
+            return at
+        size: cython.longlong = half.frame_size
+        count: cython.longlong = size + 8
+        if end - at < count:
+            if half.frame_type == _BODY:
+                half.left = size + 1
+                half.offset += 7
+                self.handler.claim_body(half)
+                return at + 7
+            half.expected = count
+            count = half.keep(reader, at, end - at)
+        elif not self._frame(half, reader, at):
+            if half.frame_type != _BODY and count <= _MAX_REREAD:
+                count = 7
+            half.offset += count
+            self.lose(half, False)
+            return at + count
+        half.offset += count
+        return at + count
+
+    def _header(self, half, reader, at):
+        """Take the frame header at `at` for that of the frame under way; false if it cannot be."""
         if at < 0 or at + 7 > len(reader.data):
             raise IndexError("frame header outside the data")
         with cython.boundscheck(False):  # it is there
@@ -120,112 +144,92 @@ class Framer:
             high: cython.longlong = (reader.data[at + 3] << 8) | reader.data[at + 4]
             size: cython.longlong = high << 16 | (reader.data[at + 5] << 8) | reader.data[at + 6]
         half.frame_offset = half.offset
-        if not self._acceptable(half, kind, channel, size, number, ts_ns):
-            self.lose(half, True)
-            return at
-        if kind == _BODY:
-            half.frame_type = kind
-            half.frame_channel = channel
-            half.frame_size = size
-            half.left = size + 1
-            half.offset += 7
-            self.handler.claim_body(half)
-            return at + 7
-        count: cython.longlong = size + 8
-        if end - at < count:
-            half.expected = count
-            count = half.keep(reader, at, end - at)
-        elif not self._frame(half, reader, kind, channel, size, at, number, ts_ns):
-            if count <= _MAX_REREAD:
-                count = 7
-            half.offset += count
-            self.lose(half, False)
-            return at + count
-        half.offset += count
-        return at + count
-
-    def _frame(self, half, reader, kind, channel, size, at, number, ts_ns):
-        """Hand a whole frame on that begins at `at`; whether its end octet was right."""
-        last: cython.int = reader.data[at + 7 + size]
-        begin: cython.longlong = half.frame_offset
-        self.handler.frame(
-            half, reader, kind, channel, size, at + 7, at + 7 + size, True, number, ts_ns
-        )
-        if last == _END:
-            self.handler.claim_end(half, begin + 7 + size)
-            return True
-        self._wrong_end(half, channel, last, number, ts_ns)
-        return False
-
-    def _wrong_end(self, half, channel, octet, number, ts_ns):
-        detail = f"{octet:#04x} instead of 0xce at stream offset {half.frame_offset}"
-        self.report("frame-end-wrong", half, channel, number, ts_ns, detail)
-
-    def _acceptable(self, half, kind, channel, size, number, ts_ns):
-        """Whether a frame header at a boundary can be gone by."""
+        half.frame_type = kind
+        half.frame_channel = channel
+        half.frame_size = size
         limit: cython.longlong = half.connection.frame_max
         if 0 < kind < 11:
             # RabbitMQ compares the payload alone with frame-max (measured on 3.10.8)
             if limit <= 0 or size <= limit:
                 if kind == _BODY or size <= _MAX_KEPT:
                     return True
-            return self._too_large(half, kind, channel, size, limit, number, ts_ns)
-        self.report("frame-type-unknown", half, channel, number, ts_ns, f"type {kind}")
+            return self._too_large(half, limit)
+        self.report("frame-type-unknown", half, channel, half.number, half.ts_ns, f"type {kind}")
         return False
 
-    def _too_large(self, half, kind, channel, size, limit, number, ts_ns):
-        detail = f"type {kind}, {size} octets"
+    def _frame(self, half, reader, at):
+        """Hand a whole frame on that begins at `at`; whether its end octet was right."""
+        begin: cython.longlong = half.frame_offset
+        end: cython.longlong = at + 7 + half.frame_size
+        last: cython.int = reader.data[end]
+        if half.frame_type == _BODY:
+            self.handler.body(half, reader, at + 7, end)
+        else:
+            self.handler.frame(half, reader, at + 7, end, True)
+        if last == _END:
+            if self.handler.claims is not None:
+                self.handler.claim_end(half, begin + end - at)
+            return True
+        self._wrong_end(half, last)
+        return False
+
+    def _wrong_end(self, half, octet):
+        detail = f"{octet:#04x} instead of 0xce at stream offset {half.frame_offset}"
+        self.report("frame-end-wrong", half, half.frame_channel, half.number, half.ts_ns, detail)
+
+    def _too_large(self, half, limit):
+        detail = f"type {half.frame_type}, {half.frame_size} octets"
         if limit > 0:
             detail += f", frame-max {limit}"
-        self.report("frame-too-large", half, channel, number, ts_ns, detail)
+        self.report("frame-too-large", half, half.frame_channel, half.number, half.ts_ns, detail)
         return False
 
-    def _counted(self, half, reader, at, end, number, ts_ns):
+    def _counted(self, half, reader, at, end):
         """Inside a frame whose octets are only counted; position gone on to."""
         count: cython.longlong = half.left - 1
         if count > end - at:
             count = end - at
         if count > 0:
             if not half.skipping:
-                self.contents.body_octets(half, half.frame_channel, reader, at, count)
+                self.contents.body_octets(half, reader, at, count)
             half.left -= count
             half.offset += count
             at += count
         if at < end:
             half.left = 0
             half.offset += 1
-            self._end_counted(half, number, ts_ns)
+            self._end_counted(half)
             if reader.data[at] != _END:
-                self._wrong_end(half, half.frame_channel, reader.data[at], number, ts_ns)
+                self._wrong_end(half, reader.data[at])
                 self.lose(half, False)
-            else:
+            elif self.handler.claims is not None:
                 self.handler.claim_end(half, half.offset - 1)
             at += 1
         return at
 
-    def _end_counted(self, half, number, ts_ns):
+    def _end_counted(self, half):
         """The frame whose octets were only counted is over."""
         half.left = 0
         if half.skipping:
-            return self._cut_frame(half, number, ts_ns)
-        return self.handler.body_end(half, number, ts_ns)
+            return self._cut_frame(half)
+        return self.handler.body_end(half)
 
-    def _cut_frame(self, half, number, ts_ns):
+    def _cut_frame(self, half):
         """A kept frame is over of which only a beginning was captured."""
         reader: ValueReader = self.handler.scratch
         reader.data = half.store.octets
         kept: cython.longlong = half.kept
         half.kept = 0
         half.skipping = False
-        kind: cython.int = reader.data[0]
-        size: cython.longlong = reader.u32(3)
-        end: cython.longlong = min(kept, 7 + size)
-        whole: cython.bint = kept >= 7 + size
-        self.handler.frame(half, reader, kind, reader.u16(1), size, 7, end, whole, number, ts_ns)
+        half.frame_type = reader.data[0]
+        half.frame_channel = reader.u16(1)
+        half.frame_size = reader.u32(3)
+        end: cython.longlong = min(kept, 7 + half.frame_size)
+        self.handler.frame(half, reader, 7, end, kept >= 7 + half.frame_size)
         half.expected = 0
         return half.empty()
 
-    def _kept(self, half, reader, at, end, number, ts_ns):
+    def _kept(self, half, reader, at, end):
         """Inside a frame that is kept until it is whole; position gone on to."""
         if half.kept == 0:
             half.frame_offset = half.offset
@@ -237,60 +241,57 @@ class Framer:
         half.offset += wanted
         at += wanted
         if half.expected == 0 and half.kept == 7:
-            self._kept_header(half, number, ts_ns)
+            self._kept_header(half)
         elif half.expected and half.kept == half.expected:
             whole: cython.longlong = half.kept
             half.kept = 0
             half.expected = 0
             store: ValueReader = self.handler.scratch
             store.data = half.store.octets
-            kind: cython.int = store.data[0]
-            if not self._frame(half, store, kind, store.u16(1), store.u32(3), 0, number, ts_ns):
-                self._reread(half, bytes(half.store.octets[0:whole]), number, ts_ns)
+            half.frame_type = store.data[0]
+            half.frame_channel = store.u16(1)
+            half.frame_size = store.u32(3)
+            if not self._frame(half, store, 0):
+                self._reread(half, bytes(half.store.octets[0:whole]))
             if half.kept == 0:
                 half.empty()
         return at
 
-    def _reread(self, half, frame, number, ts_ns):
+    def _reread(self, half, frame):
         """Search in a kept frame whose end octet was wrong, as if it had come in one piece."""
         if len(frame) > _MAX_REREAD:
             return self.lose(half, False)
         half.offset -= len(frame) - 7
         self.lose(half, False)
-        return self.octets(half, frame, 7, len(frame) - 7, number, ts_ns)
+        return self.octets(half, frame, 7, len(frame) - 7)
 
-    def _kept_header(self, half, number, ts_ns):
+    def _kept_header(self, half):
         """The seven octets of a frame header came in pieces and are there now."""
         header: ValueReader = self.handler.scratch
         header.data = half.store.octets
-        kind: cython.int = header.data[0]
-        channel: cython.int = header.u16(1)
-        size: cython.longlong = header.u32(3)
-        if not self._acceptable(half, kind, channel, size, number, ts_ns):
+        half.offset -= 7
+        if not self._header(half, header, 0):
             octets: bytes = bytes(half.store.octets[0:7])
-            half.offset -= 7
             half.kept = 0
             self.lose(half, True)
-            return self.octets(half, octets, 0, 7, number, ts_ns)
-        if kind == _BODY:
+            return self.octets(half, octets, 0, 7)
+        half.offset += 7
+        if half.frame_type == _BODY:
             half.kept = 0
-            half.frame_type = kind
-            half.frame_channel = channel
-            half.frame_size = size
-            half.left = size + 1
+            half.left = half.frame_size + 1
             self.handler.claim_body(half)
         else:
-            half.expected = size + 8
+            half.expected = half.frame_size + 8
         return 0
 
-    def _start(self, half, reader, at, end, number, ts_ns):
+    def _start(self, half, reader, at, end):
         """At the first octets of a half-stream; position gone on to."""
         known: cython.bint = half.connection.conversation.syn_seen
         if known and half.kept == 0:
             if half.direction == 0 and end - at >= 8 and reader.u32(at) == _AMQP:
                 half.frame_offset = half.offset
                 half.offset += 8
-                self._protocol_header(half, reader.octets_at(at, 8), number, ts_ns)
+                self._protocol_header(half, reader.octets_at(at, 8))
                 return at + 8
             if half.direction and half.connection.is_amqp and reader.data[at] == _METHOD:
                 half.mode = _FRAMES
@@ -314,11 +315,11 @@ class Framer:
                     self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
                 half.kept = 0
         elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
-            self._headless(half, octets, number, ts_ns)
+            self._headless(half, octets)
         elif len(octets) == 8:
             half.kept = 0
             half.frame_offset = half.offset - 8
-            self._protocol_header(half, octets, number, ts_ns)
+            self._protocol_header(half, octets)
         return at
 
     def _strange(self, half, octets):
@@ -333,7 +334,7 @@ class Framer:
             return False
         return protocol_of(octets[4:]) is None
 
-    def _protocol_header(self, half, octets, number, ts_ns):
+    def _protocol_header(self, half, octets):
         """Eight octets that begin with AMQP, at the begin of a half-stream."""
         connection: Connection = half.connection
         if self.handler.claims is not None:
@@ -346,7 +347,7 @@ class Framer:
             self.handler.refresh(connection)
             if connection.client_direction < 0:
                 self.handler.set_client(connection, half.direction)
-        self.handler.protocol_header(half, number, ts_ns)
+        self.handler.protocol_header(half)
         half.mode = _FRAMES
         version: bytes = octets[4:]
         from_client: cython.bint = half.direction == connection.client_direction
@@ -354,24 +355,24 @@ class Framer:
             connection.asked = version
         elif connection.asked is not None and connection.asked != version:
             detail = f"asked for {_version(connection.asked)}, offers {_version(version)}"
-            self.report("protocol-version-refused", half, None, number, ts_ns, detail)
+            self.report("protocol-version-refused", half, None, half.number, half.ts_ns, detail)
         dialect: cython.int = _DIALECTS.get(version, 0)
         if dialect == 0:
-            self._other_protocol(half, version, number, ts_ns)
+            self._other_protocol(half, version)
         elif connection.dialect == 0 and from_client:
             connection.dialect = dialect
         return 0
 
-    def _other_protocol(self, half, version, number, ts_ns):
+    def _other_protocol(self, half, version):
         """A protocol header opens none of the dialects."""
         if protocol_of(version) is None:
             code = "protocol-header-unknown"
         else:
             code = "protocol-not-decoded"
             half.mode = _SILENT
-        self.report(code, half, None, number, ts_ns, _version(version))
+        self.report(code, half, None, half.number, half.ts_ns, _version(version))
 
-    def _headless(self, half, octets, number, ts_ns):
+    def _headless(self, half, octets):
         """The first octets of a half-stream are no protocol header."""
         half.kept = 0
         half.offset -= len(octets)
@@ -379,8 +380,8 @@ class Framer:
         if known_start and half.direction == 0:
             half.mode = _STRANGE
             half.offset += len(octets)
-            half.first_number = number
-            half.first_ns = ts_ns
+            half.first_number = half.number
+            half.first_ns = half.ts_ns
             self._strange(half, octets)
             return
         if not known_start:
@@ -388,7 +389,7 @@ class Framer:
             half.opened_since = set()
         half.mode = _SEARCH
         half.search = Search(self.probe, half, half.offset)
-        self.octets(half, octets, 0, len(octets), number, ts_ns)
+        self.octets(half, octets, 0, len(octets))
 
 
 def _version(octets):

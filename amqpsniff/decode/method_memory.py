@@ -61,10 +61,10 @@ class MethodMemory(Memory):
         self.remembered = []
         return 0
 
-    def recall(self, decoder, reader, dialect, at, end):
+    def recall(self, decoder, reader, frames, dialect, at, end):
         """What is remembered of the payload `at`..`end`, with its delivery tag; None for nothing.
 
-        Its JSON is written as decoding it would. After None the payload is to be decoded, and can
+        Its JSON is written for the next of the frames, as decoding it would. After None the payload is to be decoded, and can
         be learnt.
         """
         self.method = -1
@@ -75,17 +75,17 @@ class MethodMemory(Memory):
         code: cython.int = self.last[self.place]
         known: RememberedMethod
         if code < len(self.remembered):
-            known = self.remembered[code]
+            known = cython.cast(RememberedMethod, self.remembered[code])
             if known.dialect == dialect and self._is(reader, known, at, end):
                 self.tried += 1
                 self.found += 1
-                return self._recite(reader, known, at)
+                return self._recite(reader, frames, known, at)
         code = self._search(decoder, reader, dialect, at, end)
         if code < 0:
             return None
         self.last[self.place] = code
         self.found += 1
-        return self._recite(reader, self.remembered[code], at)
+        return self._recite(reader, frames, self.remembered[code], at)
 
     def _is(self, reader, known, at, end):
         """Whether the payload `at`..`end` is what is remembered, but for its tag."""
@@ -117,7 +117,11 @@ class MethodMemory(Memory):
         code: cython.int = words.find(self.digest, first + rest)
         while code >= 0:
             known = self.remembered[code]
-            if known.dialect == dialect and known.first == first and self._is(reader, known, at, end):
+            if (
+                known.dialect == dialect
+                and known.first == first
+                and self._is(reader, known, at, end)
+            ):
                 return code
             code = words.next(self.digest, first + rest)
         return -1
@@ -135,11 +139,12 @@ class MethodMemory(Memory):
             self.tag_at = at + 5 + reader.data[at + 4]
         return self.tag_at + 8 <= end and reader.i64(self.tag_at) >= 0
 
-    def _recite(self, reader, known, at):
+    def _recite(self, reader, frames, known, at):
         """Give what is remembered the tag of a payload, and write its JSON."""
         if known.tag:
             known.delivery_tag = reader.i64(at + known.first)
         if known.written:
+            frames.open_arguments()
             out: Texts = reader.out
             out.put_from(self.json, known.json_start, known.json_cut - known.json_start)
             if known.tag:

@@ -16,8 +16,6 @@ if cython.compiled:
 
 from amqpsniff.decode.oddities import NOT_UTF8
 
-_SIGN32 = cython.declare(cython.longlong, 1 << 31)
-_RANGE32 = cython.declare(cython.longlong, 1 << 32)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _SEED = cython.declare(cython.ulonglong, int.from_bytes(os.urandom(8), sys.byteorder))
@@ -60,10 +58,16 @@ class OctetReader:
 
     def i64(self, at):
         """Signed 64-bit integer at `at`."""
-        high: cython.longlong = self.u32(at)
-        if high >= _SIGN32:
-            high -= _RANGE32
-        return (high << 32) | self.u32(at + 4)
+        if at < 0 or at + 8 > len(self.data):
+            raise IndexError("number outside the data")
+        value: cython.ulonglong = 0
+        i: cython.int
+        with cython.boundscheck(False):
+            for i in range(8):
+                value = (value << 8) | self.data[at + i]
+        if cython.compiled:
+            return cython.cast(cython.longlong, value)
+        return value - (value >> 63 << 64)
 
     def octets_at(self, start, count):
         """`count` octets of the data from `start`; none where that is below 1."""

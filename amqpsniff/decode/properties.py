@@ -94,19 +94,23 @@ class PropertyDecoder:
                     answer = UNDEFINED_FLAGS
         if self.orders[order + 1]:
             answer = UNDEFINED_FLAGS
+        if at < 0 or end > len(reader.data):
+            raise IndexError("properties outside the data")
         kind: cython.int
         place: cython.int
         length: cython.longlong
         last: cython.int = order + 2 * self.orders[order]
         while order < last:
             order += 2
-            kind = self.orders[order]
-            place = self.orders[order + 1]
+            with cython.boundscheck(False):  # there are so many, and 16 places
+                kind = self.orders[order]
+                place = self.orders[order + 1]
             length = 0
             if kind == _SHORTSTR:
                 if at >= end:
                     return CUT
-                length = reader.data[at]
+                with cython.boundscheck(False):  # the range was checked
+                    length = reader.data[at]
                 at += 1
             elif kind == _OCTET:
                 length = 1
@@ -119,8 +123,9 @@ class PropertyDecoder:
             if at + length > end:
                 return CUT
             self.present |= 1 << place
-            self.starts[place] = at - base
-            self.lengths[place] = length
+            with cython.boundscheck(False):
+                self.starts[place] = at - base
+                self.lengths[place] = length
             at += length
         if at < end and answer == EXACT:
             return TRAILING

@@ -2,9 +2,9 @@ from amqpsniff.decode.framing cimport Framer
 from amqpsniff.decode.state cimport Half
 
 cdef class RecoveringFramer(Framer):
-    cpdef int gap(self, Half half, long long missing, long long number, long long ts_ns) except? -1
+    cpdef int gap(self, Half half, long long missing) except? -1
     cdef int _end_start(self, Half half) except? -1
     cdef int _lose(self, Half half, long long begin, bint forced) except? -1
     cpdef int finish(self, Half half) except? -1
-    cdef long long _gap_in_counted(self, Half half, long long missing, long long number, long long ts_ns) except? -1
-    cdef long long _gap_in_kept(self, Half half, long long missing, long long number, long long ts_ns) except? -1
+    cdef long long _gap_in_counted(self, Half half, long long missing) except? -1
+    cdef long long _gap_in_kept(self, Half half, long long missing) except? -1

@@ -36,7 +36,7 @@ _BODY = cython.declare(cython.int, 3)
 class RecoveringFramer(Framer):
     """A framer that finds its place again."""
 
-    def gap(self, half, missing, number, ts_ns):
+    def gap(self, half, missing):
         """`missing` octets of a half-stream are not in the capture."""
         while half.mode == _SEARCH:
             search = half.search
@@ -55,9 +55,9 @@ class RecoveringFramer(Framer):
             half.kept = 0
             half.mode = _FRAMES
         if half.left > 0:
-            missing = self._gap_in_counted(half, missing, number, ts_ns)
+            missing = self._gap_in_counted(half, missing)
         elif half.kept > 0:
-            missing = self._gap_in_kept(half, missing, number, ts_ns)
+            missing = self._gap_in_kept(half, missing)
         half.offset += missing
         if missing:
             self._lose(half, half.offset - missing, False)
@@ -83,24 +83,26 @@ class RecoveringFramer(Framer):
         """A half-stream ended in what could have been a proxy's header."""
         octets: bytes = bytes(half.store.octets[0 : half.kept])
         if octets[:4] != b"AMQP"[: len(octets)]:
-            self._headless(half, octets, 0, _NULL)
+            half.number = 0
+            half.ts_ns = _NULL
+            self._headless(half, octets)
         return 0
 
-    def _gap_in_counted(self, half, missing, number, ts_ns):
+    def _gap_in_counted(self, half, missing):
         """A hole in a frame that is counted; octets of the hole behind that frame."""
         payload: cython.longlong = min(missing, half.left - 1)
         if not half.skipping:
-            self.contents.body_missing(half, half.frame_channel, payload)
+            self.contents.body_missing(half, payload)
         if missing < half.left:
             half.left -= missing
             half.offset += missing
             return 0
         missing -= half.left
         half.offset += half.left
-        self._end_counted(half, number, ts_ns)
+        self._end_counted(half)
         return missing
 
-    def _gap_in_kept(self, half, missing, number, ts_ns):
+    def _gap_in_kept(self, half, missing):
         """A hole in a frame that is kept; octets of the hole behind that frame."""
         if half.expected == 0:
             missing += half.kept
@@ -114,7 +116,7 @@ class RecoveringFramer(Framer):
             half.offset += missing
             return 0
         half.offset += to_come
-        self._cut_frame(half, number, ts_ns)
+        self._cut_frame(half)
         return missing - to_come
 
     def lose(self, half, forced):
@@ -129,7 +131,7 @@ class RecoveringFramer(Framer):
         half.search = Search(self.probe, half, half.offset, forced)
         return 0
 
-    def search(self, half, reader, at, end, number, ts_ns):
+    def search(self, half, reader, at, end):
         """Search on with these octets, or some of them; position gone on to."""
         search = half.search
         count: cython.longlong = min(end - at, search.room)
@@ -137,7 +139,7 @@ class RecoveringFramer(Framer):
         if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
             half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
         begin: cython.longlong = search.end
-        chain = search.feed(octets, number, ts_ns)
+        chain = search.feed(octets, half.number, half.ts_ns)
         if chain is not None:
             self._take_up(half, search, chain, begin)
             return at + max(0, chain.next - begin)
@@ -153,11 +155,13 @@ class RecoveringFramer(Framer):
         half.mode = _FRAMES
         half.connection.is_amqp = True
         self._prove_role(half, chain.frames)
-        for frame in chain.frames:
+        now = half.number, half.ts_ns
+        for *frame, half.number, half.ts_ns in chain.frames:
             self._chain_frame(half, *frame)
         half.offset = chain.next
-        for octets, number, ts_ns in search.rest(chain.next, until):
-            self.octets(half, octets, 0, len(octets), number, ts_ns)
+        for octets, half.number, half.ts_ns in search.rest(chain.next, until):
+            self.octets(half, octets, 0, len(octets))
+        half.number, half.ts_ns = now
 
     def _prove_role(self, half, frames):
         """Let the methods of a chain tell who is the client before any row is written."""
@@ -169,35 +173,36 @@ class RecoveringFramer(Framer):
                 reader.read_from(payload)
                 self.handler.prove_role(half, reader, 0, len(payload))
 
-    def _chain_frame(self, half, offset, kind, channel, size, payload, missing, number, ts_ns):
+    def _chain_frame(self, half, offset, kind, channel, size, payload, missing):
         """Hand on one frame of a chain that is believed."""
         half.frame_offset = offset
+        half.frame_type = kind
+        half.frame_channel = channel
+        half.frame_size = size
         if kind == _BODY:
-            half.frame_channel = channel
-            half.frame_size = size
             self.handler.claim_body(half)
-            self._chain_body(half, channel, size, payload, missing)
-            self.handler.body_end(half, number, ts_ns)
+            self._chain_body(half, payload, missing)
+            self.handler.body_end(half)
         elif len(payload) > size:
-            self._protocol_header(half, payload, number, ts_ns)
+            self._protocol_header(half, payload)
         else:
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)
-            self.handler.frame(half, reader, kind, channel, size, 0, size, True, number, ts_ns)
+            self.handler.frame(half, reader, 0, size, True)
         if kind == _BODY or len(payload) <= size:
             self.handler.claim_end(half, offset + 7 + size)
 
-    def _chain_body(self, half, channel, size, payload, missing):
+    def _chain_body(self, half, payload, missing):
         """Hand on a body of a chain; of one that was not kept the octets are only counted."""
         if payload is not None:
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)
-            self.contents.body_octets(half, channel, reader, 0, size)
+            self.contents.body_octets(half, reader, 0, half.frame_size)
             return
-        content = self.contents._awaiting(half, channel)
+        content = self.contents._awaiting(half)
         if content is not None:
             content.hash = None
             if content.keeping:
                 self.contents._let_go(content)
-            self.contents.body_octets(half, channel, self.handler.scratch, 0, size - missing)
-            self.contents.body_missing(half, channel, missing)
+            self.contents.body_octets(half, self.handler.scratch, 0, half.frame_size - missing)
+            self.contents.body_missing(half, missing)

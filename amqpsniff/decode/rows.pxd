@@ -28,7 +28,7 @@ cdef class FrameRows(Rows):
     cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag
     cdef public Integers response_packet_number, response_ns
     cdef public Texts arguments, reply_text
-    cdef int begin(self, int connection, int sender, long long number, long long ts_ns, long long offset, int channel, int frame_type, long long size) except? -1
+    cdef int open_arguments(self) except? -1
     cdef int end_method(self, MethodFacts facts, ValueReader reader, long long at) except? -1
 
 cdef class MessageRows(Rows):

@@ -212,22 +212,11 @@ class FrameRows(Rows):
         self.capture_code = 0
         self.arguments = Texts(octets_expected)
 
-    def begin(self, connection, sender, number, ts_ns, offset, channel, frame_type, size):
-        """Write what every frame has."""
-        row: cython.longlong = self.rows
-        if row >= self.capacity:
-            raise IndexError("no room for a row")
-        with cython.boundscheck(False):  # every column has room for as many rows
-            self.connection.values[row] = connection
-            self.sender.values[row] = sender
-            self.packet_number.values[row] = number
-            self.ts_ns.values[row] = ts_ns
-            self.stream_offset.values[row] = offset
-            self.channel.values[row] = channel
-            self.frame_type.values[row] = frame_type
-            self.size.values[row] = size
-            self.capture.values[row] = self.capture_code
-        return 0
+    def open_arguments(self):
+        """Begin to write arguments of the next row."""
+        if self.rows >= self.capacity:
+            self.reserve()
+        return self.arguments.begin(self.rows)
 
     def end_method(self, facts, reader, at):
         """Close the row of a method frame with its payload at `at`.

@@ -46,7 +46,7 @@ cdef class Content:
 cdef class Half:
     cdef public Connection connection
     cdef public int direction, mode
-    cdef public long long offset
+    cdef public long long number, ts_ns, offset
     cdef public bint lossy, skipping
     cdef readonly Allowance allowance
     cdef public Store store

@@ -157,6 +157,9 @@ class Half:
     body frame, only counted: `left` octets of it, the end octet included, are still to come. After
     a hole in a kept frame the rest of it is counted the same way (`skipping`).
 
+    `number` and `ts_ns` are those of the packet that is being read, `frame_…` the place, type,
+    channel and size of the frame under way.
+
     `first_octets` are those of a direction that is no AMQP, `first_…` packet and time of them.
     `lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.
@@ -174,6 +177,8 @@ class Half:
         self.connection = connection
         self.direction = direction
         self.mode = _START
+        self.number = 0
+        self.ts_ns = _NULL
         self.offset = 0
         self.lossy = False
         self.opened_since = None

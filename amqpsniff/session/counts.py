@@ -57,6 +57,8 @@ class Spread:
         place: cython.longlong = value
         if value >= _EXACT:
             octave: cython.int = 0
+            while (value >> octave) >= 16 * _EXACT:
+                octave += 4
             while (value >> octave) >= 2 * _EXACT:
                 octave += 1
             place = _EXACT + octave * _STEPS + (((value >> octave) - _EXACT) >> _DROPPED)

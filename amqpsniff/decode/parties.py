@@ -1,0 +1,140 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Who speaks: which side of a connection is the client, and in which dialect they talk.
+
+Who is the client: the side that sent the SYN, the side that sent a protocol header first, or the
+side that a method may only come from; before there is proof, the side that is not on a well-known
+AMQP port. The dialect comes from the protocol header, then from the server's `connection.start`,
+else from the first method whose payload no other dialect could mean.
+"""
+
+import cython
+
+from amqpsniff.decode import plan
+from amqpsniff.decode.login import LONG_LOGIN_OCTETS, shortened
+
+if cython.compiled:
+    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
+        ArgumentDecoder,
+    )
+    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
+        Connection,
+    )
+else:
+    from amqpsniff.decode.arguments import ArgumentDecoder
+    from amqpsniff.decode.state import Connection
+
+AMQP_PORTS = frozenset((5671, 5672))
+
+_TUNE = cython.declare(cython.int, 30)
+_OPEN_OK = cython.declare(cython.int, 41)
+"""After connection.tune and .open-ok: the server has taken the credentials (a client may not
+wait)."""
+
+
+class Parties:
+    """Knows the connections of the rows being made, by code, and learns about them.
+
+    Args:
+        decoder: Reads the payloads of methods.
+        ports: Ports that servers listen on, beside the well-known ones.
+    """
+
+    def __init__(self, decoder, ports):
+        self.decoder = decoder
+        self.ports = AMQP_PORTS | frozenset(ports or ())
+        self.serial = 0
+        self.connections = []
+        self.peers = []
+
+    def refresh(self, connection):
+        """Make sure that the connection has a code in the rows being made."""
+        if connection.row_serial != self.serial:
+            self._register(connection)
+        return 0
+
+    def _register(self, connection):
+        if connection.client_direction < 0:
+            self._guess_role(connection)
+        connection.row_code = len(self.connections)
+        connection.row_serial = self.serial
+        self.connections.append(connection.name())
+        self.peers.append(connection)
+        return 0
+
+    def _guess_role(self, connection):
+        """Take the side off a well-known port for the client, until there is proof."""
+        a_known: cython.bint = connection.conversation.ports[0] in self.ports
+        b_known: cython.bint = connection.conversation.ports[1] in self.ports
+        if a_known != b_known:
+            connection.client_direction = 1 if a_known else 0
+
+    def set_client(self, connection, direction):
+        """There is proof which direction the client sends."""
+        if connection.role_proved:
+            return 0
+        connection.role_proved = True
+        if connection.client_direction != direction:
+            connection.client_direction = direction
+            connection.row_serial = -1
+        return 0
+
+    def prove_role(self, half, reader, at, end):
+        """A method that only one side may send tells who is the client."""
+        connection: Connection = half.connection
+        sides: cython.int = self.weigh(plan.senders, reader, connection.dialect, at, end)
+        if 0 < sides < 3:
+            self.set_client(connection, half.direction ^ (sides - 1))
+        return 0
+
+    def _learn(self, half, facts, reader, at, end):
+        """Take what connection.start, start-ok and tune-ok say about the connection."""
+        connection: Connection = half.connection
+        if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
+            connection.past_login = True
+        if facts.method_id == 11:
+            connection.login = reader.octets_at(at, end - at)
+            if end - at > LONG_LOGIN_OCTETS:
+                connection.login = shortened(connection.login)
+        elif facts.method_id == 31 and facts.frame_max >= 0:
+            connection.frame_max = facts.frame_max
+        elif facts.method_id == 10 and connection.dialect == 0:
+            if facts.version_major == 8:
+                connection.dialect = plan.DIALECT_CODES["0-8"]
+            elif facts.version_major == 0 and facts.version_minor == 9:
+                connection.dialect = plan.DIALECT_CODES["0-9-1"]
+        return 0
+
+    def _vote(self, connection, reader, at, end):
+        """A payload that only one dialect could have sent tells the dialect."""
+        mask: cython.int = plan.dialects[self.decoder.method]
+        if mask & (mask - 1) == 0:
+            mask = self.weigh(plan.dialects, reader, 0, at, end)
+            if mask & (mask - 1) == 0:
+                connection.dialect = _bit(mask)
+        return 0
+
+    def weigh(self, facts, reader, dialect, at, end):
+        """What the rows that a method's payload fits say together: a union of bits in `facts`.
+
+        Of all rows with its numbers where it fits none; 0 when there is no row.
+        """
+        decoder: ArgumentDecoder = self.decoder
+        choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
+        fitting: cython.int = 0
+        every: cython.int = 0
+        while choice >= 0 and plan.choices[choice] >= 0:
+            every |= facts[plan.choices[choice]]
+            if decoder.fits(reader, plan.choices[choice], at + 4, end):
+                fitting |= facts[plan.choices[choice]]
+            choice += 1
+        return fitting or every
+
+
+@cython.cfunc
+def _bit(mask: cython.int) -> cython.int:
+    """The number of the only bit that is set, from 1."""
+    place: cython.int = 0
+    while mask:
+        mask >>= 1
+        place += 1
+    return place
