@@ -374,7 +374,7 @@ class Decoder:
         """Record a finding about a half-stream."""
         connection: Connection = half.connection
         self.handler.refresh(connection)
-        connection_id, client, server = self.handler.connections[connection.row_code]
+        connection_id, client, server = connection.name()
         self.log.add(
             Finding(
                 code,

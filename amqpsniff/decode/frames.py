@@ -133,7 +133,10 @@ class FrameHandler(Parties):
 
     def take(self):
         """Give away what was made: (frames, messages, connections, captures, method names)."""
-        taken = (self.frames, self.messages, self.connections, self.captures)
+        connections = self.connections
+        if self.frames.wanted or self.messages.wanted:
+            connections = self.names()
+        taken = (self.frames, self.messages, connections, self.captures)
         names = sorted(self.method_names, key=self.method_names.get)
         words = Vocabularies()
         frames, messages = self.frames, self.messages

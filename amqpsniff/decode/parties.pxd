@@ -9,6 +9,7 @@ cdef class Parties:
     cdef public int serial
     cdef public list connections, peers
     cdef int refresh(self, Connection connection) except? -1
+    cdef list names(self)
     cdef int _register(self, Connection connection) except? -1
     cdef int set_client(self, Connection connection, int direction) except? -1
     cdef int weigh(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1

@@ -34,6 +34,8 @@ wait)."""
 class Parties:
     """Knows the connections of the rows being made, by code, and learns about them.
 
+    `connections` are their names, null until somebody asks for `names`: there may be many.
+
     Args:
         decoder: Reads the payloads of methods.
         ports: Ports that servers listen on, beside the well-known ones.
@@ -57,9 +59,19 @@ class Parties:
             self._guess_role(connection)
         connection.row_code = len(self.connections)
         connection.row_serial = self.serial
-        self.connections.append(connection.name())
+        self.connections.append(None)
         self.peers.append(connection)
         return 0
+
+    def names(self):
+        """The names of the connections of the rows made, by code."""
+        code: cython.Py_ssize_t
+        peer: Connection
+        for code in range(len(self.peers)):
+            if self.connections[code] is None:
+                peer = self.peers[code]
+                self.connections[code] = peer.name()
+        return self.connections
 
     def _guess_role(self, connection):
         """Take the side off a well-known port for the client, until there is proof."""
@@ -74,6 +86,8 @@ class Parties:
             return 0
         connection.role_proved = True
         if connection.client_direction != direction:
+            if connection.row_serial == self.serial:  # its rows so far keep their sides
+                self.connections[connection.row_code] = connection.name()
             connection.client_direction = direction
             connection.row_serial = -1
         return 0
