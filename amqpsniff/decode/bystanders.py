@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.findings.records import order_of_end
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
@@ -27,15 +28,19 @@ class Bystanders:
             detail = f"the client connected and left {said}"
             self._say("connection-silent", detail, conversation, capture)
 
-    def encrypted(
-        self, conversation: Any, trouble: tuple[Any, ...], client: int, capture: str | None
-    ) -> None:
-        """Something is wrong with a TLS conversation, whose direction `client` is the client's.
+    def encrypted(self, connection: Any, ports: frozenset[int], places: list[str]) -> None:
+        """A TLS conversation is over, whether it could be read or not.
 
-        `trouble` is code, detail, packet number and time (None: those of its beginning).
+        `ports` are those of brokers, `places` the captures that numbers of packets speak of.
         """
-        code, detail, number, ts_ns = trouble
-        self._say(code, detail, conversation, capture, client, number, ts_ns)
+        conversation = connection.conversation
+        tls = conversation.tls
+        client = tls.client_of(conversation)
+        for code, detail, at, ts_ns in tls.troubles(conversation, ports, connection.is_amqp):
+            number, capture = at, connection.capture
+            if at is not None and at >> NUMBER_BITS < len(places):
+                number, capture = at & NUMBER_MASK, places[at >> NUMBER_BITS]
+            self._say(code, detail, conversation, capture, client, number, ts_ns)
 
     def _say(
         self,

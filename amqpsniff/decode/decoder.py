@@ -215,40 +215,50 @@ class Decoder:
         block.read_from(batch.octets)
         half: Half
         i: cython.Py_ssize_t
-        kind: cython.int
-        number: cython.longlong
+        count: cython.Py_ssize_t = batch.count
+        if count > min(
+            len(kinds), len(slots), len(sources), len(starts), len(lengths), len(numbers),
+            len(times),
+        ):  # fmt: skip
+            raise IndexError("no such events")
         made: cython.longlong = self.handler.messages.rows
         held: cython.bint = self.moments is not None and len(batch.late) > 0
         if self.moments is not None:
             self.moments.begin(batch, self.handler.frames.rows, made)
-        for i in range(batch.count):
+        for i in range(count):
             if held or (self.moments is not None and self.handler.messages.rows > made):
                 made = self._note(batch, i - 1)
-            kind = kinds[i]
-            number = numbers[i] & _NUMBER_MASK
-            if numbers[i] >> _NUMBER_BITS != place:
-                place = numbers[i] >> _NUMBER_BITS
+            with cython.boundscheck(False):  # every column has as many rows
+                kind: cython.int = kinds[i]
+                slot: cython.int = slots[i]
+                source: cython.int = sources[i]
+                start: cython.longlong = starts[i]
+                length: cython.longlong = lengths[i]
+                number: cython.longlong = numbers[i]
+                ts_ns: cython.longlong = times[i]
+            if number >> _NUMBER_BITS != place:
+                place = number >> _NUMBER_BITS
                 self.handler.use_capture(captures[place])
             if kind == _OPEN:
-                self.open(slots[i] >> 1, batch.conversations[slots[i] >> 1])
+                self.open(slot >> 1, batch.conversations[slot >> 1])
                 continue
             if kind == _CLOSE:
-                self.close(slots[i] >> 1)
+                self.close(slot >> 1)
                 continue
-            half = self.halves[slots[i]]
+            half = self.halves[slot]
             if half.mode == _FOREIGN or half.mode == _SILENT:
-                half.offset += lengths[i]
+                half.offset += length
                 continue
-            half.number = number
-            half.ts_ns = times[i]
+            half.number = number & _NUMBER_MASK
+            half.ts_ns = ts_ns
             if kind == _GAP:
-                self.framer.gap(half, lengths[i])
-            elif sources[i] < 0:
-                self.framer.data(half, block, starts[i], starts[i] + lengths[i])
+                self.framer.gap(half, length)
+            elif source < 0:
+                self.framer.data(half, block, start, start + length)
             else:
-                self.framer.octets(half, batch.extra[sources[i]], starts[i], lengths[i])
+                self.framer.octets(half, batch.extra[source], start, length)
         if self.moments is not None:
-            self._note(batch, batch.count - 1)
+            self._note(batch, count - 1)
         block.read_from(b"")
 
     def _note(self, batch, event):
@@ -318,7 +328,8 @@ class Decoder:
         elif conversation.tls is None or conversation.tls.opened:
             self.foreign += 1
         if conversation.tls is not None:
-            self._end_tls(connection)
+            self.bystanders.encrypted(connection, self.handler.ports, self.places)
+            self.encrypted.append(connection)
         elif not connection.is_amqp and conversation.ports[1] in self.handler.ports:
             self.bystanders.ended(conversation, connection.capture)
         self.halves[2 * slot] = None
@@ -326,21 +337,6 @@ class Decoder:
         self._keep(first)
         self._keep(second)
         return 0
-
-    def _end_tls(self, connection):
-        """A TLS conversation is over, whether it could be read or not."""
-        conversation = connection.conversation
-        tls = conversation.tls
-        for code, detail, at, ts_ns in tls.troubles(
-            conversation, self.handler.ports, connection.is_amqp
-        ):
-            number, capture = at, connection.capture
-            if at is not None and at >> _NUMBER_BITS < len(self.places):
-                number, capture = at & _NUMBER_MASK, self.places[at >> _NUMBER_BITS]
-            trouble = (code, detail, number, ts_ns)
-            client = tls.client_of(conversation)
-            self.bystanders.encrypted(conversation, trouble, client, capture)
-        self.encrypted.append(connection)
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)

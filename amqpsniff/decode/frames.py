@@ -188,7 +188,7 @@ class FrameHandler(Parties):
         """
         kind: cython.int = half.frame_type
         if kind == _METHOD:
-            return self._method(half, reader, at, end, whole)
+            return self.method(half, reader, at, end, whole)
         if self.claims is not None:
             self._claim_frame(half, reader.octets_at(at, end - at), -1, whole)
         self._begin(half)
@@ -232,7 +232,8 @@ class FrameHandler(Parties):
         self.frames.rows += 1
         return 0
 
-    def _method(self, half, reader, at, end, whole):
+    def method(self, half, reader, at, end, whole):
+        """The same of a method."""
         connection: Connection = half.connection
         decoder: ArgumentDecoder = self.decoder
         payload: bytes = b""

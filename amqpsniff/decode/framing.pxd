@@ -13,13 +13,13 @@ cdef class Framer:
     cpdef long long search(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cpdef int octets(self, Half half, bytes octets, long long start, long long length) except? -1
     cdef int data(self, Half half, ValueReader reader, long long at, long long end) except? -1
-    cdef long long _boundary(self, Half half, ValueReader reader, long long at, long long end) except? -1
-    cdef bint _header(self, Half half, ValueReader reader, long long at) except? -1
-    cdef bint _frame(self, Half half, ValueReader reader, long long at) except? -1
+    cdef long long _frames(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef long long _begun(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef int _refuse(self, Half half) except? -1
+    cdef int _kept_frame(self, Half half) except? -1
     cdef long long _counted(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _end_counted(self, Half half) except? -1
     cdef int _cut_frame(self, Half half) except? -1
     cdef long long _kept(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _kept_header(self, Half half) except? -1
-    cdef int _protocol_header(self, Half half, bytes octets) except? -1
-    cdef long long _start(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cpdef long long begin(self, Half half, ValueReader reader, long long at, long long end) except? -1

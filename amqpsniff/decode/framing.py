@@ -3,7 +3,8 @@
 
 A frame that lies whole in the octets at hand is handed on there; one that only begins there is kept
 until the rest comes, a body only counted. Framing that breaks (wrong end octet, impossible size) is
-a finding, and `lose` decides how to go on: that, and holes, are in `recovery`.
+a finding, and `lose` decides how to go on: that, and holes, are in `recovery`; how a half-stream
+begins is in `opening`.
 
 `Framer` is the part of `recovery.RecoveringFramer` that knows its place. It has no state of its own
 beside the `Half` it is called with.
@@ -11,22 +12,19 @@ beside the `Half` it is called with.
 
 import cython
 
-from amqpsniff.decode import plan
-from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
-from amqpsniff.decode.synchronize import Search
-from amqpsniff.decode.tunnelled import MAX_PREAMBLE_OCTETS, preamble_octets
-from amqpsniff.spec import protocol_of
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
+    from cython.cimports.amqpsniff.decode.frames import (  # type: ignore[import-not-found]
+        FrameHandler,
     )
+    from cython.cimports.amqpsniff.decode.state import Half  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
         ValueReader,
     )
 else:
-    from amqpsniff.decode.state import Connection
+    from amqpsniff.decode.frames import FrameHandler
+    from amqpsniff.decode.state import Half
     from amqpsniff.decode.values import ValueReader
 
 _START = cython.declare(cython.int, 0)
@@ -37,18 +35,36 @@ _SILENT = cython.declare(cython.int, 4)
 _END = cython.declare(cython.int, 0xCE)
 _METHOD = cython.declare(cython.int, 1)
 _BODY = cython.declare(cython.int, 3)
-_AMQP = cython.declare(cython.longlong, 0x414D5150)
 _STRANGE = cython.declare(cython.int, 5)
-FIRST_OCTETS = 16
-"""Octets kept of a half-stream that is not AMQP, to say what it is."""
-
 MAX_REREAD_OCTETS = 128 * 1024
 """Largest frame with a wrong end octet that is searched for frames, for its size may be wrong: the
 usual frame-max. Of octets made to break again and again each would be read that many times."""
 
-_DIALECTS = cython.declare(dict, plan.HEADER_DIALECTS)
 _MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_OCTETS)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-1, check=True)
+def _take_header(half: Half, reader: ValueReader, at: cython.longlong) -> cython.bint:
+    """Take the frame header at `at` for that of the frame under way; false if it cannot be one."""
+    if at < 0 or at + 7 > len(reader.data):
+        raise IndexError("frame header outside the data")
+    with cython.boundscheck(False):  # it is there
+        kind: cython.int = reader.data[at]
+        channel: cython.int = (reader.data[at + 1] << 8) | reader.data[at + 2]
+        high: cython.longlong = (reader.data[at + 3] << 8) | reader.data[at + 4]
+        size: cython.longlong = high << 16 | (reader.data[at + 5] << 8) | reader.data[at + 6]
+    half.frame_offset = half.offset
+    half.frame_type = kind
+    half.frame_channel = channel
+    half.frame_size = size
+    # RabbitMQ compares the payload alone with frame-max (measured on 3.10.8)
+    limit: cython.longlong = half.connection.frame_max
+    if 0 < kind < 11 and (limit <= 0 or size <= limit):
+        return kind == _BODY or size <= _MAX_KEPT
+    return False
 
 
 class Framer:
@@ -68,6 +84,11 @@ class Framer:
         """Framing is lost at `half.offset`: give the half-stream up; `recovery` does better."""
         half.mode = _FOREIGN
         return 0
+
+    def begin(self, half, reader, at, end):
+        """First octets of a half-stream: take them for frames; `opening` does better."""
+        half.mode = _FRAMES
+        return at
 
     def search(self, half, reader, at, end):
         """Octets of a half-stream whose framing is lost; position gone on to."""
@@ -96,93 +117,77 @@ class Framer:
                 elif half.kept > 0 or end - at < 7:
                     at = self._kept(half, reader, at, end)
                 else:
-                    at = self._boundary(half, reader, at, end)
-            elif half.mode == _START:
-                at = self._start(half, reader, at, end)
+                    at = self._frames(half, reader, at, end)
+            elif half.mode == _START or half.mode == _STRANGE:
+                at = self.begin(half, reader, at, end)
             elif half.mode == _SEARCH:
                 at = self.search(half, reader, at, end)
-            elif half.mode == _STRANGE:
-                self._strange(half, reader.octets_at(at, min(end - at, FIRST_OCTETS)))
-                half.offset += end - at
-                return 0
             else:
                 half.offset += end - at
                 return 0
         return 0
 
-    def _boundary(self, half, reader, at, end):
-        """At a frame boundary with a whole frame header at hand; position gone on to."""
-        if not self._header(half, reader, at):
-            self.lose(half, True)
-            return at
-        size: cython.longlong = half.frame_size
-        count: cython.longlong = size + 8
-        if end - at < count:
-            if half.frame_type == _BODY:
-                half.left = size + 1
-                half.offset += 7
-                self.handler.claim_body(half)
-                return at + 7
-            half.expected = count
-            count = half.keep(reader, at, end - at)
-        elif not self._frame(half, reader, at):
-            if half.frame_type != _BODY and count <= _MAX_REREAD:
-                count = 7
-            half.offset += count
-            self.lose(half, False)
-            return at + count
+    def _frames(self, half, reader, at, end):
+        """Frames from a boundary on, as long as their headers are at hand; position gone on to."""
+        handler: FrameHandler = self.handler
+        stop: cython.longlong
+        last: cython.int
+        while half.mode == _FRAMES and end - at >= 7:
+            if not _take_header(half, reader, at):
+                self._refuse(half)
+                return at
+            stop = at + 7 + half.frame_size
+            if stop >= end:
+                return self._begun(half, reader, at, end)
+            last = reader.data[stop]
+            if half.frame_type == _METHOD:
+                handler.method(half, reader, at + 7, stop, True)
+            elif half.frame_type == _BODY:
+                handler.body(half, reader, at + 7, stop)
+            else:
+                handler.frame(half, reader, at + 7, stop, True)
+            if last == _END:
+                if handler.claims is not None:
+                    handler.claim_end(half, half.frame_offset + stop - at)
+            else:
+                self._wrong_end(half, last)
+                if half.frame_type != _BODY and stop + 1 - at <= _MAX_REREAD:
+                    stop = at + 6
+                half.offset += stop + 1 - at
+                self.lose(half, False)
+                return stop + 1
+            half.offset += stop + 1 - at
+            at = stop + 1
+        return at
+
+    def _begun(self, half, reader, at, end):
+        """A frame begins at `at` that is not whole; position gone on to."""
+        if half.frame_type == _BODY:
+            half.left = half.frame_size + 1
+            half.offset += 7
+            self.handler.claim_body(half)
+            return at + 7
+        half.expected = half.frame_size + 8
+        count: cython.longlong = half.keep(reader, at, end - at)
         half.offset += count
         return at + count
 
-    def _header(self, half, reader, at):
-        """Take the frame header at `at` for that of the frame under way; false if it cannot be."""
-        if at < 0 or at + 7 > len(reader.data):
-            raise IndexError("frame header outside the data")
-        with cython.boundscheck(False):  # it is there
-            kind: cython.int = reader.data[at]
-            channel: cython.int = (reader.data[at + 1] << 8) | reader.data[at + 2]
-            high: cython.longlong = (reader.data[at + 3] << 8) | reader.data[at + 4]
-            size: cython.longlong = high << 16 | (reader.data[at + 5] << 8) | reader.data[at + 6]
-        half.frame_offset = half.offset
-        half.frame_type = kind
-        half.frame_channel = channel
-        half.frame_size = size
-        limit: cython.longlong = half.connection.frame_max
+    def _refuse(self, half):
+        """What stands where a frame header should be cannot be one."""
+        kind: cython.int = half.frame_type
         if 0 < kind < 11:
-            # RabbitMQ compares the payload alone with frame-max (measured on 3.10.8)
-            if limit <= 0 or size <= limit:
-                if kind == _BODY or size <= _MAX_KEPT:
-                    return True
-            return self._too_large(half, limit)
-        self.report("frame-type-unknown", half, channel, half.number, half.ts_ns, f"type {kind}")
-        return False
-
-    def _frame(self, half, reader, at):
-        """Hand a whole frame on that begins at `at`; whether its end octet was right."""
-        begin: cython.longlong = half.frame_offset
-        end: cython.longlong = at + 7 + half.frame_size
-        last: cython.int = reader.data[end]
-        if half.frame_type == _BODY:
-            self.handler.body(half, reader, at + 7, end)
+            code = "frame-too-large"
+            detail = f"type {kind}, {half.frame_size} octets"
+            if half.connection.frame_max > 0:
+                detail += f", frame-max {half.connection.frame_max}"
         else:
-            self.handler.frame(half, reader, at + 7, end, True)
-        if last == _END:
-            if self.handler.claims is not None:
-                self.handler.claim_end(half, begin + end - at)
-            return True
-        self._wrong_end(half, last)
-        return False
+            code, detail = "frame-type-unknown", f"type {kind}"
+        self.report(code, half, half.frame_channel, half.number, half.ts_ns, detail)
+        return self.lose(half, True)
 
     def _wrong_end(self, half, octet):
         detail = f"{octet:#04x} instead of 0xce at stream offset {half.frame_offset}"
         self.report("frame-end-wrong", half, half.frame_channel, half.number, half.ts_ns, detail)
-
-    def _too_large(self, half, limit):
-        detail = f"type {half.frame_type}, {half.frame_size} octets"
-        if limit > 0:
-            detail += f", frame-max {limit}"
-        self.report("frame-too-large", half, half.frame_channel, half.number, half.ts_ns, detail)
-        return False
 
     def _counted(self, half, reader, at, end):
         """Inside a frame whose octets are only counted; position gone on to."""
@@ -243,19 +248,29 @@ class Framer:
         if half.expected == 0 and half.kept == 7:
             self._kept_header(half)
         elif half.expected and half.kept == half.expected:
-            whole: cython.longlong = half.kept
-            half.kept = 0
-            half.expected = 0
-            store: ValueReader = self.handler.scratch
-            store.data = half.store.octets
-            half.frame_type = store.data[0]
-            half.frame_channel = store.u16(1)
-            half.frame_size = store.u32(3)
-            if not self._frame(half, store, 0):
-                self._reread(half, bytes(half.store.octets[0:whole]))
-            if half.kept == 0:
-                half.empty()
+            self._kept_frame(half)
         return at
+
+    def _kept_frame(self, half):
+        """The frame that was kept is whole."""
+        count: cython.longlong = half.kept
+        half.kept = 0
+        half.expected = 0
+        store: ValueReader = self.handler.scratch
+        store.data = half.store.octets
+        half.frame_type = store.data[0]
+        half.frame_channel = store.u16(1)
+        half.frame_size = store.u32(3)
+        last: cython.int = store.data[count - 1]
+        self.handler.frame(half, store, 7, count - 1, True)
+        if last == _END:
+            self.handler.claim_end(half, half.frame_offset + count - 1)
+        else:
+            self._wrong_end(half, last)
+            self._reread(half, bytes(half.store.octets[0:count]))
+        if half.kept == 0:
+            half.empty()
+        return 0
 
     def _reread(self, half, frame):
         """Search in a kept frame whose end octet was wrong, as if it had come in one piece."""
@@ -270,10 +285,10 @@ class Framer:
         header: ValueReader = self.handler.scratch
         header.data = half.store.octets
         half.offset -= 7
-        if not self._header(half, header, 0):
+        if not _take_header(half, header, 0):
             octets: bytes = bytes(half.store.octets[0:7])
             half.kept = 0
-            self.lose(half, True)
+            self._refuse(half)
             return self.octets(half, octets, 0, 7)
         half.offset += 7
         if half.frame_type == _BODY:
@@ -283,118 +298,3 @@ class Framer:
         else:
             half.expected = half.frame_size + 8
         return 0
-
-    def _start(self, half, reader, at, end):
-        """At the first octets of a half-stream; position gone on to."""
-        known: cython.bint = half.connection.conversation.syn_seen
-        if known and half.kept == 0:
-            if half.direction == 0 and end - at >= 8 and reader.u32(at) == _AMQP:
-                half.frame_offset = half.offset
-                half.offset += 8
-                self._protocol_header(half, reader.octets_at(at, 8))
-                return at + 8
-            if half.direction and half.connection.is_amqp and reader.data[at] == _METHOD:
-                half.mode = _FRAMES
-                return at
-        first: cython.bint = half.offset == half.kept and not (known and half.direction)
-        proxied: cython.longlong = 0
-        if first:  # all that is there is looked at: the end of some headers has to be searched for
-            kept: bytes = bytes(half.store.octets[0 : half.kept]) if half.kept else b""
-            there: bytes = reader.octets_at(at, min(end - at, MAX_PREAMBLE_OCTETS))
-            proxied = preamble_octets(kept + there, known)
-        wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
-        if wanted > end - at:
-            wanted = end - at
-        half.keep(reader, at, wanted)
-        half.offset += wanted
-        at += wanted
-        octets: bytes = bytes(half.store.octets[0 : half.kept])
-        if proxied:
-            if proxied == len(octets):
-                if self.handler.claims is not None:
-                    self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
-                half.kept = 0
-        elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
-            self._headless(half, octets)
-        elif len(octets) == 8:
-            half.kept = 0
-            half.frame_offset = half.offset - 8
-            self._protocol_header(half, octets)
-        return at
-
-    def _strange(self, half, octets):
-        """More octets of a half-stream that is not AMQP: the first of all are kept."""
-        half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
-        if len(half.first_octets) == FIRST_OCTETS:
-            half.mode = _FOREIGN
-
-    def _is_text(self, half, octets):
-        """Whether AMQP is but a part of something, such as the mechanism AMQPLAIN."""
-        if len(octets) < 8 or half.connection.conversation.syn_seen:
-            return False
-        return protocol_of(octets[4:]) is None
-
-    def _protocol_header(self, half, octets):
-        """Eight octets that begin with AMQP, at the begin of a half-stream."""
-        connection: Connection = half.connection
-        if self.handler.claims is not None:
-            self.handler.claim(
-                half, PROTOCOL_HEADER, half.frame_offset, 0, 8, bytes(octets), -1, True
-            )
-        connection.is_amqp = True
-        connection.began = True
-        if not connection.role_proved:
-            self.handler.refresh(connection)
-            if connection.client_direction < 0:
-                self.handler.set_client(connection, half.direction)
-        self.handler.protocol_header(half)
-        half.mode = _FRAMES
-        version: bytes = octets[4:]
-        from_client: cython.bint = half.direction == connection.client_direction
-        if from_client:
-            connection.asked = version
-        elif connection.asked is not None and connection.asked != version:
-            detail = f"asked for {_version(connection.asked)}, offers {_version(version)}"
-            self.report("protocol-version-refused", half, None, half.number, half.ts_ns, detail)
-        dialect: cython.int = _DIALECTS.get(version, 0)
-        if dialect == 0:
-            self._other_protocol(half, version)
-        elif connection.dialect == 0 and from_client:
-            connection.dialect = dialect
-        return 0
-
-    def _other_protocol(self, half, version):
-        """A protocol header opens none of the dialects."""
-        if protocol_of(version) is None:
-            code = "protocol-header-unknown"
-        else:
-            code = "protocol-not-decoded"
-            half.mode = _SILENT
-        self.report(code, half, None, half.number, half.ts_ns, _version(version))
-
-    def _headless(self, half, octets):
-        """The first octets of a half-stream are no protocol header."""
-        half.kept = 0
-        half.offset -= len(octets)
-        known_start = half.connection.conversation.syn_seen
-        if known_start and half.direction == 0:
-            half.mode = _STRANGE
-            half.offset += len(octets)
-            half.first_number = half.number
-            half.first_ns = half.ts_ns
-            self._strange(half, octets)
-            return
-        if not known_start:
-            half.lossy = True
-            half.opened_since = set()
-        half.mode = _SEARCH
-        half.search = Search(self.probe, half, half.offset)
-        self.octets(half, octets, 0, len(octets))
-
-
-def _version(octets):
-    """What a protocol header names, for a person."""
-    protocol = protocol_of(octets)
-    if protocol is None:
-        return "AMQP " + " ".join(str(octet) for octet in octets)
-    return f"AMQP {protocol.protocol}"

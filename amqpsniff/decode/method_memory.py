@@ -64,8 +64,8 @@ class MethodMemory(Memory):
     def recall(self, decoder, reader, frames, dialect, at, end):
         """What is remembered of the payload `at`..`end`, with its delivery tag; None for nothing.
 
-        Its JSON is written for the next of the frames, as decoding it would. After None the payload is to be decoded, and can
-        be learnt.
+        Its JSON is written for the next of the frames, as decoding it would. After None the payload
+        is to be decoded, and can be learnt.
         """
         self.method = -1
         if end - at < 4 or end - at > _LONGEST:

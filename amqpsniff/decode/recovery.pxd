@@ -1,7 +1,7 @@
-from amqpsniff.decode.framing cimport Framer
+from amqpsniff.decode.opening cimport OpeningFramer
 from amqpsniff.decode.state cimport Half
 
-cdef class RecoveringFramer(Framer):
+cdef class RecoveringFramer(OpeningFramer):
     cpdef int gap(self, Half half, long long missing) except? -1
     cdef int _end_start(self, Half half) except? -1
     cdef int _lose(self, Half half, long long begin, bint forced) except? -1

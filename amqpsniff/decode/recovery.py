@@ -11,16 +11,18 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.claims import UNFINISHED
-from amqpsniff.decode.framing import FIRST_OCTETS
+from amqpsniff.decode.opening import FIRST_OCTETS
 from amqpsniff.decode.synchronize import Search
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.decode.framing import Framer  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.decode.opening import (  # type: ignore[import-not-found]
+        OpeningFramer,
+    )
     from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
         ValueReader,
     )
 else:
-    from amqpsniff.decode.framing import Framer
+    from amqpsniff.decode.opening import OpeningFramer
     from amqpsniff.decode.values import ValueReader
 
 _START = cython.declare(cython.int, 0)
@@ -33,7 +35,7 @@ _NULL = cython.declare(cython.longlong, NULL)
 _BODY = cython.declare(cython.int, 3)
 
 
-class RecoveringFramer(Framer):
+class RecoveringFramer(OpeningFramer):
     """A framer that finds its place again."""
 
     def gap(self, half, missing):

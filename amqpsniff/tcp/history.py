@@ -79,14 +79,15 @@ class History:
     def add(self, previous, block, position, offset, length, seen, ts_ns):
         """Remember a segment; gives its row number, to be given as `previous` with the next one."""
         row: cython.longlong = (self.head & (ROWS - 1)) * FIELDS
-        self.table[row] = previous
-        self.table[row + 1] = block
-        self.table[row + 2] = position
-        self.table[row + 3] = offset
-        self.table[row + 4] = length
-        self.table[row + 5] = seen
-        self.table[row + 6] = ts_ns
-        self.table[row + 7] = self.identification
+        with cython.boundscheck(False):  # the table has as many rows
+            self.table[row] = previous
+            self.table[row + 1] = block
+            self.table[row + 2] = position
+            self.table[row + 3] = offset
+            self.table[row + 4] = length
+            self.table[row + 5] = seen
+            self.table[row + 6] = ts_ns
+            self.table[row + 7] = self.identification
         self.head += 1
         return self.head - 1
 

@@ -113,7 +113,7 @@ def test_what_is_long_is_looked_at_once(octets: bytes, monkeypatch: pytest.Monke
         asked.append(octets)
         return preamble_octets(octets, opened)
 
-    monkeypatch.setattr("amqpsniff.decode.framing.preamble_octets", counted)
+    monkeypatch.setattr("amqpsniff.decode.opening.preamble_octets", counted)
     Feeder(Talk()).data(CLIENT, octets + b"a" * 200).finish()
     assert len(asked) == 1
 
