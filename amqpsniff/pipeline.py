@@ -149,7 +149,9 @@ class Pipeline:
             learns=census is not None or links is not False,
             settles=outcomes or not looked_at,
         )
-        self.decoder.handler.contents.marking = self.tracker.settles
+        contents = self.decoder.handler.contents
+        contents.marking = self.tracker.settles
+        contents.marking_all = "findings" in wanted or sightings is not None
         if links is not False and "messages" in wanted:
             self.tracker.journeys = Journeys(written=None if links is True else links)
         if sightings is not None:

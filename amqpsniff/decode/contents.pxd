@@ -10,7 +10,8 @@ cdef class ContentAssembler:
     cdef public MessageWriter writer
     cdef public PropertyDecoder properties
     cdef public object report, new_hash
-    cdef public bint keep_bodies, unread, marking
+    cdef public bint keep_bodies, unread, marking, marking_all
+    cdef const unsigned char[::1] returns
     cdef public long long held, opened
     cdef public Allowance allowance
     cdef public unsigned long long seed
@@ -28,6 +29,7 @@ cdef class ContentAssembler:
     cdef int body_missing(self, Half half, long long count) except? -1
     cdef int body_end(self, Half half) except? -1
     cpdef int finish(self, Half half) except? -1
+    cdef bint _may_return(self, Content content) except? -1
     cdef int _begin_body(self, Content content) except? -1
     cpdef int _let_go(self, Content content) except? -1
     cdef int _take(self, Half half, Content content, ValueReader reader, long long at, long long count) except? -1

@@ -19,7 +19,7 @@ from operator import attrgetter
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import rows
+from amqpsniff.decode import plan, rows
 from amqpsniff.decode.octets import own_seed
 
 if cython.compiled:
@@ -59,6 +59,7 @@ _OPENING = cython.declare(cython.longlong, LEAST_OPENING_OCTETS)
 _OTHER = cython.declare(cython.longlong, OTHER_OCTETS)
 _METHOD = cython.declare(cython.longlong, METHOD_OCTETS)
 _NULL = cython.declare(cython.longlong, NULL)
+_RETURNABLE = cython.declare(cython.int, plan.MANDATORY | plan.IMMEDIATE)
 _BY_NUMBER = attrgetter("number")
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
@@ -81,7 +82,8 @@ class ContentAssembler:
 
     `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction). `seed` is that of the
-    marks of messages, which are made while `marking`: nobody needs those who follows no message.
+    marks of messages, which are made while `marking`, or `marking_all`: else only those that tell
+    which message the broker gave back.
     """
 
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
@@ -96,7 +98,8 @@ class ContentAssembler:
         self.allowance = Allowance()
         self.opened = 0
         self.unread = False
-        self.marking = True
+        self.marking = self.marking_all = True
+        self.returns = bytes(plan.returns)
         self.losses = []
 
     def _find(self, half, channel):
@@ -145,9 +148,8 @@ class ContentAssembler:
         content.method = facts.method
         content.class_id = facts.class_id
         content.capture = self.writer.capture
-        content.number = half.number
+        content.number = content.last_number = half.number
         content.ts_ns = half.ts_ns
-        content.last_number = half.number
         content.delivery_tag = facts.delivery_tag
         content.reply_code = facts.reply_code
         content.flags = facts.flags
@@ -163,14 +165,10 @@ class ContentAssembler:
         content.routing_key = self.frames.routing_key.values[row]
         content.consumer_tag = self.frames.consumer_tag.values[row]
         reader.copy_to(content.store, at, min(end - at, _METHOD))
-        content.exchange_start = facts.starts[1]
-        content.exchange_length = facts.lengths[1]
-        content.key_start = facts.starts[2]
-        content.key_length = facts.lengths[2]
-        content.tag_start = facts.starts[4]
-        content.tag_length = facts.lengths[4]
-        content.text_start = facts.starts[5]
-        content.text_length = facts.lengths[5]
+        content.exchange_start, content.exchange_length = facts.starts[1], facts.lengths[1]
+        content.key_start, content.key_length = facts.starts[2], facts.lengths[2]
+        content.tag_start, content.tag_length = facts.starts[4], facts.lengths[4]
+        content.text_start, content.text_length = facts.starts[5], facts.lengths[5]
         return 0
 
     def other_method(self, half):
@@ -247,10 +245,9 @@ class ContentAssembler:
         self._check_header(half, content, reader, at, end, whole)
         if not self.unread:
             content.located = self.properties.located
-            if self.marking:
-                content.mark = cython.cast(
-                    cython.longlong, reader.hash_with(self.seed, at + 4, end - at - 4) >> 1
-                )
+            if self.marking_all or (self.marking and self._may_return(content)):
+                mark: cython.ulonglong = reader.hash_with(self.seed, at + 4, end - at - 4)
+                content.mark = cython.cast(cython.longlong, mark >> 1)
             if content.store.fits(end - at):
                 content.header_start = content.store.used
                 reader.copy_to(content.store, at, end - at)
@@ -269,6 +266,10 @@ class ContentAssembler:
         elif self.writer.messages.wanted:
             self._begin_body(content)
         return 0
+
+    def _may_return(self, content):
+        """Whether a message may come back, or does."""
+        return content.flags & _RETURNABLE or self.returns[content.method]
 
     def _begin_body(self, content):
         if self.new_hash is not None:

@@ -1,5 +1,5 @@
 from amqpsniff.decode.contents cimport ContentAssembler
-from amqpsniff.decode.method_memory cimport MethodMemory
+from amqpsniff.decode.method_memory cimport MethodMemory, RememberedMethod
 from amqpsniff.decode.parties cimport Parties
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Half
@@ -25,4 +25,5 @@ cdef class FrameHandler(Parties):
     cdef int body_end(self, Half half) except? -1
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
+    cdef int _again(self, Half half, RememberedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1

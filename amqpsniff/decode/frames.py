@@ -248,6 +248,8 @@ class FrameHandler(Parties):
         answer: cython.int = _EXACT
         if whole and connection.dialect:
             known = self.memory.recall(decoder, reader, self.frames, connection.dialect, at, end)
+            if known is not None and connection.role_proved and self.claims is None:
+                return self._again(half, known, reader, at, end)
         if known is None:
             self.frames.open_arguments()
             mark: cython.longlong = reader.out.used
@@ -283,6 +285,17 @@ class FrameHandler(Parties):
         self.contents.other_method(half)
         if facts.class_id == 10:
             self._learn(half, facts, reader, at, end)
+        return 0
+
+    def _again(self, half, known, reader, at, end):
+        """A method that came before, of a connection of which it tells nothing new."""
+        self._begin(half)
+        self.memory.end_row(self.frames, known, reader, at, self.serial)
+        if self.content[known.method]:
+            return self.contents.method(half, known, reader, at, end)
+        self.contents.other_method(half)
+        if known.class_id == 10:
+            self._learn(half, known, reader, at, end)
         return 0
 
     def _claim_frame(self, half, payload, method, exact):

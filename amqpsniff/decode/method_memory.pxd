@@ -18,10 +18,10 @@ cdef class MethodMemory(Memory):
     cdef long long tag_at
     cpdef int forget(self) except? -1
     cdef RememberedMethod recall(self, ArgumentDecoder decoder, ValueReader reader, FrameRows frames, int dialect, long long at, long long end)
-    cdef bint _is(self, ValueReader reader, RememberedMethod known, long long at, long long end) except? -1
+    cdef bint _takes(self, ValueReader reader, RememberedMethod known, long long at, long long end) except? -1
     cdef int _search(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end) except? -2
     cdef bint _locate(self, ValueReader reader, int place, long long at, long long end) except? -1
-    cdef RememberedMethod _recite(self, ValueReader reader, FrameRows frames, RememberedMethod known, long long at)
+    cdef int _recite(self, ValueReader reader, FrameRows frames, RememberedMethod known) except? -1
     cdef RememberedMethod learn(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end, long long mark)
     cdef int _learn_json(self, ValueReader reader, RememberedMethod known, long long mark) except? -1
     cdef int end_row(self, FrameRows frames, RememberedMethod known, ValueReader reader, long long at, long long serial) except? -1

@@ -76,24 +76,34 @@ class MethodMemory(Memory):
         known: RememberedMethod
         if code < len(self.remembered):
             known = cython.cast(RememberedMethod, self.remembered[code])
-            if known.dialect == dialect and self._is(reader, known, at, end):
+            if known.dialect == dialect and self._takes(reader, known, at, end):
                 self.tried += 1
                 self.found += 1
-                return self._recite(reader, frames, known, at)
+                if known.written:
+                    self._recite(reader, frames, known)
+                return known
         code = self._search(decoder, reader, dialect, at, end)
         if code < 0:
             return None
         self.last[self.place] = code
         self.found += 1
-        return self._recite(reader, frames, self.remembered[code], at)
+        known = self.remembered[code]
+        if known.written:
+            self._recite(reader, frames, known)
+        return known
 
-    def _is(self, reader, known, at, end):
-        """Whether the payload `at`..`end` is what is remembered, but for its tag."""
+    def _takes(self, reader, known, at, end):
+        """Whether the payload `at`..`end` is what is remembered; then that has its tag."""
         if known.count != end - at:
             return False
         if not reader.equals_but(self.words, known.begin, at, known.count, known.first, known.tag):
             return False
-        return known.tag == 0 or reader.i64(at + known.first) >= 0
+        if known.tag:
+            tag: cython.longlong = reader.i64(at + known.first)
+            if tag < 0:
+                return False
+            known.delivery_tag = tag
+        return True
 
     def _search(self, decoder, reader, dialect, at, end):
         """The code of a payload; -1 where it is not remembered."""
@@ -117,12 +127,9 @@ class MethodMemory(Memory):
         code: cython.int = words.find(self.digest, first + rest)
         while code >= 0:
             known = self.remembered[code]
-            if (
-                known.dialect == dialect
-                and known.first == first
-                and self._is(reader, known, at, end)
-            ):
-                return code
+            if known.dialect == dialect and known.first == first:
+                if self._takes(reader, known, at, end):
+                    return code
             code = words.next(self.digest, first + rest)
         return -1
 
@@ -139,18 +146,14 @@ class MethodMemory(Memory):
             self.tag_at = at + 5 + reader.data[at + 4]
         return self.tag_at + 8 <= end and reader.i64(self.tag_at) >= 0
 
-    def _recite(self, reader, frames, known, at):
-        """Give what is remembered the tag of a payload, and write its JSON."""
+    def _recite(self, reader, frames, known):
+        """Write the JSON of what is remembered with its tag."""
+        frames.open_arguments()
+        out: Texts = reader.out
+        out.put_from(self.json, known.json_start, known.json_cut - known.json_start)
         if known.tag:
-            known.delivery_tag = reader.i64(at + known.first)
-        if known.written:
-            frames.open_arguments()
-            out: Texts = reader.out
-            out.put_from(self.json, known.json_start, known.json_cut - known.json_start)
-            if known.tag:
-                reader._digits(known.delivery_tag)
-            out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
-        return known
+            reader._digits(known.delivery_tag)
+        return out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
 
     def learn(self, decoder, reader, dialect, at, end, mark):
         """Remember the payload that `recall` did not know; its JSON was written from `mark` on.

@@ -73,6 +73,7 @@ senders = bytearray()
 frequent = bytearray()  # comes with every message: a content, an acknowledgement, a get
 dialects = bytearray()  # bit n: DIALECTS[n]; those of all rows that read and mean the same
 tag_places = bytearray()
+returns = bytearray()  # gives a message back that was published
 secrets = bytearray()  # carries one
 flag_masks = array("i")  # which of FLAG_NAMES the method has
 # One entry an argument.
@@ -113,6 +114,7 @@ for _method, _one in zip(METHODS, _meanings, strict=True):
     known.append(_method.arguments_known)
     frequent.append(_method.content or _method.name in _FREQUENT)
     tag_places.append(_tag_place(_method) if _method.arguments_known else 0)
+    returns.append(_method.name.endswith(".return"))
     secrets.append(_method.has_secret)
     senders.append(_SENDERS[_method.sender])
     flag_masks.append(sum(1 << FLAG_NAMES.index(a.name) for a in _method.arguments

@@ -54,7 +54,9 @@ class PropertyDecoder:
         """
         key: cython.longlong = flags << 16 | class_id
         slot: cython.int = ((flags >> 1) ^ (flags >> 7) ^ (flags >> 12) ^ class_id) & (_SLOTS - 1)
-        if self.known[slot] != key:
+        with cython.boundscheck(False):  # there are so many
+            known: cython.longlong = self.known[slot]
+        if known != key:
             rows = self.rows.get(class_id)
             if rows is None:
                 rows = self.rows[class_id] = plan.property_rows(0, class_id)

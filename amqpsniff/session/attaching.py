@@ -95,13 +95,14 @@ class Attacher(Watcher):
             self._put_late()
         if opened is None:
             return 0
-        size: cython.longlong = messages.body_size.values[row]
+        size: cython.longlong = messages.body_size.values[row]  # so the row is there
         if type(opened) is Channel:
             return self.weigh(opened, None, messages, row, size)
         if type(opened) is Consumer:
             return self._name_queue(messages, row, opened)
         entry: Entry = opened
-        entry.mark = messages.mark.values[row]
+        with cython.boundscheck(False):
+            entry.mark = messages.mark.values[row]
         if entry.kind == _RETURN:
             words = messages.vocabularies
             exchange = words.exchange.text(messages.exchange.values[row])

@@ -99,6 +99,7 @@ def _add_consumer(tracker: Attacher, channel: Channel, tag: str, consumer: Any) 
             return
         tracker.consumers_known += 1
     channel.by_tag[tag] = consumer
+    channel.near_batch = -1
 
 
 def _cancelled(
@@ -106,6 +107,7 @@ def _cancelled(
 ) -> None:
     if event.side == SERVER:
         consumer = channel.by_tag.pop(event.consumer_tag, None)
+        channel.near, channel.near_batch = None, -1
         tracker.consumers_known -= consumer is not None
         if tracker.judges and event.name == "basic.cancel":
             facts = {"consumer": consumer}

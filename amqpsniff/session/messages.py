@@ -59,6 +59,8 @@ class MessageMethods(Attacher):
     def __init__(self, limits, log):
         Attacher.__init__(self, limits, log)
         self.pairing = Pairing(limits, self.settler)
+        self.tags = None
+        self.tags_batch = 0
 
     def source(self, lane, frames, row, kind):
         """The consumer, or the basic.get, that a delivery is for; None where it is not known."""
@@ -68,8 +70,15 @@ class MessageMethods(Attacher):
         channel: Channel = lane.channel
         if kind != _DELIVER or channel is None:
             return None
-        tag = frames.vocabularies.consumer_tag.text(frames.consumer_tag.values[row])
-        return channel.by_tag.get(tag)
+        code: cython.int = frames.consumer_tag.values[row]
+        if frames.vocabularies is not self.tags:
+            self.tags = frames.vocabularies
+            self.tags_batch += 1
+        if channel.near_code != code or channel.near_batch != self.tags_batch:
+            channel.near = channel.by_tag.get(self.tags.consumer_tag.text(code))
+            channel.near_code = code
+            channel.near_batch = self.tags_batch
+        return channel.near
 
     def carry(self, session, lane, frames, row, kind):
         """A method that carries content; gives what its message's row needs: its entry, or only

@@ -264,11 +264,12 @@ class Channel(Closable):
     none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `queued`: deliveries
     whose publish is known; `longest`: that with the most time since then, as (packet, time, queue,
     packet of the publish). `repeats`: publishes that came before. `sighted`: ordinal of its first
-    sighting, negative for none. `blamed_packet_number`:
-    the oldest request that waited when the server closed the channel and blamed its method. Times
-    are ns since the epoch. `numbering`: publishes are numbered now; `numbered`: they were once.
-    `uncommitted`: publishes of transactions that may come back, `passed` how many were before them.
-    `joined`: what is known of one that was open before, where times of late are measured.
+    sighting, negative for none. `blamed_packet_number`: the oldest request that waited when the
+    server closed the channel and blamed its method. Times are ns since the epoch. `numbering`:
+    publishes are numbered now; `numbered`: they were once. `uncommitted`: publishes of transactions
+    that may come back, `passed` how many were before them. `near`: the consumer of deliveries with
+    `near_code` for a tag, in batch `near_batch`. `joined`: what is known of one that was open
+    before, where times of late are measured.
     """
 
     def __init__(self, session, lane, capture, known):
@@ -306,13 +307,13 @@ class Channel(Closable):
         self.longest = None
         self.repeats = self.last_repeat = 0
         self.sighted = -1
-        self.numbering = self.numbered = False
+        self.numbering = self.numbered = self.in_transaction = False
         self.next_number = 1
-        self.in_transaction = False
         self.publishes = Ledger()
         self.deliveries = Ledger()
         self.returnable = {}
         self.by_tag = {}
+        self.near, self.near_code, self.near_batch = None, -1, -1
         self.alike = {}
         self.uncommitted = None
         self.passed = 0

@@ -130,6 +130,8 @@ class Tracker(MessageMethods):
         method: cython.int
         message: cython.longlong = first_message
         last: cython.longlong = frames.rows if until < 0 else until
+        if first_frame < 0 or last > frames.rows:
+            raise IndexError("no such rows")
         lost: cython.Py_ssize_t = 0
         next_loss: cython.longlong = losses[0][0] if losses else last + 1
         next_message: cython.longlong = last + 1
@@ -149,7 +151,8 @@ class Tracker(MessageMethods):
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
                 self.now_row = row
-                method = frames.method.values[row]
+                with cython.boundscheck(False):  # all rows up to `last` are there
+                    method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
                     self._method(frames, row, method, peers)
                 if self.judges:
@@ -158,8 +161,9 @@ class Tracker(MessageMethods):
 
     def _method(self, frames, row, method, peers):
         """One method frame."""
-        side: cython.int = frames.sender.values[row]
-        number: cython.int = frames.channel.values[row]
+        with cython.boundscheck(False):  # it is one of the rows
+            side: cython.int = frames.sender.values[row]
+            number: cython.int = frames.channel.values[row]
         opened: object = None
         kind: cython.int = self.kinds[method]
         may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
