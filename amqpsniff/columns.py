@@ -346,9 +346,16 @@ class Texts(Octets):
 
     def begin(self, row):
         """Go on at this row: the rows passed over are null."""
-        while self.rows < row:
-            self.rows += 1
-            self.offsets[self.rows] = self.used
+        rows: cython.longlong = self.rows
+        if rows < row:
+            if row >= len(self.offsets):
+                raise IndexError("no room for a row")
+            end: cython.int = cython.cast(cython.int, self.used)
+            with cython.boundscheck(False):  # it is there
+                while rows < row:
+                    rows += 1
+                    self.offsets[rows] = end
+            self.rows = rows
         return 0
 
     def end(self):

@@ -85,9 +85,11 @@ class JsonWriter(OctetReader):
             number = -number
         width: cython.int = 1
         rest: cython.longlong = number
-        while rest >= 10:
-            rest //= 10
-            width += 1
+        while rest >= 10_000:
+            rest //= 10_000
+            width += 4
+        if rest >= 10:
+            width += 1 if rest < 100 else 2 if rest < 1000 else 3
         return self._padded(number, width)
 
     def _padded(self, number, width):
@@ -96,11 +98,12 @@ class JsonWriter(OctetReader):
         out.room(width)
         at: cython.longlong = out.used + width
         out.used = at
-        while width > 0:
-            at -= 1
-            width -= 1
-            out.octets[at] = cython.cast(cython.uchar, 48 + number % 10)
-            number //= 10
+        with cython.boundscheck(False):  # there is room
+            while width > 0:
+                at -= 1
+                width -= 1
+                out.octets[at] = cython.cast(cython.uchar, 48 + number % 10)
+                number //= 10
         return 0
 
     def _octets(self, start, count):

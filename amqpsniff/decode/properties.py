@@ -22,7 +22,7 @@ TRAILING = cython.declare(cython.int, 2)
 UNDEFINED_FLAGS = cython.declare(cython.int, 3)
 
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
-_SLOTS = cython.declare(cython.int, 64)
+_SLOTS = cython.declare(cython.int, 64)  # as many as there is room for
 _WIDTH = cython.declare(cython.int, 32)
 _OCTET = cython.declare(cython.int, 111)
 _SHORTSTR = cython.declare(cython.int, 115)
@@ -39,10 +39,14 @@ class PropertyDecoder:
     """
 
     def __init__(self):
-        self.starts = memoryview(bytearray(8 * 16)).cast("q")
-        self.lengths = memoryview(bytearray(8 * 16)).cast("q")
-        self.known = memoryview(bytearray(b"\xff" * 8 * _SLOTS)).cast("q")
-        self.orders = bytearray(_WIDTH * _SLOTS)
+        if not cython.compiled:
+            self.starts = [0] * 16
+            self.lengths = [0] * 16
+            self.known = [-1] * _SLOTS
+            self.orders = [0] * (_WIDTH * _SLOTS)
+        slot: cython.int
+        for slot in range(_SLOTS):
+            self.known[slot] = -1
         self.rows = {}
         self.present = self.located = 0
 
@@ -54,21 +58,25 @@ class PropertyDecoder:
         """
         key: cython.longlong = flags << 16 | class_id
         slot: cython.int = ((flags >> 1) ^ (flags >> 7) ^ (flags >> 12) ^ class_id) & (_SLOTS - 1)
-        with cython.boundscheck(False):  # there are so many
-            known: cython.longlong = self.known[slot]
-        if known != key:
-            rows = self.rows.get(class_id)
-            if rows is None:
-                rows = self.rows[class_id] = plan.property_rows(0, class_id)
-            chosen = [i for i in range(15) if (flags >> (15 - i)) & 1]
-            there = [rows[i] for i in chosen if i < len(rows)]
-            self.orders[_WIDTH * slot] = len(there)
-            self.orders[_WIDTH * slot + 1] = len(there) < len(chosen)
-            for i, (name, kind) in enumerate(there):
-                self.orders[_WIDTH * slot + 2 * i + 2] = ord(kind)
-                self.orders[_WIDTH * slot + 2 * i + 3] = _PLACES.get(name, 15)
+        if self.known[slot] != key:
+            self._learn(_WIDTH * slot, class_id, flags)
             self.known[slot] = key
         return _WIDTH * slot
+
+    def _learn(self, order, class_id, flags):
+        """Write down at a place of `orders` what flags say."""
+        rows = self.rows.get(class_id)
+        if rows is None:
+            rows = self.rows[class_id] = plan.property_rows(0, class_id)
+        chosen = [i for i in range(15) if (flags >> (15 - i)) & 1]
+        there = [rows[i] for i in chosen if i < len(rows)]
+        self.orders[order] = len(there)
+        self.orders[order + 1] = len(there) < len(chosen)
+        for name, kind in there:
+            order += 2
+            self.orders[order] = ord(kind)
+            self.orders[order + 1] = _PLACES.get(name, 15)
+        return 0
 
     def locate(self, reader, class_id, at, end):
         """Note where each property of the list at `at` (its flags) is, counted from there.
@@ -104,9 +112,8 @@ class PropertyDecoder:
         last: cython.int = order + 2 * self.orders[order]
         while order < last:
             order += 2
-            with cython.boundscheck(False):  # there are so many, and 16 places
-                kind = self.orders[order]
-                place = self.orders[order + 1]
+            kind = self.orders[order]
+            place = self.orders[order + 1]
             length = 0
             if kind == _SHORTSTR:
                 if at >= end:
@@ -125,9 +132,8 @@ class PropertyDecoder:
             if at + length > end:
                 return CUT
             self.present |= 1 << place
-            with cython.boundscheck(False):
-                self.starts[place] = at - base
-                self.lengths[place] = length
+            self.starts[place] = at - base
+            self.lengths[place] = length
             at += length
         if at < end and answer == EXACT:
             return TRAILING
