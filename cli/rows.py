@@ -52,8 +52,10 @@ class Export:
     def write(self, form: str, sink: IO[bytes]) -> int:
         """Write them in a format of `amqpsniff.tables.export`; the exit code."""
         from amqpsniff.tables.export import write
+        from amqpsniff.tables.schema import IN_EVERY_ROW
 
-        write(self._batches(), self._schema, form, sink)
+        there = IN_EVERY_ROW.get(self._table, ())
+        write(self._batches(), self._schema, form, sink, there)
         if self._selection.chooses:  # of findings, say, there may well be none
             self._reading.miss(self._selection, chosen=True)
         return self._reading.exit_code

@@ -252,7 +252,8 @@ class _Days:
         return made[0]
 
     def _begin(self, place: tuple[str, str], schema: Any) -> tuple[Any, contextlib.ExitStack]:
-        from amqpsniff.tables.export import ParquetRows
+        from amqpsniff.tables.export import ParquetRows, without_nulls
+        from amqpsniff.tables.schema import IN_EVERY_ROW
 
         table, day = place
         again = f"-{self._begun[place]}" if self._begun[place] else ""
@@ -262,7 +263,7 @@ class _Days:
         self._names.setdefault(table, []).append(name)
         stack = self._stack.enter_context(contextlib.ExitStack())
         sink = stack.enter_context(self._folder.create(name))
-        return ParquetRows(sink, schema), stack
+        return ParquetRows(sink, without_nulls(schema, IN_EVERY_ROW.get(table, ()))), stack
 
     def _finish(self, place: tuple[str, str]) -> None:
         writer, stack = self._open.pop(place)

@@ -25,5 +25,6 @@ cdef class FrameHandler(Parties):
     cdef int body_end(self, Half half) except? -1
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
+    cdef int _read(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int _again(self, Half half, RememberedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1

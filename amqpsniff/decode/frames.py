@@ -20,9 +20,6 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.contents import (  # type: ignore[import-not-found]
         ContentAssembler,
     )
-    from cython.cimports.amqpsniff.decode.facts import (  # type: ignore[import-not-found]
-        MethodFacts,
-    )
     from cython.cimports.amqpsniff.decode.method_memory import (  # type: ignore[import-not-found]
         MethodMemory,
         RememberedMethod,
@@ -44,7 +41,6 @@ if cython.compiled:
 else:
     from amqpsniff.decode.arguments import ArgumentDecoder
     from amqpsniff.decode.contents import ContentAssembler
-    from amqpsniff.decode.facts import MethodFacts
     from amqpsniff.decode.method_memory import MethodMemory, RememberedMethod
     from amqpsniff.decode.parties import Parties
     from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
@@ -235,6 +231,33 @@ class FrameHandler(Parties):
     def method(self, half, reader, at, end, whole):
         """The same of a method."""
         connection: Connection = half.connection
+        known: RememberedMethod
+        if whole and connection.dialect and end - at >= 4:
+            known = self.memory.recall(
+                self.decoder, reader, self.frames, connection.dialect, at, end
+            )
+            if known is not None:
+                return self._again(half, known, reader, at, end)
+        return self._read(half, reader, at, end, whole)
+
+    def _again(self, half, known, reader, at, end):
+        """A method that came before."""
+        if not half.connection.role_proved and 0 < self.senders[known.method] < 3:
+            self.prove_role(half, reader, at, end)
+        if self.claims is not None:
+            self._claim_frame(half, reader.octets_at(at, end - at), known.method, True)
+        self._begin(half)
+        self.memory.end_row(self.frames, known, reader, at, self.serial)
+        if self.content[known.method]:
+            return self.contents.method(half, known, reader, at, end)
+        self.contents.other_method(half)
+        if known.class_id == 10:
+            self._learn(half, known, reader, at, end)
+        return 0
+
+    def _read(self, half, reader, at, end, whole):
+        """A method that is read, and remembered if there is nothing odd about it."""
+        connection: Connection = half.connection
         decoder: ArgumentDecoder = self.decoder
         payload: bytes = b""
         if self.claims is not None:
@@ -243,36 +266,22 @@ class FrameHandler(Parties):
             return self._stump(half, payload, whole)
         reader.oddities = 0
         decoder.past_login = connection.past_login
-        facts: MethodFacts = decoder
-        known: RememberedMethod = None
-        answer: cython.int = _EXACT
-        if whole and connection.dialect:
-            known = self.memory.recall(decoder, reader, self.frames, connection.dialect, at, end)
-            if known is not None and connection.role_proved and self.claims is None:
-                return self._again(half, known, reader, at, end)
-        if known is None:
-            self.frames.open_arguments()
-            mark: cython.longlong = reader.out.used
-            answer = decoder.decode(reader, connection.dialect, at, end, half.frame_size)
-            if answer == _EXACT and reader.oddities == 0 and whole and connection.dialect:
-                known = self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
-        if known is not None:
-            facts = known
+        self.frames.open_arguments()
+        mark: cython.longlong = reader.out.used
+        answer: cython.int = decoder.decode(reader, connection.dialect, at, end, half.frame_size)
+        plain: cython.bint = answer == _EXACT and reader.oddities == 0
+        if plain and whole and connection.dialect:
+            self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
         if self.claims is not None:
-            shown: cython.bint = known is not None or not decoder.secret_anywhere
-            self._claim_frame(
-                half, payload, facts.method if shown else -1, whole and answer == _EXACT
-            )
+            told: cython.int = -1 if decoder.secret_anywhere else decoder.method
+            self._claim_frame(half, payload, told, whole and answer == _EXACT)
         if answer == _UNKNOWN:
             return self._unknown_method(half, reader, at)
-        method: cython.int = facts.method
+        method: cython.int = decoder.method
         if not connection.role_proved and 0 < self.senders[method] < 3:
             self.prove_role(half, reader, at, end)
         self._begin(half)
-        if known is not None:
-            self.memory.end_row(self.frames, known, reader, at, self.serial)
-        else:
-            self.frames.end_method(facts, reader, at)
+        self.frames.end_method(decoder, reader, at)
         if answer != _EXACT:
             self._complain(half, answer, whole, method)
         elif connection.dialect == 0:
@@ -281,21 +290,10 @@ class FrameHandler(Parties):
             for oddity in oddity_codes(reader.oddities):
                 self._report(oddity, half, f"arguments of {name_of(method)}")
         if self.content[method]:
-            return self.contents.method(half, facts, reader, at, end)
+            return self.contents.method(half, decoder, reader, at, end)
         self.contents.other_method(half)
-        if facts.class_id == 10:
-            self._learn(half, facts, reader, at, end)
-        return 0
-
-    def _again(self, half, known, reader, at, end):
-        """A method that came before, of a connection of which it tells nothing new."""
-        self._begin(half)
-        self.memory.end_row(self.frames, known, reader, at, self.serial)
-        if self.content[known.method]:
-            return self.contents.method(half, known, reader, at, end)
-        self.contents.other_method(half)
-        if known.class_id == 10:
-            self._learn(half, known, reader, at, end)
+        if decoder.class_id == 10:
+            self._learn(half, decoder, reader, at, end)
         return 0
 
     def _claim_frame(self, half, payload, method, exact):

@@ -153,7 +153,8 @@ class MethodMemory(Memory):
         out.put_from(self.json, known.json_start, known.json_cut - known.json_start)
         if known.tag:
             reader._digits(known.delivery_tag)
-        return out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
+            out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
+        return 0
 
     def learn(self, decoder, reader, dialect, at, end, mark):
         """Remember the payload that `recall` did not know; its JSON was written from `mark` on.

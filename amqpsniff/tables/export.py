@@ -7,7 +7,7 @@ gives them, are written as well. Memory is bounded by a batch, in Parquet by a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -42,12 +42,19 @@ is that of messages which wait for their links (`amqpsniff.archive.linking`)."""
 _RANGED = RISING - {"stream_offset", "row"} | {"capture", "reply_code"}
 
 
-def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str, sink: Sink) -> int:
+def write(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    format: str,
+    sink: Sink,
+    in_every_row: Collection[str] = (),
+) -> int:
     """Write batches to a file, by name or open for octets; gives the number of rows written.
 
     `format` is one of `FORMATS`, `schema` that of the rows, whether they are encoded or not. A file
-    named is made or overwritten; one that is open stays open. Raises UsageError for a format that
-    is not there, or has no type for a column that SQL made, OSError when writing fails.
+    named is made or overwritten; one that is open stays open. Columns `in_every_row` are never
+    null, and said to be so where the format can. Raises UsageError for a format that is not there,
+    or has no type for a column that SQL made, OSError when writing fails.
     """
     writer = _WRITERS.get(format)
     if writer is None:
@@ -57,6 +64,8 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str, sin
             raise UsageError(
                 f"parquet has no type for `{field.name}`, {field.type}; cast it to another"
             )
+    if format == "parquet":
+        schema = without_nulls(schema, in_every_row)
     counted = _Counted(batches)
     if isinstance(sink, (str, Path)):
         with Path(sink).open("wb") as file:
@@ -64,6 +73,11 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str, sin
     else:
         writer(counted, schema, sink)
     return counted.rows
+
+
+def without_nulls(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """A schema in which columns of these names cannot be null."""
+    return pa.schema([one.with_nullable(one.nullable and one.name not in names) for one in schema])
 
 
 def _has_parquet(kind: pa.DataType) -> bool:
@@ -129,7 +143,10 @@ def _parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[byte
 
 
 class ParquetRows:
-    """A Parquet file that is given batches of rows, encoded or not: `add` them, then `close`."""
+    """A Parquet file that is given batches of rows, encoded or not: `add` them, then `close`.
+
+    Columns that cannot be null in the schema can be in the batches' own, but are not.
+    """
 
     def __init__(self, sink: Any, schema: pa.Schema) -> None:
         self._sink = sink
@@ -159,6 +176,8 @@ class ParquetRows:
     def _write_group(self) -> None:
         """Write what is held as a row group, with one dictionary for a column."""
         group = pa.Table.from_batches(self._held).unify_dictionaries()
+        there = [one.name for one in self._schema if not one.nullable]
+        group = pa.Table.from_arrays(group.columns, schema=without_nulls(group.schema, there))
         self._held = []
         self._rows = self._octets = 0
         if self._writer is None:
