@@ -28,6 +28,7 @@ cdef class Octets:
 
 cdef class Vocabulary(Octets):
     cdef public int count
+    cdef int near
     cdef public object ends_storage
     cdef int[::1] ends, meant, slots
     cdef unsigned long long[::1] hashes

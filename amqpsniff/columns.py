@@ -224,11 +224,13 @@ class Vocabulary(Octets):
 
     Who adds texts looks for them first, with a hash of his own making. A code of which `meant` says
     another stands for octets that were not text: the other one has what they were written as.
+    `near` is the code that was found last, negative for none: the next text is often the same.
     """
 
     def __init__(self):
         Octets.__init__(self, 1024)
         self.count = self.slot = 0
+        self.near = -1
         self.ends_storage = bytearray(4 * (_FIRST_SLOTS // 2 + 1))
         self.ends = memoryview(self.ends_storage).cast("i")
         self.meant = memoryview(bytearray(4 * (_FIRST_SLOTS // 2))).cast("i")

@@ -17,6 +17,7 @@ cdef class OctetReader:
     cdef unsigned long long hash_with(self, unsigned long long seed, long long start, long long count) except? 1
     cdef unsigned long long sketch(self, long long start, long long count) except? 1
     cdef bint equals_but(self, Vocabulary vocabulary, long long begin, long long start, long long count, long long first, long long gap) except? -1
+    cdef bint is_word(self, Vocabulary vocabulary, int code, long long start, long long count) except? -1
     cdef bint _equals(self, Vocabulary vocabulary, long long first, long long start, long long count) except? -1
 
 cdef int _code_of(Vocabulary vocabulary, bytes text) except? -1

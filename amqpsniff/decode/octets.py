@@ -151,11 +151,16 @@ class OctetReader:
 
         Octets that are not UTF-8 get the code of what they are written as.
         """
+        code: cython.int = vocabulary.near
+        if code >= 0 and self.is_word(vocabulary, code, start, count):
+            return code
         digest: cython.ulonglong = self.hash_of(start, count)
-        code: cython.int = vocabulary.find(digest, count)
+        code = vocabulary.find(digest, count)
         while code >= 0:
             if self._equals(vocabulary, vocabulary.ends[code], start, count):
-                if vocabulary.meant[code] != code:
+                if vocabulary.meant[code] == code:
+                    vocabulary.near = code
+                else:
                     self.oddities |= NOT_UTF8
                 return vocabulary.meant[code]
             code = vocabulary.next(digest, count)
@@ -249,6 +254,13 @@ class OctetReader:
         known = vocabulary.octets[begin : begin + first + rest]
         return known[first:] == self.data[at : at + rest] and (
             known[:first] == self.data[start : start + first]
+        )
+
+    def is_word(self, vocabulary, code, start, count):
+        """Whether octets of the data are those of a code."""
+        first: cython.int = vocabulary.ends[code]
+        return vocabulary.ends[code + 1] - first == count and self._equals(
+            vocabulary, first, start, count
         )
 
     def _equals(self, vocabulary, first, start, count):
