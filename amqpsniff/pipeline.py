@@ -149,13 +149,15 @@ class Pipeline:
             learns=census is not None or links is not False,
             settles=outcomes or not looked_at,
         )
-        contents = self.decoder.handler.contents
-        contents.marking = self.tracker.settles
-        contents.marking_all = "findings" in wanted or sightings is not None
+        handler = self.decoder.handler
+        judged = "findings" in wanted or sightings is not None
+        handler.methods_only = not judged and census is None and "frames" not in wanted
+        handler.contents.marking = self.tracker.settles
+        handler.contents.marking_all = judged
         if links is not False and "messages" in wanted:
             self.tracker.journeys = Journeys(written=None if links is True else links)
         if sightings is not None:
-            self.decoder.handler.contents.seed = sightings.seed
+            handler.contents.seed = sightings.seed
             self.tracker.sightings = sightings
         if self.tracker.witnesses():
             self.tracker.moments = self.decoder.moments = Moments(self.reassembler.captures)

@@ -19,6 +19,8 @@ cdef class FrameHandler(Parties):
     cdef int claim(self, Half half, int kind, long long offset, int channel, long long size, object payload, int method, bint exact) except? -1
     cdef int claim_body(self, Half half) except? -1
     cdef int claim_end(self, Half half, long long offset) except? -1
+    cdef public bint methods_only
+    cdef int _row(self, Half half) except? -1
     cdef int _begin(self, Half half) except? -1
     cdef int frame(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int body(self, Half half, ValueReader reader, long long at, long long end) except? -1

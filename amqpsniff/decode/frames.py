@@ -73,6 +73,8 @@ class FrameHandler(Parties):
         ports: Ports that servers listen on, beside the well-known ones.
         report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
         wanted: What of the rows somebody looks at.
+
+    `methods_only`: of frames nobody looks at any but methods, and only those have rows.
     """
 
     def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, wanted):
@@ -94,6 +96,7 @@ class FrameHandler(Parties):
         self.captures = []
         self.method_names = {}
         self.claims = None
+        self.methods_only = False
 
     def claim(self, half, kind, offset, channel, size, payload, method, exact):
         """Say what the octets at `offset` are, to who asked for claims; see `claims`."""
@@ -177,6 +180,14 @@ class FrameHandler(Parties):
             frames.capture.values[row] = frames.capture_code
         return 0
 
+    def _row(self, half):
+        """Write the row of a frame that is no method."""
+        if self.methods_only:
+            return self.refresh(half.connection)
+        self._begin(half)
+        self.frames.rows += 1
+        return 0
+
     def frame(self, half, reader, at, end, whole):
         """The frame under way is of any type but body; its payload is `at`..`end` of the data.
 
@@ -187,8 +198,7 @@ class FrameHandler(Parties):
             return self.method(half, reader, at, end, whole)
         if self.claims is not None:
             self._claim_frame(half, reader.octets_at(at, end - at), -1, whole)
-        self._begin(half)
-        self.frames.rows += 1
+        self._row(half)
         if kind == _HEADER:
             return self.contents.header(half, reader, at, end, whole)
         if kind == _HEARTBEAT:
@@ -215,8 +225,7 @@ class FrameHandler(Parties):
 
     def body_end(self, half):
         """The body frame under way ended."""
-        self._begin(half)
-        self.frames.rows += 1
+        self._row(half)
         return self.contents.body_end(half)
 
     def protocol_header(self, half):
@@ -224,9 +233,7 @@ class FrameHandler(Parties):
         half.frame_type = PROTOCOL_HEADER
         half.frame_channel = 0
         half.frame_size = 8
-        self._begin(half)
-        self.frames.rows += 1
-        return 0
+        return self._row(half)
 
     def method(self, half, reader, at, end, whole):
         """The same of a method."""
