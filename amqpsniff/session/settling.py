@@ -178,12 +178,11 @@ class Settler:
         rows: MessageRows = entry.rows
         if rows.given:
             return 0
-        rows.outcome.values[entry.row] = entry.outcome  # so the row is there
+        rows.outcome.values[entry.row] = entry.outcome
         if entry.outcome_number >= 0:
-            with cython.boundscheck(False):
-                rows.outcome_packet_number.values[entry.row] = entry.outcome_number
-                if entry.outcome_ns != _NULL and entry.ts_ns != _NULL:
-                    rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
+            rows.outcome_packet_number.values[entry.row] = entry.outcome_number
+            if entry.outcome_ns != _NULL and entry.ts_ns != _NULL:
+                rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
         return 0
 
     def _shut(self, entry):

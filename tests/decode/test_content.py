@@ -50,6 +50,19 @@ def test_empty_body() -> None:
     assert row["body_sha256"] == hashlib.sha256(b"").hexdigest()
 
 
+def test_properties_of_many_kinds_in_turn() -> None:
+    """What flags say is remembered for so many of them; others take their places."""
+    names = ("content_type", "content_encoding", "reply_to", "expiration", "type", "user_id",
+             "app_id", "message_id", "correlation_id")  # fmt: skip
+    choose = random.Random(1)
+    chosen = [choose.sample(names, choose.randrange(5)) for _ in range(400)] * 2
+    given = [{name: f"{name[0]}{i}".encode() for name in some} for i, some in enumerate(chosen)]
+    done = sent(*(publish() + header(1, 60, 0, properties=some) for some in given))
+    assert done.findings == []
+    rows = [{name: row[name] for name in names if row[name] is not None} for row in done.messages()]
+    assert rows == [{name: text.decode() for name, text in some.items()} for some in given]
+
+
 def test_octet_by_octet() -> None:
     octets = publish() + header(1, 60, 300) + body(1, b"y" * 200) + body(1, b"z" * 100)
     whole = sent(octets, **OPTIONS)

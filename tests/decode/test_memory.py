@@ -88,6 +88,20 @@ def test_rows_are_those_without_a_memory(seed: int, tables: tuple[str, ...]) -> 
     _same(_traffic(seed, 800, 12), tables=tables)
 
 
+def test_payloads_that_a_few_octets_do_not_tell_apart() -> None:
+    """The one that came last is looked at first, and it is another one each time."""
+    names = [b"left-%d", b"rite-%d"]
+    pieces = [
+        (CLIENT, _content("basic.publish", {"exchange": names[i % 2] % (i % 3),
+                                            "routing_key": b"the same at the end"}))
+        for i in range(60)
+    ]  # fmt: skip
+    _, messages, _ = _same(pieces)
+    assert len(messages) == len(pieces)
+    exchanges = [row.split("|")[4] for row in messages]
+    assert exchanges == [(names[i % 2] % (i % 3)).decode() for i in range(60)]
+
+
 def test_a_memory_that_is_full_begins_again() -> None:
     pieces = [
         (CLIENT, _content("basic.publish", {"exchange": b"%d" % (i % 3000)},

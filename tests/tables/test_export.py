@@ -15,7 +15,7 @@ import amqpsniff
 from amqpsniff.errors import UsageError
 from amqpsniff.tables import export
 from amqpsniff.tables.batches import plain
-from amqpsniff.tables.schema import JSON_COLUMNS, TABLES, schema_of
+from amqpsniff.tables.schema import IN_EVERY_ROW, JSON_COLUMNS, TABLES, schema_of
 
 CAPTURES = ("pika_mix.pcap", "v08_v09.pcap", "bunny.pcapng", "snapped.pcap")
 
@@ -40,6 +40,35 @@ def test_parquet(capture: amqpsniff.Capture, table: str, encoded: bool) -> None:
     read = pq.read_table(io.BytesIO(octets))
     assert read.schema == schema_of(table)
     assert read.equals(capture.table(table))
+
+
+@pytest.mark.parametrize("table", IN_EVERY_ROW)
+def test_parquet_says_what_is_in_every_row(capture: amqpsniff.Capture, table: str) -> None:
+    sink = io.BytesIO()
+    schema = schema_of(table)
+    there = IN_EVERY_ROW[table]
+    export.write(capture.batches(table, encoded=True), schema, "parquet", sink, there)
+    read = pq.read_table(sink)
+    assert {one.name for one in read.schema if not one.nullable} == there
+    assert read.cast(schema).equals(capture.table(table))
+
+
+def test_what_is_in_every_row(own_captures: Path) -> None:
+    for path in sorted(own_captures.glob("*.pcap*")):
+        rows = amqpsniff.open(path).table("frames")
+        assert not any(rows[name].null_count for name in IN_EVERY_ROW["frames"]), path.name
+
+
+def test_parquet_of_rows_with_and_without_nulls_is_one_dataset(
+    capture: amqpsniff.Capture, tmp_path: Path
+) -> None:
+    """Files written without saying what is in every row go together with those that say it."""
+    for name, there in (("a", ()), ("b", IN_EVERY_ROW["frames"]), ("c", ())):
+        batches = capture.batches("frames", encoded=True)
+        file = tmp_path / f"{name}.parquet"
+        export.write(batches, schema_of("frames"), "parquet", file, there)
+    rows = capture.table("frames").num_rows
+    assert pq.read_table(tmp_path).num_rows == 3 * rows
 
 
 @pytest.mark.parametrize("encoded", [True, False])
