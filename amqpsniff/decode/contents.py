@@ -233,27 +233,21 @@ class ContentAssembler:
                 self._interrupt(half, content)
             return 0
         if content.lossy:
-            self._end(half, content, _TRUNCATED)
-            return 0
+            return self._end(half, content, _TRUNCATED)
         if end - at < 12:
             if whole:
                 self._report("properties-malformed", half, f"content header of {end - at} octets")
             else:
                 self.unsure(half, half.frame_channel)
-            self._end(half, content, _TRUNCATED)
-            return 0
+            return self._end(half, content, _TRUNCATED)
         self._check_header(half, content, reader, at, end, whole)
         if not self.unread:
             content.located = self.properties.located
             if self.marking_all or (self.marking and self._may_return(content)):
                 mark: cython.ulonglong = reader.hash_with(self.seed, at + 4, end - at - 4)
                 content.mark = cython.cast(cython.longlong, mark >> 1)
-            if content.store.fits(end - at):
-                content.header_start = content.store.used
-                reader.copy_to(content.store, at, end - at)
-                content.header_end = content.store.used
-            else:
-                self.allowance.refuse("content headers")
+            if self.writer.messages.wanted:
+                self._keep_header(content, reader, at, end)
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
             self._report("number-out-of-range", half, "body size")
@@ -267,6 +261,15 @@ class ContentAssembler:
             self._begin_body(content)
         return 0
 
+    def _keep_header(self, content, reader, at, end):
+        """Keep a content header for the row of its message."""
+        if not content.store.fits(end - at):
+            return self.allowance.refuse("content headers")
+        content.header_start = content.store.used
+        reader.copy_to(content.store, at, end - at)
+        content.header_end = content.store.used
+        return 0
+
     def _may_return(self, content):
         """Whether a message may come back, or does."""
         return content.flags & _RETURNABLE or self.returns[content.method]
@@ -274,9 +277,7 @@ class ContentAssembler:
     def _begin_body(self, content):
         if self.new_hash is not None:
             content.hash = self.new_hash()
-        if self.keep_bodies:
-            content.begin_body()
-        return 0
+        return content.begin_body() if self.keep_bodies else 0
 
     def _check_header(self, half, content, reader, at, end, whole):
         class_id: cython.int = reader.u16(at)

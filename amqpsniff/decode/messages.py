@@ -82,9 +82,11 @@ class MessageWriter:
         """
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
-        # Before the columns: it counts references with a barrier, which waits for what is written.
-        reader.data = content.store.octets
-        out.reserve()
+        if out.wanted or content.batch != self.batch:
+            # Before the columns: references are counted with a barrier, which waits for writes.
+            reader.data = content.store.octets
+        if out.rows >= out.capacity:
+            out.reserve()
         row: cython.longlong = out.rows
         if status != _INCOMPLETE and content.body_missing:
             status = _TRUNCATED

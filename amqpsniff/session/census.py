@@ -154,7 +154,9 @@ class Census:
         method: cython.int
         octets: cython.longlong
         for row in range(first_frame, frames.rows):
-            if frames.connection.values[row] != code:
+            with cython.boundscheck(False):
+                same: cython.bint = frames.connection.values[row] == code
+            if not same:
                 code = frames.connection.values[row]
                 peer = peers[code]
                 volume = self._volume(peer)
@@ -163,6 +165,7 @@ class Census:
                 continue
             if narrow and not self._in_scope(frames.channel.values[row], frames.ts_ns.values[row]):
                 continue
+            volume.frames += 1
             with cython.boundscheck(False):  # every column has as many rows
                 kind = frames.frame_type.values[row]
                 octets = frames.size.values[row]
@@ -174,7 +177,6 @@ class Census:
                     volume.client_octets += octets
                 method = frames.method.values[row]
             self.types[kind] += 1
-            volume.frames += 1
             if method >= 0:
                 self._method(frames, row, method, volume, peer, captures, method_names)
         self._messages(messages, first_message, peers)

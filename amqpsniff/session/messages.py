@@ -153,10 +153,11 @@ class MessageMethods(Attacher):
         outcome: cython.int = _ACKED
         if channel is None:
             channel = self.proved_channel(session, lane, frames, row)
-        flags: cython.int = frames.flags.values[row]
-        tag: cython.longlong = frames.delivery_tag.values[row]
-        number: cython.longlong = frames.packet_number.values[row]
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        flags: cython.int = frames.flags.values[row]  # so the row is there
+        with cython.boundscheck(False):
+            tag: cython.longlong = frames.delivery_tag.values[row]
+            number: cython.longlong = frames.packet_number.values[row]
+            ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
         if tag < 0 or (side == 0 and channel.deaf):
             return 0

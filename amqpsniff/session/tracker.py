@@ -161,14 +161,17 @@ class Tracker(MessageMethods):
 
     def _method(self, frames, row, method, peers):
         """One method frame."""
-        with cython.boundscheck(False):  # it is one of the rows
+        with cython.boundscheck(False):  # it is one of the rows, and one of the methods
             side: cython.int = frames.sender.values[row]
             number: cython.int = frames.channel.values[row]
+            code: cython.int = frames.connection.values[row]
+            kind: cython.int = self.kinds[method]
+            may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
+            in_place: cython.bint = self.classes[method] == (number == 0)
+            has_content: cython.bint = self.content[method] != 0
         opened: object = None
-        kind: cython.int = self.kinds[method]
-        may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
-        if may_send and self.classes[method] == (number == 0):
-            peer: Connection = peers[frames.connection.values[row]]
+        if may_send and in_place:
+            peer: Connection = peers[code]
             session: Session = peer.session
             if session is None:
                 session = self._begin(peer, self.capture_of(frames, row))
@@ -182,18 +185,17 @@ class Tracker(MessageMethods):
         elif self.judges and side >= 0:
             occasion = "wrong-channel" if may_send else "wrong-direction"
             self.misplaced(frames, row, peers, occasion)
-        if self.content[method] and not self.only_replies:
+        if has_content and not self.only_replies:
             self.open(opened)
         return 0
 
     def _follow(self, session, lane, frames, row, kind, side):
         """A method in its place; gives what the row of its message needs, None for nothing."""
-        method: cython.int = frames.method.values[row]
         if kind == _OTHER:
-            self._other(session, lane, frames, row, method, side)
+            self._other(session, lane, frames, row, frames.method.values[row], side)
         elif self.only_replies:
             if kind == _GET_OK:
-                self.pairing.reply(lane, frames, row, method, side)
+                self.pairing.reply(lane, frames, row, frames.method.values[row], side)
         elif not self.settles:
             return self.source(lane, frames, row, kind)
         elif kind >= _ACK:  # or a nack, or a reject
