@@ -32,7 +32,7 @@ MOST_REMEMBERED = 500_000
 LEAST_SIZE = 50
 """A survey takes as much memory as so many conversations, beside its own."""
 
-FORM = 5
+FORM = 6
 """Number of the layout; one that is written otherwise is made anew."""
 
 
