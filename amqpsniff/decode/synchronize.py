@@ -212,7 +212,7 @@ class Search:
         shift: cython.longlong = self.window.first - self.window.base
         at: cython.longlong = self.scanned + shift
         octet: cython.int
-        stop += shift
+        stop = min(stop + shift, self.window.used)
         while at < stop:
             octet = data[at]
             at += 1

@@ -49,6 +49,16 @@ def test_no_whole_frame_is_lost_whatever_the_pieces(cut: int, first: int) -> Non
     assert cut + feeder.finish().frames()[0]["stream_offset"] == 708
 
 
+@pytest.mark.parametrize("count", [*range(1018, 1030), 2048, 4096])
+@pytest.mark.parametrize("lost", [0, 10])
+def test_octets_that_fill_the_window_to_its_end(count: int, lost: int) -> None:
+    """Nothing behind the last octet is looked at, where the stream ends or goes on behind a hole."""
+    feeder = Feeder(Talk(syn_seen=False)).data(CLIENT, b"x" * count)
+    if lost:
+        feeder.gap(CLIENT, lost).data(CLIENT, b"x" * count)
+    assert feeder.finish().frames() == []
+
+
 def test_bodies_of_the_chain_are_captured() -> None:
     packets = [packet for packet in packets_of(capture("pika_mix")) if packet[0] != 315]
     whole = run_packets(packets_of(capture("pika_mix")), body_sha256=True).messages()
