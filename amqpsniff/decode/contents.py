@@ -19,7 +19,7 @@ from operator import attrgetter
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan, rows
+from amqpsniff.decode import plan, rows, state
 from amqpsniff.decode.octets import own_seed
 
 if cython.compiled:
@@ -64,9 +64,9 @@ _BY_NUMBER = attrgetter("number")
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
-_AWAIT_METHOD = cython.declare(cython.int, 0)
-_AWAIT_HEADER = cython.declare(cython.int, 1)
-_AWAIT_BODY = cython.declare(cython.int, 2)
+_AWAIT_METHOD = cython.declare(cython.int, state.AWAIT_METHOD)
+_AWAIT_HEADER = cython.declare(cython.int, state.AWAIT_HEADER)
+_AWAIT_BODY = cython.declare(cython.int, state.AWAIT_BODY)
 
 
 class ContentAssembler:
@@ -76,7 +76,7 @@ class ContentAssembler:
         frames: The frames' rows, of which the last is the method's when one begins a content.
         messages: Where the rows go.
         reading: The reading of field-value tags.
-        report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
+        report: Called for a finding; see `Decoder._report`.
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
 
@@ -130,7 +130,7 @@ class ContentAssembler:
         content = half.others.pop(channel)
         self.allowance.held -= _OTHER
         if content.state != _AWAIT_METHOD:
-            self.report("channel-limit", half, channel, half.number, half.ts_ns, "")
+            self.report("channel-limit", half, "", (channel, half.number, half.ts_ns))
             self._end(half, content, _INCOMPLETE)
         return 0
 
@@ -186,22 +186,18 @@ class ContentAssembler:
         if content.state == _AWAIT_BODY and content.body_seen:
             size = "too many" if content.body_size == _NULL else content.body_size
             detail = f"{content.body_seen} of {size} octets before the next method"
-            self._report("content-body-shorter", half, detail)
+            self.report("content-body-shorter", half, detail)
         else:
             awaited = "content header" if content.state == _AWAIT_HEADER else "body"
             detail = f"the next method came where its {awaited} should"
-            self._report("content-interrupted", half, detail)
+            self.report("content-interrupted", half, detail)
         self._end(half, content, _INCOMPLETE)
         return 0
-
-    def _report(self, code, half, detail):
-        """Report a finding about the frame under way."""
-        self.report(code, half, half.frame_channel, half.number, half.ts_ns, detail)
 
     def _orphan(self, half, detail):
         """A content frame without its beginning, which may have been lost."""
         if not half.lossy or half.frame_channel in half.opened_since:
-            self._report("content-unexpected-frame", half, detail)
+            self.report("content-unexpected-frame", half, detail)
 
     def unsure(self, half, channel):
         """A frame of the channel was cut before it says what it is: a content may begin there."""
@@ -236,7 +232,7 @@ class ContentAssembler:
             return self._end(half, content, _TRUNCATED)
         if end - at < 12:
             if whole:
-                self._report("properties-malformed", half, f"content header of {end - at} octets")
+                self.report("properties-malformed", half, f"content header of {end - at} octets")
             else:
                 self.unsure(half, half.frame_channel)
             return self._end(half, content, _TRUNCATED)
@@ -250,7 +246,7 @@ class ContentAssembler:
                 self._keep_header(content, reader, at, end)
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
-            self._report("number-out-of-range", half, "body size")
+            self.report("number-out-of-range", half, "body size")
             size = _NULL
         content.body_size = size
         content.last_number = half.number
@@ -286,16 +282,16 @@ class ContentAssembler:
             return 0
         if class_id != content.class_id:
             detail = f"class {class_id}, method of class {content.class_id}"
-            self._report("content-class-wrong", half, detail)
+            self.report("content-class-wrong", half, detail)
         if reader.u16(at + 2):
             detail = f"weight {reader.u16(at + 2)}"
-            self._report("content-weight", half, detail)
+            self.report("content-weight", half, detail)
         if answer == 3:
             detail = f"flags {reader.u16(at + 12):#06x}"
-            self._report("property-flags-undefined", half, detail)
+            self.report("property-flags-undefined", half, detail)
         elif answer and whole:
             detail = "octets left over" if answer == 2 else "octets missing"
-            self._report("properties-malformed", half, detail)
+            self.report("properties-malformed", half, detail)
         return 0
 
     def _awaiting(self, half):
@@ -331,7 +327,7 @@ class ContentAssembler:
             content.hash.update(reader.octets_at(at, count))
         if content.keeping and not content.body_missing:
             if self.held + count > MAX_BODY_OCTETS:
-                self.report("body-limit", half, content.channel, content.number, content.ts_ns, "")
+                self.report("body-limit", half, "", content.place())
                 self._let_go(content)
             else:
                 reader.copy_to(content.body, at, count)
@@ -368,7 +364,7 @@ class ContentAssembler:
             if content.lost:
                 return self._end(half, content, _TRUNCATED)
             detail = f"{content.body_seen} octets, {content.body_size} declared"
-            self._report("content-body-longer", half, detail)
+            self.report("content-body-longer", half, detail)
         self._end(half, content, _COMPLETE)
         return 0
 

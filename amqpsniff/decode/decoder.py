@@ -34,21 +34,21 @@ else:
     from amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
-from amqpsniff.decode import plan
+from amqpsniff.decode import plan, state
 from amqpsniff.decode.bystanders import Bystanders
 from amqpsniff.decode.foreign import name_protocol
 from amqpsniff.decode.wanted import Wanted
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
-_FOREIGN = cython.declare(cython.int, 3)
-_SILENT = cython.declare(cython.int, 4)
-_STRANGE = cython.declare(cython.int, 5)
+_FOREIGN = cython.declare(cython.int, state.FOREIGN)
+_SILENT = cython.declare(cython.int, state.SILENT)
+_STRANGE = cython.declare(cython.int, state.STRANGE)
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
-_AWAIT_METHOD = cython.declare(cython.int, 0)
+_AWAIT_METHOD = cython.declare(cython.int, state.AWAIT_METHOD)
 
 # Half-streams of closed conversations kept to be used again: making one, with its buffers, takes
 # longer than all else that a short conversation costs here.
@@ -366,8 +366,9 @@ class Decoder:
             if self.halves[2 * slot] is not None:
                 self.close(slot)
 
-    def _report(self, code, half, channel, number, ts_ns, detail):
-        """Record a finding about a half-stream."""
+    def _report(self, code, half, detail, place=None):
+        """Record a finding about the frame under way or a (channel, packet number, ts_ns)."""
+        channel, number, ts_ns = place or (half.frame_channel, half.number, half.ts_ns)
         connection: Connection = half.connection
         self.handler.refresh(connection)
         connection_id, client, server = connection.name()
@@ -394,4 +395,4 @@ class Decoder:
     def _say_foreign(self, half):
         """A client that spoke something else to a server that speaks AMQP."""
         detail = name_protocol(half.first_octets)
-        self._report("not-amqp", half, None, half.first_number, half.first_ns, detail)
+        self._report("not-amqp", half, detail, (None, half.first_number, half.first_ns))

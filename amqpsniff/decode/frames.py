@@ -71,7 +71,7 @@ class FrameHandler(Parties):
         new_hash: Makes a hash object for bodies, or None.
         keep_bodies: Whether bodies are kept.
         ports: Ports that servers listen on, beside the well-known ones.
-        report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
+        report: Called for a finding; see `Decoder._report`.
         wanted: What of the rows somebody looks at.
 
     `methods_only`: of frames nobody looks at any but methods, and only those have rows.
@@ -204,16 +204,12 @@ class FrameHandler(Parties):
         if kind == _HEARTBEAT:
             if half.frame_size or half.frame_channel:
                 detail = f"{half.frame_size} octets on channel {half.frame_channel}"
-                self._report("heartbeat-malformed", half, detail)
+                self.report("heartbeat-malformed", half, detail)
         elif 0 < kind < 11:
-            self._report("frame-type-unusual", half, f"type {kind}")
+            self.report("frame-type-unusual", half, f"type {kind}")
         else:
-            self._report("frame-type-unknown", half, f"type {kind}")
+            self.report("frame-type-unknown", half, f"type {kind}")
         return 0
-
-    def _report(self, code, half, detail):
-        """Report a finding about the frame under way."""
-        self.report(code, half, half.frame_channel, half.number, half.ts_ns, detail)
 
     def body(self, half, reader, at, end):
         """The frame under way is a body; its payload is `at`..`end` of the data."""
@@ -295,7 +291,7 @@ class FrameHandler(Parties):
             self._vote(connection, reader, at, end)
         if reader.oddities:
             for oddity in oddity_codes(reader.oddities):
-                self._report(oddity, half, f"arguments of {name_of(method)}")
+                self.report(oddity, half, f"arguments of {name_of(method)}")
         if self.content[method]:
             return self.contents.method(half, decoder, reader, at, end)
         self.contents.other_method(half)
@@ -317,7 +313,7 @@ class FrameHandler(Parties):
         self._begin(half)
         if whole:
             detail = f"method frame of {half.frame_size} octets"
-            self._report("arguments-truncated", half, detail)
+            self.report("arguments-truncated", half, detail)
         else:
             self.contents.unsure(half, half.frame_channel)
         self.frames.rows += 1
@@ -329,7 +325,7 @@ class FrameHandler(Parties):
             code = "arguments-cut"
         else:
             code = "arguments-truncated" if answer == _TOO_SHORT else "arguments-trailing"
-        self._report(code, half, name_of(method))
+        self.report(code, half, name_of(method))
 
     def _unknown_method(self, half, reader, at):
         """Write the row of a method that no dialect knows, named by its numbers."""
@@ -341,7 +337,7 @@ class FrameHandler(Parties):
             code = self.method_names.setdefault(name, self.known_methods + len(self.method_names))
         decoder.method = code
         self.frames.end_method(decoder, reader, at)
-        self._report("method-unknown", half, f"class.method {name}")
+        self.report("method-unknown", half, f"class.method {name}")
         return self.contents.other_method(half)
 
 

@@ -12,6 +12,7 @@ beside the `Half` it is called with.
 
 import cython
 
+from amqpsniff.decode import state
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
 
 if cython.compiled:
@@ -27,15 +28,14 @@ else:
     from amqpsniff.decode.state import Half
     from amqpsniff.decode.values import ValueReader
 
-_START = cython.declare(cython.int, 0)
-_SEARCH = cython.declare(cython.int, 1)
-_FRAMES = cython.declare(cython.int, 2)
-_FOREIGN = cython.declare(cython.int, 3)
-_SILENT = cython.declare(cython.int, 4)
+_START = cython.declare(cython.int, state.START)
+_SEARCH = cython.declare(cython.int, state.SEARCH)
+_FRAMES = cython.declare(cython.int, state.FRAMES)
+_FOREIGN = cython.declare(cython.int, state.FOREIGN)
 _END = cython.declare(cython.int, 0xCE)
 _METHOD = cython.declare(cython.int, 1)
 _BODY = cython.declare(cython.int, 3)
-_STRANGE = cython.declare(cython.int, 5)
+_STRANGE = cython.declare(cython.int, state.STRANGE)
 MAX_REREAD_OCTETS = 128 * 1024
 """Largest frame with a wrong end octet that is searched for frames, for its size may be wrong: the
 usual frame-max. Of octets made to break again and again each would be read that many times."""
@@ -182,12 +182,12 @@ class Framer:
                 detail += f", frame-max {half.connection.frame_max}"
         else:
             code, detail = "frame-type-unknown", f"type {kind}"
-        self.report(code, half, half.frame_channel, half.number, half.ts_ns, detail)
+        self.report(code, half, detail)
         return self.lose(half, True)
 
     def _wrong_end(self, half, octet):
         detail = f"{octet:#04x} instead of 0xce at stream offset {half.frame_offset}"
-        self.report("frame-end-wrong", half, half.frame_channel, half.number, half.ts_ns, detail)
+        self.report("frame-end-wrong", half, detail)
 
     def _counted(self, half, reader, at, end):
         """Inside a frame whose octets are only counted; position gone on to."""
@@ -226,9 +226,6 @@ class Framer:
         kept: cython.longlong = half.kept
         half.kept = 0
         half.skipping = False
-        half.frame_type = reader.data[0]
-        half.frame_channel = reader.u16(1)
-        half.frame_size = reader.u32(3)
         end: cython.longlong = min(kept, 7 + half.frame_size)
         self.handler.frame(half, reader, 7, end, kept >= 7 + half.frame_size)
         half.expected = 0
@@ -258,9 +255,6 @@ class Framer:
         half.expected = 0
         store: ValueReader = self.handler.scratch
         store.data = half.store.octets
-        half.frame_type = store.data[0]
-        half.frame_channel = store.u16(1)
-        half.frame_size = store.u32(3)
         last: cython.int = store.data[count - 1]
         self.handler.frame(half, store, 7, count - 1, True)
         if last == _END:

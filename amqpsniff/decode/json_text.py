@@ -83,22 +83,14 @@ class JsonWriter(OctetReader):
             out.octets[out.used] = 45
             out.used += 1
             number = -number
-        first: cython.longlong = out.used
-        at: cython.longlong = first + 1
-        rest: cython.ulonglong = cython.cast(cython.ulonglong, number)
+        width: cython.int = 1
+        rest: cython.longlong = number
         while rest >= 10_000:
             rest //= 10_000
-            at += 4
+            width += 4
         if rest >= 10:
-            at += 1 if rest < 100 else 2 if rest < 1000 else 3
-        rest = cython.cast(cython.ulonglong, number)
-        out.used = at
-        with cython.boundscheck(False):  # there is room
-            while at > first:
-                at -= 1
-                out.octets[at] = cython.cast(cython.uchar, 48 + rest % 10)
-                rest //= 10
-        return 0
+            width += 1 if rest < 100 else 2 if rest < 1000 else 3
+        return self._padded(number, width)
 
     def _padded(self, number, width):
         """Write a non-negative integer in exactly `width` digits."""

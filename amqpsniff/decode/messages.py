@@ -53,7 +53,7 @@ class MessageWriter:
     Args:
         messages: Where the rows go.
         reading: The reading of field-value tags.
-        report: Called with (code, half, channel, packet number, ts_ns, detail) for a finding.
+        report: Called for a finding; see `Decoder._report`.
         properties: Finds the properties of a content header.
     """
 
@@ -221,8 +221,7 @@ class MessageWriter:
             self._name(out.cluster_id, words.cluster_id, row, at, 13)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
-                where = (half, content.channel, content.number, content.ts_ns)
-                self.report(code, *where, "properties")
+                self.report(code, half, "properties", content.place())
         return 0
 
     def _text(self, column, row, at, place):

@@ -18,7 +18,7 @@ cdef class MethodMemory(Memory):
     cdef long long tag_at
     cpdef int forget(self) except? -1
     cdef RememberedMethod recall(self, ArgumentDecoder decoder, ValueReader reader, FrameRows frames, int dialect, long long at, long long end)
-    cdef bint _takes(self, ValueReader reader, RememberedMethod known, long long at, long long end) except? -1
+    cdef bint _takes(self, ValueReader reader, int code, int dialect, long long at, long long end) except? -1
     cdef int _search(self, ArgumentDecoder decoder, ValueReader reader, int dialect, long long at, long long end) except? -2
     cdef bint _locate(self, ValueReader reader, int place, long long at, long long end) except? -1
     cdef int _recite(self, ValueReader reader, FrameRows frames, RememberedMethod known) except? -1

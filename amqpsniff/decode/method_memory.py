@@ -73,28 +73,25 @@ class MethodMemory(Memory):
         sketch: cython.ulonglong = reader.sketch(at, end - at)
         self.place = cython.cast(cython.int, sketch & (_PLACES - 1))
         code: cython.int = self.last[self.place]
-        known: RememberedMethod
-        if code < len(self.remembered):
-            known = cython.cast(RememberedMethod, self.remembered[code])
-            if known.dialect == dialect and self._takes(reader, known, at, end):
-                self.tried += 1
-                self.found += 1
-                if known.written:
-                    self._recite(reader, frames, known)
-                return known
-        code = self._search(decoder, reader, dialect, at, end)
-        if code < 0:
-            return None
-        self.last[self.place] = code
+        if self._takes(reader, code, dialect, at, end):
+            self.tried += 1
+        else:
+            code = self._search(decoder, reader, dialect, at, end)
+            if code < 0:
+                return None
+            self.last[self.place] = code
         self.found += 1
-        known = self.remembered[code]
+        known: RememberedMethod = self.remembered[code]
         if known.written:
             self._recite(reader, frames, known)
         return known
 
-    def _takes(self, reader, known, at, end):
-        """Whether the payload `at`..`end` is what is remembered; then that has its tag."""
-        if known.count != end - at:
+    def _takes(self, reader, code, dialect, at, end):
+        """Whether the payload `at`..`end` is what a code stands for; then that has its tag."""
+        if code >= len(self.remembered):
+            return False
+        known: RememberedMethod = self.remembered[code]
+        if known.dialect != dialect or known.count != end - at:
             return False
         if not reader.equals_but(self.words, known.begin, at, known.count, known.first, known.tag):
             return False
@@ -123,13 +120,10 @@ class MethodMemory(Memory):
         if rest:
             self.digest = (self.digest + 3 * reader.hash_of(end - rest, rest)) & _MASK64
         words: Vocabulary = self.words
-        known: RememberedMethod
         code: cython.int = words.find(self.digest, first + rest)
         while code >= 0:
-            known = self.remembered[code]
-            if known.dialect == dialect and known.first == first:
-                if self._takes(reader, known, at, end):
-                    return code
+            if self._takes(reader, code, dialect, at, end):
+                return code
             code = words.next(self.digest, first + rest)
         return -1
 

@@ -8,7 +8,7 @@ to say which.
 
 import cython
 
-from amqpsniff.decode import plan
+from amqpsniff.decode import plan, state
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.synchronize import Search
 from amqpsniff.decode.tunnelled import MAX_PREAMBLE_OCTETS, preamble_octets
@@ -23,11 +23,11 @@ else:
     from amqpsniff.decode.framing import Framer
     from amqpsniff.decode.state import Connection
 
-_FRAMES = cython.declare(cython.int, 2)
-_SEARCH = cython.declare(cython.int, 1)
-_FOREIGN = cython.declare(cython.int, 3)
-_SILENT = cython.declare(cython.int, 4)
-_STRANGE = cython.declare(cython.int, 5)
+_FRAMES = cython.declare(cython.int, state.FRAMES)
+_SEARCH = cython.declare(cython.int, state.SEARCH)
+_FOREIGN = cython.declare(cython.int, state.FOREIGN)
+_SILENT = cython.declare(cython.int, state.SILENT)
+_STRANGE = cython.declare(cython.int, state.STRANGE)
 _METHOD = cython.declare(cython.int, 1)
 _AMQP = cython.declare(cython.longlong, 0x414D5150)
 FIRST_OCTETS = 16
@@ -114,7 +114,7 @@ class OpeningFramer(Framer):
             connection.asked = version
         elif connection.asked is not None and connection.asked != version:
             detail = f"asked for {_version(connection.asked)}, offers {_version(version)}"
-            self.report("protocol-version-refused", half, None, half.number, half.ts_ns, detail)
+            self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))
         dialect: cython.int = _DIALECTS.get(version, 0)
         if dialect == 0:
             self._other_protocol(half, version)
@@ -129,7 +129,7 @@ class OpeningFramer(Framer):
         else:
             code = "protocol-not-decoded"
             half.mode = _SILENT
-        self.report(code, half, None, half.number, half.ts_ns, _version(version))
+        self.report(code, half, _version(version), (None, half.number, half.ts_ns))
 
     def _headless(self, half, octets):
         """The first octets of a half-stream are no protocol header."""

@@ -42,7 +42,7 @@ class PropertyDecoder:
         if not cython.compiled:
             self.starts = [0] * 16
             self.lengths = [0] * 16
-            self.known = [-1] * _SLOTS
+            self.known = [0] * _SLOTS
             self.orders = [0] * (_WIDTH * _SLOTS)
         slot: cython.int
         for slot in range(_SLOTS):

@@ -10,6 +10,7 @@ are handed on as if they had been read in order.
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode import state
 from amqpsniff.decode.claims import UNFINISHED
 from amqpsniff.decode.opening import FIRST_OCTETS
 from amqpsniff.decode.synchronize import Search
@@ -25,12 +26,12 @@ else:
     from amqpsniff.decode.opening import OpeningFramer
     from amqpsniff.decode.values import ValueReader
 
-_START = cython.declare(cython.int, 0)
-_SEARCH = cython.declare(cython.int, 1)
-_FRAMES = cython.declare(cython.int, 2)
-_FOREIGN = cython.declare(cython.int, 3)
-_SILENT = cython.declare(cython.int, 4)
-_STRANGE = cython.declare(cython.int, 5)
+_START = cython.declare(cython.int, state.START)
+_SEARCH = cython.declare(cython.int, state.SEARCH)
+_FRAMES = cython.declare(cython.int, state.FRAMES)
+_FOREIGN = cython.declare(cython.int, state.FOREIGN)
+_SILENT = cython.declare(cython.int, state.SILENT)
+_STRANGE = cython.declare(cython.int, state.STRANGE)
 _NULL = cython.declare(cython.longlong, NULL)
 _BODY = cython.declare(cython.int, 3)
 

@@ -29,6 +29,7 @@ cdef class FrameRows(Rows):
     cdef public Integers response_packet_number, response_ns
     cdef public Texts arguments, reply_text
     cdef int open_arguments(self) except? -1
+    cdef int _name(self, Codes column, Vocabulary vocabulary, MethodFacts facts, int role, ValueReader reader, long long at) except? -1
     cdef int end_method(self, MethodFacts facts, ValueReader reader, long long at) except? -1
 
 cdef class MessageRows(Rows):

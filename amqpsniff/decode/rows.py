@@ -231,27 +231,22 @@ class FrameRows(Rows):
         self.flags.values[row] = facts.flags
         if facts.written:
             self.arguments.end()
-        if facts.starts[1] >= 0:
-            copy_name(
-                self.exchange, words.exchange, row, reader, at + facts.starts[1], facts.lengths[1]
-            )
-        if facts.starts[2] >= 0:
-            copy_name(
-                self.routing_key, words.routing_key, row, reader, at + facts.starts[2],
-                facts.lengths[2],
-            )  # fmt: skip
-        if facts.starts[3] >= 0:
-            copy_name(self.queue, words.queue, row, reader, at + facts.starts[3], facts.lengths[3])
-        if facts.starts[4] >= 0:
-            copy_name(
-                self.consumer_tag, words.consumer_tag, row, reader, at + facts.starts[4],
-                facts.lengths[4],
-            )  # fmt: skip
+        self._name(self.exchange, words.exchange, facts, 1, reader, at)
+        self._name(self.routing_key, words.routing_key, facts, 2, reader, at)
+        self._name(self.queue, words.queue, facts, 3, reader, at)
+        self._name(self.consumer_tag, words.consumer_tag, facts, 4, reader, at)
         if facts.safe_text is not None:
             put_text(self.reply_text, row, facts.safe_text)
         elif facts.starts[5] >= 0:
             copy_text(self.reply_text, row, reader, at + facts.starts[5], facts.lengths[5])
         self.rows += 1
+        return 0
+
+    def _name(self, column, vocabulary, facts, role, reader, at):
+        """Write the text that a method has for a role as a code."""
+        if facts.starts[role] >= 0:
+            start: cython.longlong = at + facts.starts[role]
+            copy_name(column, vocabulary, self.rows, reader, start, facts.lengths[role])
         return 0
 
 

@@ -41,6 +41,7 @@ cdef class Content:
     cdef int forget(self) except? -1
     cdef int begin_body(self) except? -1
     cdef int end_body(self) except? -1
+    cdef tuple place(self)
     cdef long long body_rest(self) except? -1
 
 cdef class Half:

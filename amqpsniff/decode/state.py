@@ -306,6 +306,10 @@ class Content:
             self.body = None
         return 0
 
+    def place(self):
+        """Where its method is, for a finding: (channel, packet number, ts_ns)."""
+        return self.channel, self.number, self.ts_ns
+
     def body_rest(self):
         """Octets of the body still to come; negative when more came than were declared."""
         if self.body_size == _NULL:

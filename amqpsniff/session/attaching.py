@@ -10,9 +10,11 @@ import cython
 from amqpsniff.session import kinds
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Vocabulary  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
         OctetReader,
+    )
+    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
+        Vocabularies,
     )
     from cython.cimports.amqpsniff.session.settling import (  # type: ignore[import-not-found]
         Settler,
@@ -26,8 +28,8 @@ if cython.compiled:
         Watcher,
     )
 else:
-    from amqpsniff.columns import Vocabulary
     from amqpsniff.decode.octets import OctetReader
+    from amqpsniff.decode.rows import Vocabularies
     from amqpsniff.session.settling import Settler
     from amqpsniff.session.state import Channel, Consumer, Entry
     from amqpsniff.session.watcher import Watcher
@@ -52,8 +54,8 @@ class Attacher(Watcher):
         self.reader = OctetReader()
         self.consumers_known = 0
         self.facts_octets = 0
-        self.queues = None
-        self.queues_batch = 0
+        self.batch_words = None
+        self.batch = 0
         self.opened = []
         self.first_opened = 0
         self.late = {}
@@ -95,14 +97,13 @@ class Attacher(Watcher):
             self._put_late()
         if opened is None:
             return 0
-        size: cython.longlong = messages.body_size.values[row]  # so the row is there
+        size: cython.longlong = messages.body_size.values[row]
         if type(opened) is Channel:
             return self.weigh(opened, None, messages, row, size)
         if type(opened) is Consumer:
             return self._name_queue(messages, row, opened)
         entry: Entry = opened
-        with cython.boundscheck(False):
-            entry.mark = messages.mark.values[row]
+        entry.mark = messages.mark.values[row]
         if entry.kind == _RETURN:
             words = messages.vocabularies
             exchange = words.exchange.text(messages.exchange.values[row])
@@ -124,17 +125,22 @@ class Attacher(Watcher):
         """Give a delivery the queue of its consumer, where that is known."""
         if consumer.queue is None:
             return 0
-        words: Vocabulary = messages.vocabularies.queue
-        if self.queues is not words:
-            self.queues = words
-            self.queues_batch += 1
-        if consumer.batch != self.queues_batch:
+        words: Vocabularies = messages.vocabularies
+        batch: cython.longlong = self.batch_of(words)
+        if consumer.batch != batch:
             octets: bytes = consumer.queue.encode()
             self.reader.read_from(octets)
-            consumer.batch = self.queues_batch
-            consumer.code = self.reader.code_in(words, 0, len(octets))
+            consumer.batch = batch
+            consumer.code = self.reader.code_in(words.queue, 0, len(octets))
         messages.queue.values[row] = consumer.code
         return 0
+
+    def batch_of(self, words):
+        """The number of the batch that has these vocabularies; codes in them hold for it only."""
+        if self.batch_words is not words:
+            self.batch_words = words
+            self.batch += 1
+        return self.batch
 
     def _put_late(self):
         """Keep contents whose rows are long in coming apart."""

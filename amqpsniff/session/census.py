@@ -154,9 +154,7 @@ class Census:
         method: cython.int
         octets: cython.longlong
         for row in range(first_frame, frames.rows):
-            with cython.boundscheck(False):
-                same: cython.bint = frames.connection.values[row] == code
-            if not same:
+            if frames.connection.values[row] != code:
                 code = frames.connection.values[row]
                 peer = peers[code]
                 volume = self._volume(peer)

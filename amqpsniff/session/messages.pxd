@@ -1,12 +1,10 @@
-from amqpsniff.decode.rows cimport FrameRows, Vocabularies
+from amqpsniff.decode.rows cimport FrameRows
 from amqpsniff.session.attaching cimport Attacher
 from amqpsniff.session.pairing cimport Pairing
 from amqpsniff.session.state cimport Channel, Consumer, Entry, Lane, Session
 
 cdef class MessageMethods(Attacher):
     cdef public Pairing pairing
-    cdef Vocabularies tags
-    cdef int tags_batch
     cdef Consumer source(self, Lane lane, FrameRows frames, long long row, int kind)
     cdef object carry(self, Session session, Lane lane, FrameRows frames, long long row, int kind)
     cdef bint _publish(self, Session session, Channel channel, Entry entry, FrameRows frames, long long row) except? -1

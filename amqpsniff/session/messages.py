@@ -11,6 +11,9 @@ from amqpsniff.decode import plan
 from amqpsniff.session import kinds, state
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
+        Vocabularies,
+    )
     from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
     from cython.cimports.amqpsniff.session.event import Request  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.methods import (  # type: ignore[import-not-found]
@@ -24,6 +27,7 @@ if cython.compiled:
         entry_of,
     )
 else:
+    from amqpsniff.decode.rows import Vocabularies
     from amqpsniff.session.attaching import Attacher
     from amqpsniff.session.event import Request
     from amqpsniff.session.methods import begin_channel
@@ -59,8 +63,6 @@ class MessageMethods(Attacher):
     def __init__(self, limits, log):
         Attacher.__init__(self, limits, log)
         self.pairing = Pairing(limits, self.settler)
-        self.tags = None
-        self.tags_batch = 0
 
     def source(self, lane, frames, row, kind):
         """The consumer, or the basic.get, that a delivery is for; None where it is not known."""
@@ -71,13 +73,12 @@ class MessageMethods(Attacher):
         if kind != _DELIVER or channel is None:
             return None
         code: cython.int = frames.consumer_tag.values[row]
-        if frames.vocabularies is not self.tags:
-            self.tags = frames.vocabularies
-            self.tags_batch += 1
-        if channel.near_code != code or channel.near_batch != self.tags_batch:
-            channel.near = channel.by_tag.get(self.tags.consumer_tag.text(code))
+        words: Vocabularies = frames.vocabularies
+        batch: cython.longlong = self.batch_of(words)
+        if channel.near_code != code or channel.near_batch != batch:
+            channel.near = channel.by_tag.get(words.consumer_tag.text(code))
             channel.near_code = code
-            channel.near_batch = self.tags_batch
+            channel.near_batch = batch
         return channel.near
 
     def carry(self, session, lane, frames, row, kind):
@@ -153,11 +154,10 @@ class MessageMethods(Attacher):
         outcome: cython.int = _ACKED
         if channel is None:
             channel = self.proved_channel(session, lane, frames, row)
-        flags: cython.int = frames.flags.values[row]  # so the row is there
-        with cython.boundscheck(False):
-            tag: cython.longlong = frames.delivery_tag.values[row]
-            number: cython.longlong = frames.packet_number.values[row]
-            ts_ns: cython.longlong = frames.ts_ns.values[row]
+        flags: cython.int = frames.flags.values[row]
+        tag: cython.longlong = frames.delivery_tag.values[row]
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
         if tag < 0 or (side == 0 and channel.deaf):
             return 0

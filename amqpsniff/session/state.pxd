@@ -62,7 +62,8 @@ cdef class Channel(Closable):
     cdef public Ledger publishes, deliveries
     cdef public dict returnable, alike, by_tag
     cdef public Consumer near
-    cdef public int near_code, near_batch
+    cdef public int near_code
+    cdef public long long near_batch
     cdef public list noted, committing
     cdef public object last_queue, declaring, joined, uncommitted
     cdef public long long passed

@@ -130,8 +130,6 @@ class Tracker(MessageMethods):
         method: cython.int
         message: cython.longlong = first_message
         last: cython.longlong = frames.rows if until < 0 else until
-        if first_frame < 0 or last > frames.rows:
-            raise IndexError("no such rows")
         lost: cython.Py_ssize_t = 0
         next_loss: cython.longlong = losses[0][0] if losses else last + 1
         next_message: cython.longlong = last + 1
@@ -151,8 +149,7 @@ class Tracker(MessageMethods):
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
                 self.now_row = row
-                with cython.boundscheck(False):  # all rows up to `last` are there
-                    method = frames.method.values[row]
+                method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
                     self._method(frames, row, method, peers)
                 if self.judges:
@@ -161,17 +158,13 @@ class Tracker(MessageMethods):
 
     def _method(self, frames, row, method, peers):
         """One method frame."""
-        with cython.boundscheck(False):  # it is one of the rows, and one of the methods
-            side: cython.int = frames.sender.values[row]
-            number: cython.int = frames.channel.values[row]
-            code: cython.int = frames.connection.values[row]
-            kind: cython.int = self.kinds[method]
-            may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
-            in_place: cython.bint = self.classes[method] == (number == 0)
-            has_content: cython.bint = self.content[method] != 0
+        side: cython.int = frames.sender.values[row]
+        number: cython.int = frames.channel.values[row]
         opened: object = None
-        if may_send and in_place:
-            peer: Connection = peers[code]
+        kind: cython.int = self.kinds[method]
+        may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
+        if may_send and self.classes[method] == (number == 0):
+            peer: Connection = peers[frames.connection.values[row]]
             session: Session = peer.session
             if session is None:
                 session = self._begin(peer, self.capture_of(frames, row))
@@ -185,17 +178,18 @@ class Tracker(MessageMethods):
         elif self.judges and side >= 0:
             occasion = "wrong-channel" if may_send else "wrong-direction"
             self.misplaced(frames, row, peers, occasion)
-        if has_content and not self.only_replies:
+        if self.content[method] and not self.only_replies:
             self.open(opened)
         return 0
 
     def _follow(self, session, lane, frames, row, kind, side):
         """A method in its place; gives what the row of its message needs, None for nothing."""
+        method: cython.int = frames.method.values[row]
         if kind == _OTHER:
-            self._other(session, lane, frames, row, frames.method.values[row], side)
+            self._other(session, lane, frames, row, method, side)
         elif self.only_replies:
             if kind == _GET_OK:
-                self.pairing.reply(lane, frames, row, frames.method.values[row], side)
+                self.pairing.reply(lane, frames, row, method, side)
         elif not self.settles:
             return self.source(lane, frames, row, kind)
         elif kind >= _ACK:  # or a nack, or a reject
