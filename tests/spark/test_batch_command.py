@@ -59,27 +59,46 @@ def test_tables_reports_and_a_page(
         assert written_rows(output, table) == alone[table]
 
 
+def _processes(session: int) -> dict[int, int]:
+    """The processes of a session that still run: their parents, by their own number.
+
+    Spark's Python workers are in it, though in process groups of their own.
+    """
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found[int(folder.name)] = int(fields[1])
+    return found
+
+
+def _kill_all(session: int) -> None:
+    """Kill every process of a session: a worker that lives on would end the task it has begun."""
+    while running := _processes(session):
+        for one in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        time.sleep(0.005)
+
+
 def _worker(job: subprocess.Popen[str]) -> int:
     """A Python worker of a job: the process that its daemon has forked."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and job.poll() is None:
-        daemons = []
-        for folder in Path("/proc").iterdir():
-            with contextlib.suppress(OSError, IndexError):
-                parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[1:4]
-                if int(session) == job.pid and b"-m\0amqpsniff.spark_jobs.workers" in _command(
-                    folder
-                ):
-                    daemons.append((int(folder.name), int(parent)))
-        forked = [one for one, parent in daemons if parent in dict(daemons)]
+        running = _processes(job.pid)
+        daemons = {one for one in running if b"-m\0amqpsniff.spark_jobs.workers" in _command(one)}
+        forked = [one for one in daemons if running[one] in daemons]
         if forked:
             return forked[0]
         time.sleep(0.005)
     pytest.fail("no worker")
 
 
-def _command(folder: Path) -> bytes:
-    return (folder / "cmdline").read_bytes()
+def _command(process: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    return b""
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
@@ -97,7 +116,7 @@ def test_a_run_that_is_killed_goes_on(samples: Path, tmp_path: Path) -> None:
         [*job, "-o", str(output)], start_new_session=True, stderr=subprocess.DEVNULL
     )
     wait_for(lambda: list(output.glob("_work/tasks/*.json")), "no task was done")
-    os.killpg(process.pid, signal.SIGKILL)
+    _kill_all(process.pid)
     process.wait()
     _, *later = output.glob("_work/tasks/*.json")
     for one in later:  # as if it had been killed before, so that there is something left to do
