@@ -186,4 +186,4 @@ def _write(report: dict[str, Any], form: str, top: int) -> None:
     from .render.difference import sections
 
     output = Output()
-    output.show(*sections(report, output.room, top))
+    output.show(*sections(report, top))

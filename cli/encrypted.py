@@ -57,7 +57,5 @@ def show(
     laid_out = grid(sealed, narrow=output.narrow)
     if verbose:
         output.lines(blocks(sealed, output.paint))
-    elif output.terminal:
-        output.show(laid_out.build(output.room))
     else:
         output.lines(laid_out.lines(output.room, output.paint))

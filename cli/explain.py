@@ -52,7 +52,7 @@ def explain(
     from .render.findings import listing, page
 
     output = Output()
-    output.show(*(page(described(kinds[0])) if single else listing(kinds, output.room)))
+    output.show(*(page(described(kinds[0])) if single else [listing(kinds)]))
     return 0
 
 

@@ -8,10 +8,13 @@ import sys
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from .render.theme import STYLES, Paint
+from .render.theme import Paint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from .render.grid import Grid
+    from .render.words import Words
 
 WIDE = 110
 """Columns from which on lines have room for whole addresses and dates."""
@@ -75,29 +78,13 @@ class Output:
                 begun = True
         self._file.flush()
 
-    def show(self, *renderables: Any) -> None:
-        """Write what rich lays out, without the blanks at the end of its lines."""
-        from io import StringIO
+    def show(self, *blocks: Grid | Words) -> None:
+        """Write texts and tables, without the blanks at the end of their lines."""
+        self.lines(line.rstrip() for block in blocks for line in self._laid_out(block))
 
-        from rich.console import Console
-        from rich.theme import Theme
-
-        console = Console(
-            file=StringIO(),
-            width=self.room,
-            color_system="standard" if self.paint.colour else None,
-            force_terminal=self.paint.colour,
-            no_color=not self.paint.colour,
-            theme=Theme(STYLES),
-            highlight=False,
-            markup=False,
-            emoji=False,
-            soft_wrap=False,
-            legacy_windows=False,
-        )
-        for renderable in renderables:
-            console.print(renderable)
-        self.lines(line.rstrip() for line in console.file.getvalue().split("\n")[:-1])  # type: ignore[attr-defined]
+    def _laid_out(self, block: Grid | Words) -> Iterator[str]:
+        room = max(self.room - block.indent, 1)
+        return (" " * block.indent + line for line in block.lines(room, self.paint))
 
 
 def _columns(file: IO[str]) -> int:

@@ -74,4 +74,4 @@ def _write(report: dict[str, Any], form: str) -> None:
     from .render.same_traffic import sections
 
     output = Output()
-    output.show(*sections(report, output.room))
+    output.show(*sections(report))

@@ -123,7 +123,7 @@ def _write_text(rows: list[Any], name: str) -> None:
     elif kind == "ReplyCode" and len(rows) == 1:
         output.show(code_page(rows[0]))
     else:
-        output.show(listing(rows, output.room))
+        output.show(listing(rows))
 
 
 MOST_PAGES = 3

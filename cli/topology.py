@@ -66,7 +66,7 @@ def _write(result: dict[str, Any], form: str) -> None:
         from .render.topology import sections
 
         output = Output()
-        output.show(*sections(result, output.room))
+        output.show(*sections(result))
     else:
         from .output import write_text
         from .render.graph import WRITERS

@@ -138,7 +138,8 @@ class _Listing:
     def conclude(self) -> None:
         """Write the summary."""
         from .entry import complain
-        from .render.findings import labelled
+        from .render.findings import PROSE
+        from .render.grid import facts
         from .render.opinion import explanations, verdict
         from .render.text import folded
 
@@ -151,6 +152,6 @@ class _Listing:
             self._output.lines(folded(line, self._output.room))
         met = explanations(self._known)
         if self._output.terminal:
-            self._output.show(*([labelled(*met)] if met else []))
+            self._output.show(facts(met, most=PROSE))
         else:
             self._output.lines(f"{name}: {what}" for name, what in met)

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rich.text import Text
-
 from amqpsniff.findings import KINDS
 from amqpsniff.quantities import duration, octets, rate
 
 from ..render.grid import Grid
 from ..render.text import NONE, UNKNOWN, count, harmless
+from ..render.words import Words
 
 Row = dict[str, Any]
 CHOSEN = "›"
@@ -105,9 +104,9 @@ class View:
         for at, row in enumerate(rows):
             cells: list[Any] = [_cell(row, key, write) for key, _, write in self.columns]
             if "severity" in row:
-                cells = [Text(cell, row["severity"]) for cell in cells]
+                cells = [Words(cell, row["severity"]) for cell in cells]
             elif row.get("blocked"):
-                cells = [Text(cell, "warning") for cell in cells]
+                cells = [Words(cell, "warning") for cell in cells]
             grid.add(CHOSEN if at == chosen else " ", *cells)
         return grid
 

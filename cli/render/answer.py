@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from rich.text import Text
-
 from .grid import GAP, Grid
 from .text import cells, harmless
 from .theme import Paint
+from .words import Words
 
 MOST_LAID_OUT = 10_000
 """Rows of one table; of more there is a table for each so many."""
 
-NULL = Text("null", "key")
+NULL = Words("null", "key")
 """Null; told from the text by its colour."""
 
 
@@ -62,7 +61,7 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _cell(value: Any) -> str | Text:
+def _cell(value: Any) -> str | Words:
     if value is None:
         return NULL
     if isinstance(value, str):

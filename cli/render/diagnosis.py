@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from rich.padding import Padding
-from rich.text import Text
-
 from amqpsniff.findings import KINDS, SEVERITIES
 
-from .findings import INDENT, labelled
-from .grid import Grid
+from .findings import INDENT, PROSE
+from .grid import Grid, facts
 from .quality import EMPTY, FLAWLESS, flaws
 from .text import NONE, UNKNOWN, count, harmless, plural
+from .words import Words
 
 if TYPE_CHECKING:
     from amqpsniff.findings.kind import Kind
@@ -50,38 +48,32 @@ class Diagnosis:
         self._several = several
         self._advised: set[str] = set()
 
-    def case(self, case: Case, depth: int = 0) -> Iterator[Any]:
+    def case(self, case: Case, depth: int = 0) -> Iterator[Grid | Words]:
         """A case, its consequences indented under it, and a blank line behind all of it."""
         left = 2 * INDENT * depth
         for part in self._parts(case, depth, max(self._width - left - INDENT, LEAST_WIDTH)):
-            yield Padding(part, (0, 0, 0, left), expand=False)
-        yield Text("")
+            part.indent += left
+            yield part
+        yield Words("")
         for consequence in case.consequences:
             yield from self.case(consequence, depth + 1)
 
-    def _parts(self, case: Case, depth: int, width: int) -> Iterator[Any]:
+    def _parts(self, case: Case, depth: int, width: int) -> Iterator[Grid | Words]:
         kind = KINDS[case.code]
-        yield Text.assemble(
-            ("so: " if depth else "", "key"),
-            (kind.severity, kind.severity),
-            "  ",
-            (kind.title, "heading"),
-            "  ",
-            (kind.code, "name"),
-        )
+        heading = Words("so: " if depth else "", "key").add(kind.severity, kind.severity)
+        yield heading.add("  ").add(kind.title, "heading").add("  ").add(kind.code, "name")
         wide = width >= WIDE and any(row["connection_id"] for row in case.rows)
-        where = self._table(case, width) if wide else self._lines(case)
-        yield Padding(where, (0, 0, 0, INDENT), expand=False)
+        yield self._table(case) if wide else self._lines(case)
         more = len(case.rows) - self._places
         if more > 0:
             rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
-            yield Padding(Text(rest, "key"), (0, 0, 0, INDENT), expand=False)
-        facts = labelled(
+            yield Words(rest, "key", indent=INDENT)
+        told = (
             ("likely cause", "" if depth else _elsewhere(case.first)),
             ("what to do", self._advice(kind, depth)),
             ("false alarms", "" if depth else kind.false_alarms),
         )
-        yield Padding(facts, (0, 0, 0, INDENT), expand=False)
+        yield facts(told, indent=INDENT, most=PROSE)
 
     def _advice(self, kind: Kind, depth: int) -> str:
         """What to do; of what was brought about it is said once."""
@@ -90,9 +82,9 @@ class Diagnosis:
         self._advised.add(kind.code)
         return kind.advice
 
-    def _lines(self, case: Case) -> Any:
+    def _lines(self, case: Case) -> Words:
         """The places as text: what a narrow terminal has no columns for."""
-        lines = []
+        lines: list[tuple[str, str]] = []
         for row in case.rows[: self._places]:
             packet = self._packet(row)
             several = "s" if "–" in packet else ""
@@ -102,13 +94,16 @@ class Diagnosis:
                 parts.append(f"channel {row['channel']}")
             if row["count"] > 1:
                 parts.append(plural(row["count"], "time"))
-            lines.append(Text(", ".join(parts), "key"))
-            lines.append(Text(harmless(row["detail"] or "")))
-        return Text("\n").join(line for line in lines if line)
+            lines += [(", ".join(parts), "key"), (harmless(row["detail"] or ""), "")]
+        text = Words(indent=INDENT)
+        for at, (line, style) in enumerate(one for one in lines if one[0]):
+            text.add("\n" if at else "").add(line, style)
+        return text
 
-    def _table(self, case: Case, width: int) -> Any:
+    def _table(self, case: Case) -> Grid:
         """The places in columns."""
-        grid = Grid(">packets|?>seconds|>times|*client → server|>channel|~detail")
+        columns = ">packets|?>seconds|>times|*client → server|>channel|~detail"
+        grid = Grid(columns, indent=INDENT)
         for row in case.rows[: self._places]:
             grid.add(
                 self._packet(row),
@@ -118,7 +113,7 @@ class Diagnosis:
                 NONE if row["channel"] is None else str(row["channel"]),
                 harmless(row["detail"] or ""),
             )
-        return grid.build(width)
+        return grid
 
     def _packet(self, row: Row) -> str:
         if row["packet_number"] is None:
@@ -148,7 +143,7 @@ def _elsewhere(row: Row) -> str:
 
 def verdict(
     found: list[Row], totals: Totals, quality: dict[str, Any], codes: Collection[str]
-) -> Text:
+) -> Words:
     """One line: how much was found, in how much, and how good the capture was."""
     numbers = Counter(row["severity"] for row in found)
     parts = [
@@ -156,12 +151,12 @@ def verdict(
         for severity in reversed(SEVERITIES)
         if numbers[severity]
     ]
-    text = Text("nothing found" if not parts else "")
+    text = Words("nothing found" if not parts else "")
     for at, (part, severity) in enumerate(parts):
-        text.append(", " if at else "")
-        text.append(part, severity)
-    text.append(
+        text.add(", " if at else "")
+        text.add(part, severity)
+    text.add(
         f" in {plural(totals.packets, 'packet')}, {plural(totals.connections, 'AMQP connection')}"
     )
     flawless = FLAWLESS if totals.packets else EMPTY
-    return text.append(f"; capture: {' · '.join(flaws(quality, codes)) or flawless}")
+    return text.add(f"; capture: {' · '.join(flaws(quality, codes)) or flawless}")

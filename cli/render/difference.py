@@ -6,14 +6,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from amqpsniff.quantities import duration, octets, rate
 
-from .grid import Grid
+from .grid import Grid, facts
 from .text import NONE, UNKNOWN, count, exchange_name, harmless, named, plural, quoted, some
+from .words import Words
 
 Row = dict[str, Any]
 
@@ -25,9 +22,9 @@ _STYLES = {
 """Styles of the words that say what became of something."""
 
 
-def sections(report: Row, width: int, top: int) -> Iterator[Any]:
+def sections(report: Row, top: int) -> Iterator[Grid | Words]:
     """Everything; the verdict last: that is what stays on the screen."""
-    yield _facts(report)
+    yield facts(_facts(report))
     for title, rows, build in (
         ("rates, by the second", report["rates"], _rates),
         ("latencies", report["latencies"], _latencies),
@@ -38,19 +35,19 @@ def sections(report: Row, width: int, top: int) -> Iterator[Any]:
     ):
         if rows:
             yield heading(title, min(top, len(rows)), len(rows))
-            yield build(rows[:top]).build(width)
+            yield build(rows[:top])
     findings = _differing(report["findings"])
     if findings:
         yield heading("findings", min(top, len(findings)), len(findings))
         yield from _findings(findings[:top])
-    yield Text("")
+    yield Words("")
     yield _verdict(report)
 
 
-def heading(title: str, shown: int, number: int) -> Text:
+def heading(title: str, shown: int, number: int) -> Words:
     """The heading of a section that shows so many of that number."""
     more = f" ({count(shown)} of {count(number)})" if shown < number else ""
-    return Text(f"\n{title}{more}", style="heading")
+    return Words(f"\n{title}{more}", "heading")
 
 
 def _sides(row: Row) -> tuple[Row | None, Row | None]:
@@ -67,15 +64,11 @@ def _routes(report: Row) -> Iterator[tuple[str, list[Row]]]:
             yield name, rows
 
 
-def _facts(report: Row) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="key", no_wrap=True)
-    table.add_column(overflow="fold")
+def _facts(report: Row) -> Iterator[tuple[str, str | Words]]:
     for name in ("before", "after"):
-        table.add_row(name, _side(report[name]))
+        yield name, _side(report[name])
     for caveat in report["caveats"]:
-        table.add_row("mind", Text(harmless(caveat), style="warning"))
-    return table
+        yield "mind", Words(harmless(caveat), "warning")
 
 
 def _side(side: Row) -> str:
@@ -87,12 +80,12 @@ def _side(side: Row) -> str:
     return f"{text}, {plural(side['connections'], 'AMQP connection')}"
 
 
-def _word(row: Row, word: str | None = None) -> Text:
+def _word(row: Row, word: str | None = None) -> Words:
     word = word or row["notable"] or ""
-    return Text(word, _STYLES.get(word, "none"))
+    return Words(word, _STYLES.get(word, ""))
 
 
-def _change(row: Row) -> Text:
+def _change(row: Row) -> Words:
     """What became of something: whether it is new, or how it differs."""
     return _word(row, row["change"] if row["change"] != "same" else None)
 
@@ -132,10 +125,10 @@ def _latencies(rows: list[Row]) -> Grid:
         before, after = (_times(side) for side in (row["before"], row["after"]))
         cells = [f"{one} → {other}" for one, other in zip(before, after, strict=True)]
         table.add(
-            Text(row["name"], "method") if row["kind"] == "reply" else row["name"],
+            Words(row["name"], "method") if row["kind"] == "reply" else row["name"],
             *cells,
             percent(row["p95_ratio"]),
-            Text(_slower(row), _STYLES.get(row["notable"], "none")),
+            Words(_slower(row), _STYLES.get(row["notable"], "")),
         )
     return table
 
@@ -153,21 +146,18 @@ def _times(side: Row | None) -> list[str]:
     return [count(side["count"]), *(duration(side[f"{at}_ns"]) for at in ("p50", "p95", "p99"))]
 
 
-def _findings(rows: list[Row]) -> Iterator[Any]:
+def _findings(rows: list[Row]) -> Iterator[Words]:
     """A line or two for each: what it is, then whose and about what."""
     for row in rows:
         side = row["after"] or row["before"]
         times = " → ".join(count(one["count"]) if one else "0" for one in _sides(row))
         word = row["change"] if row["change"] != "changed" else row["notable"]
-        yield Text.assemble(
-            (f"{word:<5}", _STYLES.get(word, "none")),
-            (f" {row['severity']:<7}", row["severity"]),
-            f" {row['title']}  ",
-            (row["code"], "name"),
-        )
+        line = Words(f"{word:<5}", _STYLES.get(word, ""))
+        line.add(f" {row['severity']:<7}", row["severity"]).add(f" {row['title']}  ")
+        yield line.add(row["code"], "name")
         whose = f"{harmless(row['client'])}: " if row["client"] else ""
         text = f"{whose}{harmless(side['detail'])}" if side["detail"] else whose.rstrip(": ")
-        yield Padding(Text(f"{times}" + (f"  {text}" if text else "")), (0, 0, 0, INDENT))
+        yield Words(f"{times}" + (f"  {text}" if text else ""), indent=INDENT)
 
 
 def _topology(rows: list[Row]) -> Grid:
@@ -248,14 +238,14 @@ def _closes(rows: list[Row]) -> Grid:
     return table
 
 
-def _verdict(report: Row) -> Text:
+def _verdict(report: Row) -> Words:
     """One line: how much changed."""
     changed = dict.fromkeys(("new", "changed", "gone", "same"), 0)
     for row in report["findings"]:
         changed[row["change"]] += 1
     told = ", ".join(f"{count(number)} {word}" for word, number in changed.items() if number)
     if not report["notable_count"]:
-        return Text(f"no notable difference; findings: {told or 'none'}")
-    return Text(
+        return Words(f"no notable difference; findings: {told or 'none'}")
+    return Words(
         f"{plural(report['notable_count'], 'notable difference')}; findings: {told or 'none'}"
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rich.text import Text
-
 from amqpsniff.quantities import duration, octets
 from amqpsniff.spec import SIDES
 
@@ -15,6 +13,7 @@ from .grid import Grid
 from .text import NONE, UNKNOWN, count, harmless, plural
 from .theme import Paint
 from .tree import Raw, tree
+from .words import Words
 
 NAMES_SHOWN = 2
 
@@ -26,7 +25,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
     """
     table = Grid(
         "id|client|server|version|??cipher|*?name|*????certificate|???alpn|>???lasted|>????sent|"
-        ">????received|~read"
+        ">????received|~~read"
     )
     for one in rows:
         client = harmless(one["client"] or UNKNOWN)
@@ -118,11 +117,11 @@ def _lasted(one: dict[str, Any]) -> str:
     return duration(one["end_ns"] - one["start_ns"])
 
 
-def _read(one: dict[str, Any]) -> Text:
+def _read(one: dict[str, Any]) -> Words:
     """Whether it could be read, and else why not: an alert says more than missing keys."""
     if one["opened"]:
-        return Text("yes")
+        return Words("yes")
     if one["alerts"]:
         first = one["alerts"][0]
-        return Text(f"{first['sender']} sent {first['description']}", "error")
-    return Text(harmless(one["why"] or "the server did not answer"), "warning")
+        return Words(f"{first['sender']} sent {first['description']}", "error")
+    return Words(harmless(one["why"] or "the server did not answer"), "warning")

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from amqpsniff.findings import GRADES, SUBJECTS
 
-from .grid import Grid
+from .grid import Grid, facts
+from .words import Words
 
 INDENT = 2
 PROSE = 88
 """Columns of a text at most, however wide the terminal: longer lines are hard to read."""
 
 
-def listing(kinds: Sequence[Any], width: int) -> Iterator[Any]:
+def listing(kinds: Sequence[Any]) -> Grid:
     """Codes with their severities and titles, one a line, by subject."""
     grid = Grid("code|severity|~what it says")
     for at, (subject, rows) in enumerate(SUBJECTS.items()):
@@ -28,18 +25,18 @@ def listing(kinds: Sequence[Any], width: int) -> Iterator[Any]:
         if len(kinds) > len(rows):
             if at:
                 grid.add("", "", "")
-            grid.add(Text(subject, "heading"), "", "")
+            grid.add(Words(subject, "heading"), "", "")
         for kind in wanted:
-            grid.add(Text(kind.code, "name"), Text(kind.severity, kind.severity), kind.title)
-    yield grid.build(width)
+            severity = Words(kind.severity, kind.severity)
+            grid.add(Words(kind.code, "name"), severity, kind.title)
+    return grid
 
 
-def page(kind: dict[str, Any]) -> Iterator[Any]:
+def page(kind: dict[str, Any]) -> Iterator[Grid | Words]:
     """One code with all that is known of it."""
-    yield Text.assemble(
-        (kind["code"], "heading"), "  ", (kind["severity"], kind["severity"]), "  ", kind["title"]
-    )
-    table = labelled(
+    heading = Words(kind["code"], "heading").add("  ").add(kind["severity"], kind["severity"])
+    yield heading.add(f"  {kind['title']}")
+    told = (
         ("shown by", kind["evidence"]),
         ("what to do", kind["advice"]),
         ("false alarms", kind["false_alarms"] or "None are known."),
@@ -48,15 +45,4 @@ def page(kind: dict[str, Any]) -> Iterator[Any]:
         ("brought about by", ", ".join(kind["causes"])),
         ("brings about", ", ".join(kind["leads_to"])),
     )
-    yield Padding(table, (0, 0, 0, INDENT))
-
-
-def labelled(*rows: tuple[str, str]) -> Table:
-    """Texts with a label before each; those that are empty are left out."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="key", no_wrap=True)
-    table.add_column(overflow="fold", max_width=PROSE)
-    for label, text in rows:
-        if text:
-            table.add_row(label, Text(text))
-    return table
+    yield facts(told, indent=INDENT, most=PROSE)

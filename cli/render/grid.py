@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .text import cells, cut, cut_middle, folded
 from .theme import Paint
+from .words import Words
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 GAP = 2
 BELOW = 4
@@ -22,24 +24,42 @@ COMFORT_CELLS = 16
 """Columns that a text is given before others are left out for it."""
 
 
+def facts(
+    rows: Iterable[tuple[str, str | Words]], *, indent: int = 0, most: int | None = None
+) -> Grid:
+    """Labels and what is said of each, in `most` columns, as a table without headings; of what is
+    empty nothing is said.
+    """
+    grid = Grid("|~", indent=indent, most=most)
+    for label, said in rows:
+        if said:
+            grid.add(Words(label, "key"), said)
+    return grid
+
+
 class Grid:
     """Rows under headings.
 
     Args:
-        columns: Headings with `|` between them. Marks before a heading: `>` aligns right, `*` may
-            be cut (`**` before others), `?` may be left out on a narrow terminal (`??` sooner, and
-            so on), `~` is continued on further lines, `=` is cut in its middle rather than at its
-            end. Of `lines`, a `~` column is the last, and stands below where it is too long.
+        columns: Headings with `|` between them; a line of nothing but empty ones is left out. Marks
+            before a heading: `>` aligns right, `*` may be cut (`**` before others), `?` may be left
+            out on a narrow terminal (`??` sooner, and so on), `=` is cut in its middle rather than
+            at its end. `~`, for the last column, is continued on further lines, or stands below its
+            row where there is little room; with `~~` it stands below where it is too long.
+        indent: Columns by which all of it is moved in where it stands alone.
+        most: Columns that a `~` column has at most, however much room there is.
     """
 
-    def __init__(self, columns: str) -> None:
+    def __init__(self, columns: str, *, indent: int = 0, most: int | None = None) -> None:
+        self.indent = indent
+        self._most = most
         self._marks: list[str] = []
         self._headings: list[str] = []
         for column in columns.split("|"):
             heading = column.lstrip(">*?~=")
             self._headings.append(heading)
             self._marks.append(column[: len(column) - len(heading)])
-        self._rows: list[tuple[str | Text, ...]] = []
+        self._rows: list[tuple[str | Words, ...]] = []
 
     @property
     def rows(self) -> int:
@@ -52,8 +72,8 @@ class Grid:
             yield list(zip(self._headings, map(_plain, row), strict=True))
 
     def add(self, *cells_: Any) -> None:
-        """Add a row of texts; what is no rich `Text` must be harmless."""
-        self._rows.append(tuple(c if isinstance(c, Text) else str(c) for c in cells_))
+        """Add a row of harmless texts, `Words` or anything that has one."""
+        self._rows.append(tuple(c if isinstance(c, Words) else str(c) for c in cells_))
 
     def fits(self, width: int) -> bool:
         """Whether all columns are this wide or less with enough of each to read."""
@@ -75,7 +95,10 @@ class Grid:
         return sum(wanted) + GAP * (len(shown) - 1)
 
     def build(self, width: int) -> Table:
-        """The table, at most this wide if cutting and leaving out can make it so."""
+        """The table for rich, at most this wide if cutting and leaving out can make it so."""
+        from rich.table import Table
+        from rich.text import Text
+
         widths, shown = self._fitted(width)
         table = Table(box=None, pad_edge=False, header_style="key", padding=(0, GAP, 0, 0))
         for at in shown:
@@ -91,41 +114,84 @@ class Grid:
             table.add_row(*(self._text(row[at], at, widths[at]) for at in shown))
         return table
 
-    def _text(self, cell: str | Text, at: int, width: int) -> Text:
-        """A cell for the table, cut where that is not left to it."""
-        if "=" in self._marks[at] and cells(_plain(cell)) > width:
-            return Text(
-                cut_middle(_plain(cell), width), "" if isinstance(cell, str) else cell.style
-            )
-        return Text(cell) if isinstance(cell, str) else cell
+    def _text(self, cell: str | Words, at: int, width: int) -> Text:
+        """A cell for rich's table, cut where that is not left to it."""
+        if isinstance(cell, str):
+            cell = Words(cell)
+        if "=" in self._marks[at] and cells(cell.plain) > width:
+            return Words(cut_middle(cell.plain, width), cell.parts[0][1]).rich()
+        return cell.rich()
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """The same as lines, quickly, for many rows."""
+        """The same as lines, without rich."""
         widths, shown = self._fitted(width)
         below = None
-        if "~" in self._marks[-1] and _taken(widths, shown) > width:
+        if self._stands_below(widths, shown, width):
             below = shown[-1]
             widths, shown = self._fitted(width, without=below)
-        places = [(at, widths[at], ">" in self._marks[at]) for at in shown]
-        headings = [Text(heading, "key") for heading in self._headings]
-        for row in (headings, *self._rows):
-            line, blanks, left = "", 0, width
-            for at, room, right in places:
-                cell = row[at]
-                shorten = cut_middle if "=" in self._marks[at] else cut
-                text = shorten(_plain(cell), min(room, left))
-                left -= room + GAP
-                gap = room - cells(text)
-                if text:
-                    before = blanks + gap if right else blanks
-                    style = "" if isinstance(cell, str) else str(cell.style)
-                    line += " " * before + (paint(style, text) if style else text)
+        if any(self._headings):
+            headings = [Words(heading, "key") for heading in self._headings]
+            yield from self._row(headings, widths, shown, width, paint)
+        for row in self._rows:
+            yield from self._row(row, widths, shown, width, paint)
+            if below is not None and _plain(row[below]):
+                cell = row[below]
+                words = cell if isinstance(cell, Words) else Words(cell)
+                yield from (" " * BELOW + line for line in words.lines(width - BELOW, paint))
+
+    def _stands_below(self, widths: list[int], shown: list[int], width: int) -> bool:
+        """Whether the last column has too little room for its texts."""
+        if "~~" in self._marks[-1]:
+            return _taken(widths, shown) > width
+        wanted = min(SOON_CELLS, self._widths()[-1], self._most or SOON_CELLS)
+        return "~" in self._marks[-1] and widths[-1] < wanted
+
+    def _row(
+        self,
+        row: Sequence[str | Words],
+        widths: list[int],
+        shown: list[int],
+        width: int,
+        paint: Paint,
+    ) -> Iterator[str]:
+        """The lines of a row: one, or as many as its longest cell is continued on."""
+        columns = []
+        left = width
+        for at in shown:
+            room = min(widths[at], max(left, 0))
+            columns.append((room, ">" in self._marks[at], self._cell(row[at], at, room, paint)))
+            left -= room + GAP
+        for part in range(max(len(pieces) for _, _, pieces in columns)):
+            line, blanks = "", 0
+            for room, right, pieces in columns:
+                taken, text = pieces[part] if part < len(pieces) else (0, "")
+                gap = room - taken
+                if taken:
+                    line += " " * (blanks + gap if right else blanks) + text
                     blanks = GAP if right else gap + GAP
                 else:
                     blanks += gap + GAP
             yield line
-            if below is not None and row is not headings and (text := _plain(row[below])):
-                yield from (" " * BELOW + part for part in folded(text, width - BELOW))
+
+    def _cell(self, cell: str | Words, at: int, width: int, paint: Paint) -> list[tuple[int, str]]:
+        """The lines of a cell: how many columns each takes, and the text with its colours."""
+        text = _plain(cell)
+        if cells(text) <= width:
+            lines = [text]
+        elif "~" in self._marks[at]:
+            lines = list(folded(text, width))
+        else:
+            lines = [(cut_middle if "=" in self._marks[at] else cut)(text, width)]
+        if isinstance(cell, str):
+            return [(cells(line), line) for line in lines]
+        painted = []
+        place = 0
+        for line in lines:
+            if len(lines) > 1:
+                place = text.index(line, place)
+            painted.append((cells(line), cell.painted(paint, line, place)))
+            place += len(line)
+        return painted
 
     def _fitted(self, width: int, without: int | None = None) -> tuple[list[int], list[int]]:
         """The width of each column, and which are shown."""
@@ -149,6 +215,11 @@ class Grid:
                 widest = max(columns, key=lambda at: widths[at])
                 widths[widest] -= 1
                 excess -= 1
+        for at in continued:
+            if "~~" in self._marks[at]:
+                continue
+            others = _taken(widths, shown) - widths[at]
+            widths[at] = min(widths[at], max(width - others, 1), self._most or width)
 
 
 def _taken(widths: list[int], shown: list[int]) -> int:
@@ -156,5 +227,5 @@ def _taken(widths: list[int], shown: list[int]) -> int:
     return sum(widths[at] for at in shown) + GAP * (len(shown) - 1)
 
 
-def _plain(cell: str | Text) -> str:
+def _plain(cell: str | Words) -> str:
     return cell if isinstance(cell, str) else cell.plain

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from rich.text import Text
-
 from amqpsniff.quantities import duration, octets
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
@@ -16,14 +14,15 @@ from .grid import Grid
 from .text import BEFORE, NONE, UNKNOWN, count, harmless, named
 from .theme import Paint
 from .tree import Raw, tree
+from .words import Words
 
 CONNECTION_COLUMNS = (
     "????server|*??vhost|*?????user|*??name|*??????product|>????began|>???lasted|>?????channels|"
-    ">?published|>?delivered|>????acked|>?????sent|>?????received|>????blocked|closed|~why"
+    ">?published|>?delivered|>????acked|>?????sent|>?????received|>????blocked|closed|~~why"
 )
 CHANNEL_COLUMNS = (
     ">ch|>????began|>???lasted|??mode|>?????prefetch|>?published|>?????confirmed|>?????returned|"
-    ">unconf|>?delivered|>?????acked|>unsettled|>??????consumers|closed|~why"
+    ">unconf|>?delivered|>?????acked|>unsettled|>??????consumers|closed|~~why"
 )
 _WHOSE = frozenset(("connection_id", "client", "server"))
 _TIMES = frozenset(("start", "end"))
@@ -46,7 +45,7 @@ def grid(
         client = named(row["client"])
         if narrow:
             client = f":{client.rpartition(':')[2]}"
-        whose = (Text(row["connection_id"][:8], "connection"), Text(client, "connection"))
+        whose = (Words(row["connection_id"][:8], "connection"), Words(client, "connection"))
         laid_out.add(*capture, *whose, *cells(row, start_ns))
     return laid_out
 
@@ -106,15 +105,15 @@ def _lasted(row: dict[str, Any]) -> str:
     return duration(row["end_ns"] - row["start_ns"])
 
 
-def _waiting(row: dict[str, Any], what: str) -> str | Text:
+def _waiting(row: dict[str, Any], what: str) -> str | Words:
     most, end = row[f"{what}_max"], row[f"{what}_end"]
     if most is None:
         return UNKNOWN
     text = f"{count(most)}/{count(end)}"
-    return Text(text, "warning") if end else text
+    return Words(text, "warning") if end else text
 
 
-def _closed(row: dict[str, Any]) -> tuple[str | Text, str]:
+def _closed(row: dict[str, Any]) -> tuple[str | Words, str]:
     """How it ended, and the reason where that is an error."""
     by, code = row["closed_by"], row["close_code"]
     said = ended(by, code)
@@ -124,13 +123,13 @@ def _closed(row: dict[str, Any]) -> tuple[str | Text, str]:
     return said, harmless(row["close_text"] or "") + blamed
 
 
-def ended(by: str | None, code: int | None) -> Text:
+def ended(by: str | None, code: int | None) -> Words:
     """How a connection or channel ended: the code of its close and whose it was, or TCP's end."""
     if by is None:
-        return Text("open")
+        return Words("open")
     if code is None:
-        return Text(by, "warning") if by in ("fin", "rst") else Text(f"by {by}")
-    return Text(f"{code} by {by}", "error" if code >= FIRST_ERROR_CODE else "")
+        return Words(by, "warning") if by in ("fin", "rst") else Words(f"by {by}")
+    return Words(f"{code} by {by}", "error" if code >= FIRST_ERROR_CODE else "")
 
 
 def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from amqpsniff.compare.losses import KINDS
 from amqpsniff.compare.same_traffic import WAYS
 from amqpsniff.quantities import duration, octets
 
 from .difference import heading
-from .grid import Grid
+from .grid import Grid, facts
 from .text import NONE, count, harmless, plural, some
+from .words import Words
 
 Row = dict[str, Any]
 
@@ -29,9 +27,9 @@ _SHORT = {
 _HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
 
 
-def sections(report: Row, width: int) -> Iterator[Any]:
+def sections(report: Row) -> Iterator[Grid | Words]:
     """Everything; the verdict last: that is what stays on the screen."""
-    yield _facts(report)
+    yield facts(_facts(report))
     both = report["connections"]["both"]
     alone = sum(report["connections"][f"{side}_only"] for side in ("client_side", "broker_side"))
     lost = sum(report[way][kind]["places"] for way in WAYS for kind in KINDS)
@@ -46,15 +44,12 @@ def sections(report: Row, width: int) -> Iterator[Any]:
     ):
         if grid is not None and grid.rows:
             yield heading(title, shown, number)
-            yield grid.build(width)
-    yield Text("")
+            yield grid
+    yield Words("")
     yield _verdict(report)
 
 
-def _facts(report: Row) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="key", no_wrap=True)
-    table.add_column(overflow="fold")
+def _facts(report: Row) -> Iterator[tuple[str, str | Words]]:
     for name in ("client_side", "broker_side"):
         side = report[name]
         names = [harmless(one) for one in side["captures"]]
@@ -63,17 +58,16 @@ def _facts(report: Row) -> Table:
         text += f", {plural(side['connections'], 'AMQP connection')}"
         if side["connections_forgotten"]:
             text += f" and {count(side['connections_forgotten'])} that are not compared"
-        table.add_row(name.replace("_", " "), Text(text))
+        yield name.replace("_", " "), text
     connections = report["connections"]
     text = f"{count(connections['both'])} in both captures"
     for side in ("client_side", "broker_side"):
         if number := connections[f"{side}_only"]:
             text += f", {count(number)} at the {side.replace('_', ' ')} only"
-    table.add_row("connections", text)
+    yield "connections", text
     if translated := _translated(report):
-        table.add_row("translated", Text(translated, style="warning"))
-    table.add_row("clocks", Text(_clock(report["clock"]) if connections["both"] else NONE))
-    return table
+        yield "translated", Words(translated, "warning")
+    yield "clocks", _clock(report["clock"]) if connections["both"] else NONE
 
 
 def _translated(report: Row) -> str:
@@ -155,7 +149,7 @@ def _slowest(report: Row) -> Grid:
             signed(delay),
             row["connection_id"][:8],
             count(row["channel"]),
-            Text(harmless(row["method"]), "method"),
+            Words(harmless(row["method"]), "method"),
             f"#{row['client_side_packet_number']}",
             f"#{row['broker_side_packet_number']}",
         )
@@ -200,10 +194,10 @@ def _unmatched(report: Row) -> Grid:
     return table
 
 
-def _verdict(report: Row) -> Text:
+def _verdict(report: Row) -> Words:
     """What became of the octets, in a few lines."""
     if not report["connections"]["both"]:
-        return Text(
+        return Words(
             "no connection in common: other traffic, or something between that ends TCP (a proxy, "
             "a load balancer), which makes connections of its own",
             "warning",
@@ -223,4 +217,4 @@ def _verdict(report: Row) -> Text:
         lines.append(f"altered on the way: {told}, of {compared} compared")
     else:
         lines.append(f"nothing altered in {compared} that were compared")
-    return Text("\n".join(lines))
+    return Words("\n".join(lines))

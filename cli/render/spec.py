@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from amqpsniff.spec import READINGS, properties_for
 
 from .grid import Grid
+from .words import Words
+
+INDENT = 2
 
 TYPES = {
     "o": "octet",
@@ -38,7 +37,7 @@ _HEADINGS = {
 _CLOSES = {"soft": "closes the channel", "hard": "closes the connection", "success": "no error"}
 
 
-def listing(rows: Sequence[Any], width: int) -> Table:
+def listing(rows: Sequence[Any]) -> Grid:
     """Rows of one kind, one a line; methods by class."""
     kind = type(rows[0]).__name__
     lines = {
@@ -51,7 +50,7 @@ def listing(rows: Sequence[Any], width: int) -> Table:
     grid = Grid(_HEADINGS[kind])
     for line in lines(rows):
         grid.add(*line)
-    return grid.build(width)
+    return grid
 
 
 def _dialects(row: Any) -> str:
@@ -62,14 +61,14 @@ def _short(name: str) -> str:
     return name.partition(".")[2]
 
 
-def _method_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
+def _method_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
     for index, (_, group) in enumerate(groupby(rows, lambda row: row.class_name)):
         if index:
             yield ("",) * len(_HEADINGS["Method"].split("|"))
         for row in group:
             yield (
                 f"{row.class_id}/{row.method_id}",
-                Text(row.name, style="method"),
+                Words(row.name, "method"),
                 row.sender,
                 " or ".join(map(_short, row.replies)),
                 "content" if row.content else "",
@@ -79,12 +78,12 @@ def _method_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
             )
 
 
-def _code_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
+def _code_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
     for row in rows:
-        yield str(row.code), Text(row.name, "method"), row.kind, _dialects(row), row.meaning
+        yield str(row.code), Words(row.name, "method"), row.kind, _dialects(row), row.meaning
 
 
-def _tag_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
+def _tag_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
     tags: dict[int, dict[str, Any]] = {}
     for row in rows:
         tags.setdefault(row.tag, {})[row.reading] = row
@@ -92,67 +91,67 @@ def _tag_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
         kinds = [by_reading[r].type if r in by_reading else "-" for r in READINGS]
         notes = dict.fromkeys(f"{r}: {row.note}" for r, row in by_reading.items() if row.note)
         shown = chr(tag) if tag else "\\0"
-        yield Text(shown, "method"), f"0x{tag:02x}", *kinds, "; ".join(notes)
+        yield Words(shown, "method"), f"0x{tag:02x}", *kinds, "; ".join(notes)
 
 
-def _frame_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
+def _frame_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
     for row in rows:
-        yield str(row.code), Text(row.name, "method"), _dialects(row), row.note
+        yield str(row.code), Words(row.name, "method"), _dialects(row), row.note
 
 
-def _header_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Text]]:
+def _header_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
     for row in rows:
         numbers = " ".join(map(str, row.octets))
-        yield f"AMQP {numbers}", Text(row.protocol, "method"), row.note
+        yield f"AMQP {numbers}", Words(row.protocol, "method"), row.note
 
 
-def code_page(row: Any) -> Any:
+def code_page(row: Any) -> Words:
     """One reply code."""
-    return Text.assemble(
-        (f"{row.code} {row.name}", "heading"),
-        f"\n  {row.kind}: {_CLOSES[row.kind]} · {', '.join(row.dialects)}\n  {row.meaning}",
-    )
+    closes = f"{row.kind}: {_CLOSES[row.kind]} · {', '.join(row.dialects)}"
+    return Words(f"{row.code} {row.name}", "heading").add(f"\n  {closes}\n  {row.meaning}")
 
 
-def method_pages(rows: Sequence[Any]) -> Iterable[Any]:
+def method_pages(rows: Sequence[Any]) -> Iterable[Grid | Words]:
     """Methods with their arguments, a page for each name."""
     for index, (name, group) in enumerate(groupby(rows, lambda row: row.name)):
         if index:
-            yield Text("")
-        yield Text(name, style="heading")
+            yield Words("")
+        yield Words(name, "heading")
         for row in group:
-            yield from (Padding(part, (0, 0, 0, 2)) for part in _method_page(row))
+            for part in _method_page(row):
+                part.indent = INDENT
+                yield part
 
 
-def _method_page(row: Any) -> Iterable[Any]:
+def _method_page(row: Any) -> Iterable[Grid | Words]:
     by = "either side" if row.sender == "both" else f"the {row.sender}"
-    facts = [f"{row.class_id}/{row.method_id} in {', '.join(row.dialects)}", f"sent by {by}"]
+    told = [f"{row.class_id}/{row.method_id} in {', '.join(row.dialects)}", f"sent by {by}"]
     if row.synchronous:
-        facts.append(f"waits for {' or '.join(row.replies)}")
+        told.append(f"waits for {' or '.join(row.replies)}")
     elif row.replies:
-        facts.append(f"may be answered by {' or '.join(row.replies)}")
+        told.append(f"may be answered by {' or '.join(row.replies)}")
     if row.content:
-        facts.append("carries content")
+        told.append("carries content")
     if row.source != "spec":
-        facts.append(f"as in {row.source}")
-    yield Text(" · ".join(facts))
+        told.append(f"as in {row.source}")
+    yield Words(" · ".join(told))
     if row.note:
-        yield Text(f"note: {row.note}")
+        yield Words(f"note: {row.note}")
     if not row.arguments_known:
-        yield Text("its arguments are not known")
+        yield Words("its arguments are not known")
     elif row.arguments:
         yield _fields("arguments", row.arguments)
     else:
-        yield Text("no arguments")
+        yield Words("no arguments")
     properties = properties_for(row.dialects[-1], row.class_id) if row.content else ()
     if properties:
         yield _fields("properties", properties)
 
 
-def _fields(heading: str, fields: Sequence[Any]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
+def _fields(heading: str, fields: Sequence[Any]) -> Grid:
+    grid = Grid("||")
     for index, field in enumerate(fields):
         secret = " (secret)" if getattr(field, "secret", False) else ""
-        first = Text(heading if index == 0 else "", "key")
-        table.add_row(first, Text(field.name, "name"), Text(TYPES[field.type] + secret))
-    return table
+        first = Words(heading if index == 0 else "", "key")
+        grid.add(first, Words(field.name, "name"), TYPES[field.type] + secret)
+    return grid

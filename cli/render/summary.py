@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from amqpsniff.quantities import duration, octets, rate
 
-from .grid import Grid
+from .grid import GAP, Grid, facts
 from .quality import EMPTY, FLAWLESS, flaws
 from .records import ended
 from .text import NONE, UNKNOWN, cells, count, exchange_name, harmless, named, plural, quoted, some
+from .words import Words
 
 METHOD_COLUMNS = 3
 
@@ -22,11 +20,11 @@ MOST_COMMENTS = 5
 """Comments of a capture that are shown: it may have one for every section."""
 
 
-def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Iterator[Any]:
+def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Iterator[Grid | Words]:
     """Everything, most important last: that is what stays on the screen."""
-    yield _facts(result)
+    yield facts(_facts(result))
     if result["methods"]:
-        yield Text("\nmethods", style="heading")
+        yield Words("\nmethods", "heading")
         yield _methods(result, width)
     for title, grid in (
         (_connections_title(result), _connections(result)),
@@ -42,29 +40,25 @@ def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Ite
         (_findings_title(result), _findings(result)),
     ):
         if grid.rows:
-            yield Text(f"\n{title}", style="heading")
-            yield grid.build(width)
+            yield Words(f"\n{title}", "heading")
+            yield grid
 
 
-def _facts(result: dict[str, Any]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="key", no_wrap=True)
-    table.add_column(overflow="fold")
+def _facts(result: dict[str, Any]) -> Iterator[tuple[str, str | Words]]:
     names = [harmless(name) for name in result["captures"]]
     packets = plural(result["packets"], "packet")
     if result["span_ns"]:
         packets += f" in {duration(result['span_ns'])}"
-    table.add_row("capture" if len(names) == 1 else "captures", Text(some(names)))
+    yield "capture" if len(names) == 1 else "captures", some(names)
     for comment in result["comments"][:MOST_COMMENTS]:
-        table.add_row("comment", Text(harmless(comment)))
-    table.add_row("packets", packets)
+        yield "comment", harmless(comment)
+    yield "packets", packets
     if result["start"] is not None:
         start, end = result["start"], result["end"]
         same_day = start[:10] == end[:10]
-        table.add_row("time", f"{start} to {end[11:] if same_day else end}")
-    table.add_row("traffic", _traffic(result))
-    table.add_row("quality", _quality(result))
-    return table
+        yield "time", f"{start} to {end[11:] if same_day else end}"
+    yield "traffic", _traffic(result)
+    yield "quality", _quality(result)
 
 
 def _traffic(result: dict[str, Any]) -> str:
@@ -90,11 +84,11 @@ def _traffic(result: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _quality(result: dict[str, Any]) -> Text:
+def _quality(result: dict[str, Any]) -> Words:
     parts = flaws(result["quality"], {one["code"] for one in result["findings"]})
     if not result["packets"]:
         parts.append(EMPTY)
-    return Text(" · ".join(parts), style="warning") if parts else Text(FLAWLESS)
+    return Words(" · ".join(parts), "warning") if parts else Words(FLAWLESS)
 
 
 def _connections_title(result: dict[str, Any]) -> str:
@@ -161,28 +155,27 @@ def _clients(result: dict[str, Any]) -> Grid:
     return table
 
 
-def _methods(result: dict[str, Any], width: int) -> Table:
+def _methods(result: dict[str, Any], width: int) -> Grid:
     """Methods and their numbers side by side, read downwards."""
     pairs = [(count(number), harmless(method)) for method, number in result["methods"].items()]
-    widest = sum(max(map(cells, texts)) for texts in zip(*pairs, strict=True)) + 4
+    widest = sum(max(map(cells, texts)) for texts in zip(*pairs, strict=True)) + 2 * GAP
     columns = max(1, min(METHOD_COLUMNS, width // widest))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(columns):
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column(no_wrap=True, style="method")
+    table = Grid("|".join(columns * (">", "*")))
     height = -(-len(pairs) // columns)
     for row in range(height):
-        table.add_row(*(Text(text) for pair in pairs[row::height] for text in pair))
+        shown = pairs[row::height]
+        shown += (columns - len(shown)) * [("", "")]
+        table.add(*(one for number, method in shown for one in (number, Words(method, "method"))))
     return table
 
 
 def _messages(result: dict[str, Any]) -> Grid:
-    table = Grid("method|>number|?>per s|>peak/s|>octets|>p50|??>p95|>p99|>largest")
+    table = Grid("*method|>number|???>per s|>peak/s|>octets|>p50|??>p95|?>p99|>largest")
     for one in result["messages"]:
         often = one["per_second"]
         sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
         table.add(
-            Text(one["method"], "method"),
+            Words(one["method"], "method"),
             count(one["count"]),
             rate(often) if often is not None else UNKNOWN,
             count(one["peak_per_second"]),
@@ -194,7 +187,7 @@ def _messages(result: dict[str, Any]) -> Grid:
 
 def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
     """How long things took, by name."""
-    table = Grid(f"{name}|>{what}|>p50|>p95|>p99|>longest")
+    table = Grid(f"*{name}|>{what}|>p50|??>p95|?>p99|>longest")
     for one in rows:
         times = (one[f"{at}_ns"] for at in ("p50", "p95", "p99", "max"))
         table.add(
@@ -235,7 +228,7 @@ def _errors(result: dict[str, Any]) -> Grid:
         text = one["reply_text"]
         table.add(
             count(one["count"]),
-            Text(one["method"], "method.error"),
+            Words(one["method"], "method.error"),
             one["sender"] or UNKNOWN,
             one["reply_code"] if one["reply_code"] is not None else NONE,
             _packet(one, result),
@@ -261,12 +254,12 @@ def _findings_title(result: dict[str, Any]) -> str:
 def _findings(result: dict[str, Any]) -> Grid:
     table = Grid("severity|>times|>packet|~what")
     for one in result["findings"]:
-        what = Text(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
+        what = Words(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
         if one["places"] > 1:
-            what.append(f" (first of {count(one['places'])})")
-        what.append("  ").append(one["code"], "name")
+            what.add(f" (first of {count(one['places'])})")
+        what.add("  ").add(one["code"], "name")
         table.add(
-            Text(one["severity"], one["severity"]),
+            Words(one["severity"], one["severity"]),
             count(one["count"]),
             _packet(one, result),
             what,

@@ -6,18 +6,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rich.text import Text
-
 from amqpsniff.quantities import octets
 
 from .grid import Grid
 from .text import UNKNOWN, count, exchange_name, harmless, named
+from .words import Words
 
 SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
 KEYS_SHOWN = 3
 
 
-def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
+def sections(result: dict[str, Any]) -> Iterator[Grid | Words]:
     """Everything, in the order in which messages go."""
     several = len({row["vhost"] for name in SECTIONS for row in result[name]}) > 1
     first = True
@@ -25,11 +24,11 @@ def sections(result: dict[str, Any], width: int) -> Iterator[Any]:
         if result[name]:
             shown, every = len(result[name]), result[f"{name[:-1]}_count"]
             title = name + (f" ({shown} of {count(every)})" if shown < every else "")
-            yield Text(title if first else f"\n{title}", style="heading")
-            yield _BUILDERS[name](result[name], several).build(width)
+            yield Words(title if first else f"\n{title}", "heading")
+            yield _BUILDERS[name](result[name], several)
             first = False
     if result["forgotten"]:
-        yield Text("\nnames that are rarely used were forgotten: there were too many", "warning")
+        yield Words("\nnames that are rarely used were forgotten: there were too many", "warning")
 
 
 def _grid(columns: str, several: bool) -> Grid:

@@ -10,11 +10,12 @@ from rich.theme import Theme
 
 from amqpsniff.cli import times
 from amqpsniff.cli.render.body import as_text
-from amqpsniff.cli.render.grid import Grid
+from amqpsniff.cli.render.grid import Grid, facts
 from amqpsniff.cli.render.hexdump import hex_lines
 from amqpsniff.cli.render.shorthand import Part, argument_parts, fitted, joined
 from amqpsniff.cli.render.text import cells, count, cut, cut_middle, folded, harmless, word
 from amqpsniff.cli.render.theme import STYLES, Paint
+from amqpsniff.cli.render.words import Words
 from amqpsniff.errors import UsageError
 from amqpsniff.quantities import duration, octets, rate
 
@@ -211,6 +212,57 @@ def test_the_longest_names_are_cut_first() -> None:
     assert fitted(parts, 1000) == parts
 
 
+class Marked(Paint):
+    """Puts the name of a style around what is in it."""
+
+    def __call__(self, style: str, text: str) -> str:
+        return f"<{style}>{text}</>"
+
+
+MARKED = Marked(colour=True)
+
+
+def test_words_keep_their_styles_on_every_line() -> None:
+    words = Words("one ").add("two three", "name").add(" four\nfive").add(" six", "key")
+    assert words.plain == "one two three four\nfive six"
+    assert list(words.lines(80, MARKED)) == [
+        "one <name>two three</> four",
+        "five<key> six</>",
+    ]
+    assert list(words.lines(9, MARKED)) == [
+        "one <name>two</>",
+        "<name>three</>",
+        "four",
+        "five<key> six</>",
+    ]
+    assert list(Words("").lines(9, MARKED)) == [""]
+    assert words.rich().plain == words.plain
+
+
+def test_cells_of_a_grid_keep_their_styles() -> None:
+    grid = Grid("*name|~what")
+    grid.add(Words("a long name", "name"), Words("some words ").add("code", "key"))
+    assert list(grid.lines(24, MARKED)) == [
+        "<key>name</>         <key>what</>",
+        "<name>a long name</>  some words",
+        "             <key>code</>",
+    ]
+    assert list(grid.lines(20, MARKED)) == [
+        "<key>name</>",
+        "<name>a long name</>",
+        "    some words <key>code</>",
+    ]
+
+
+def test_facts_have_no_headings() -> None:
+    grid = facts([("label", "said of it"), ("nothing", ""), ("b", Words("x", "name"))], most=6)
+    assert list(grid.lines(40, MARKED)) == [
+        "<key>label</>  said",
+        "       of it",
+        "<key>b</>      <name>x</>",
+    ]
+
+
 def _text(grid: Grid, width: int) -> list[str]:
     theme = Theme(STYLES)
     console = Console(width=width, color_system=None, markup=False, highlight=False, theme=theme)
@@ -219,37 +271,47 @@ def _text(grid: Grid, width: int) -> list[str]:
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
+def _lines(grid: Grid, width: int) -> list[str]:
+    return [line.rstrip() for line in grid.lines(width, PLAIN)]
+
+
 def test_grids() -> None:
     grid = Grid("id|*name|?>frames|>octets|~what")
     grid.add("7f29", "a very long name of a client", "12", "3.4 kB", "one two three four")
-    assert _text(grid, 100) == [
+    assert _lines(grid, 100) == [
         "id    name                          frames  octets  what",
         "7f29  a very long name of a client      12  3.4 kB  one two three four",
     ]
-    assert _text(grid, 48) == [
-        "id    name                        octets  what",
-        "7f29  a very long name of a cli…  3.4 kB  one",
-        "                                          two",
-        "                                          three",
-        "                                          four",
+    assert _lines(grid, 66) == [
+        "id    name                          frames  octets  what",
+        "7f29  a very long name of a client      12  3.4 kB  one two three",
+        "                                                    four",
     ]
-    assert max(map(len, _text(grid, 30))) <= 30
+    assert _lines(grid, 48) == [
+        "id    name                        frames  octets",
+        "7f29  a very long name of a cli…      12  3.4 kB",
+        "    one two three four",
+    ]
+    assert max(map(len, _lines(grid, 30))) <= 30
 
 
 WORDS = st.text("abcdéö→0123", max_size=24)
+SENTENCES = st.lists(st.text("abcdé-.", min_size=1, max_size=20), max_size=8).map(" ".join)
 WIDE_WORDS = st.text(st.characters(categories=("L", "N")), max_size=24).map(harmless)
 
 
-@given(st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=5), st.integers(20, 90))
+@given(
+    st.lists(st.tuples(WORDS, WORDS, WORDS, SENTENCES), min_size=1, max_size=5),
+    st.integers(20, 90),
+)
 def test_lines_of_a_grid_are_those_that_rich_lays_out(
-    rows: list[tuple[str, str, str]], width: int
+    rows: list[tuple[str, str, str, str]], width: int
 ) -> None:
-    grid = Grid("id|*name|>?number")
-    for row in rows:
-        grid.add(*row)
-    lines = [line.rstrip() for line in grid.lines(width, PLAIN)]
+    grid = Grid("id|*name|>?number|~what")
+    for first, *others in rows:
+        grid.add(first, *others[:2], Words(others[2], "name"))
     if grid.fits(width):
-        assert lines == _text(grid, width)
+        assert _lines(grid, width) == _text(grid, width)
 
 
 @given(st.lists(st.tuples(WIDE_WORDS, WIDE_WORDS, WIDE_WORDS), max_size=5), st.integers(1, 90))
@@ -261,7 +323,7 @@ def test_lines_of_a_grid_fit(rows: list[tuple[str, str, str]], width: int) -> No
 
 
 def test_long_texts_stand_below_their_rows() -> None:
-    grid = Grid("id|>?frames|closed|~why")
+    grid = Grid("id|>?frames|closed|~~why")
     grid.add("7f29", "12", "404", "no queue of this name")
     grid.add("80aa", "1", "200", "")
     assert list(grid.lines(50, PLAIN)) == [
