@@ -28,6 +28,15 @@ from amqpsniff.capture.packets import PacketRows
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import NotACapture
 
+if cython.compiled:
+    from cython.cimports.amqpsniff.loads import (  # type: ignore[import-not-found]
+        checked_u32,
+        u32,
+        u32_little,
+    )
+else:
+    from amqpsniff.loads import checked_u32, u32, u32_little
+
 # tcpdump, dumpcap and Wireshark capture and accept at most 262,144 octets a packet; four times
 # that leaves room for snap lengths set by hand. Above it a length is taken for damage: it would
 # otherwise make a reader wait for, and hold, up to 4 GiB.
@@ -141,32 +150,12 @@ class PcapReader(Reader):
 
 @cython.cfunc
 @cython.inline
-@cython.boundscheck(False)
-@cython.exceptval(-1, check=True)
-def _u32(
-    octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
-) -> cython.longlong:
-    """A number; checks the four octets at once, which is twice as quick as one by one."""
-    if at < 0 or at + 4 > len(octets):
-        raise IndexError("a number outside a buffer")
-    return _number(octets, at, big)
-
-
-@cython.cfunc
-@cython.inline
-@cython.boundscheck(False)
 @cython.exceptval(check=False)
-def _number(
+def _there(
     octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
 ) -> cython.longlong:
-    """A number whose four octets are there; the compiler makes one load of it."""
-    first: cython.uint = octets[at]
-    second: cython.uint = octets[at + 1]
-    third: cython.uint = octets[at + 2]
-    fourth: cython.uint = octets[at + 3]
-    if big:
-        return first << 24 | second << 16 | third << 8 | fourth
-    return fourth << 24 | third << 16 | second << 8 | first
+    """A number whose four octets are there."""
+    return u32(octets, at) if big else u32_little(octets, at)
 
 
 @cython.cfunc
@@ -194,14 +183,14 @@ def _record_at(
 ) -> cython.longlong:
     """The captured length where a record may begin, near a time in seconds; -1 where none can."""
     big: cython.bint = settings[0] != 0
-    seconds: cython.longlong = _u32(octets, at, big)
-    length: cython.longlong = _u32(octets, at + 8, big)
-    whole: cython.longlong = _u32(octets, at + 12, big)
+    seconds: cython.longlong = checked_u32(octets, at, big)
+    length: cython.longlong = checked_u32(octets, at + 8, big)
+    whole: cython.longlong = checked_u32(octets, at + 12, big)
     limit: cython.longlong = MAX_PACKET_OCTETS
     swapped: cython.longlong
     if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S:
         return -1
-    if _u32(octets, at + 4, big) * settings[1] >= 1000000000:
+    if checked_u32(octets, at + 4, big) * settings[1] >= 1000000000:
         return -1
     if settings[4] != 0 and (settings[4] == 1 or length > whole):
         swapped = length
@@ -233,7 +222,7 @@ def _find(
     length: cython.longlong
     found: cython.bint = False
     while end - at >= file_header or (final and end - at >= header):
-        seconds = _u32(octets, at, big)
+        seconds = checked_u32(octets, at, big)
         if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S and not _is_magic(seconds):
             at += 1  # as nearly everywhere in what is no record
             continue
@@ -241,8 +230,8 @@ def _find(
             _is_magic(seconds)
             and end - at >= file_header
             and octets[at + 4] + octets[at + 5] == 2
-            and _u32(octets, at + 8, big) == 0
-            and _u32(octets, at + 12, big) == 0
+            and checked_u32(octets, at + 8, big) == 0
+            and checked_u32(octets, at + 12, big) == 0
         ):
             found = True
             break
@@ -309,10 +298,10 @@ def _scan(
         if row == capacity:
             why = _FULL
             break
-        seconds = _number(octets, position, big)
-        fraction = _number(octets, position + 4, big)
-        length = _number(octets, position + 8, big)
-        whole = _number(octets, position + 12, big)
+        seconds = _there(octets, position, big)
+        fraction = _there(octets, position + 4, big)
+        length = _there(octets, position + 8, big)
+        whole = _there(octets, position + 12, big)
         if swap != 0 and (swap == 1 or length > whole):
             swapped = length
             length = whole

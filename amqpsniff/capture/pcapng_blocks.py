@@ -15,6 +15,11 @@ import cython
 
 from amqpsniff.capture.packets import NO_TIME
 
+if cython.compiled:
+    from cython.cimports.amqpsniff.loads import checked_u32  # type: ignore[import-not-found]
+else:
+    from amqpsniff.loads import checked_u32
+
 # Wireshark's own limit; a damaged length would otherwise make a reader wait for, and hold, 4 GiB.
 MAX_BLOCK_OCTETS = 1 << 24
 
@@ -43,27 +48,6 @@ MORE, FULL, BLOCK, LENGTH, TRAILER, CAPTURED, NO_INTERFACE = range(7)
 
 
 @cython.cfunc
-@cython.inline
-def _u32(
-    octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
-) -> cython.longlong:
-    """A number, as in `pcap`: a call into another module would take longer than reading it."""
-    if big:
-        return (
-            cython.cast(cython.longlong, octets[at]) << 24
-            | octets[at + 1] << 16
-            | octets[at + 2] << 8
-            | octets[at + 3]
-        )
-    return (
-        octets[at]
-        | octets[at + 1] << 8
-        | octets[at + 2] << 16
-        | cython.cast(cython.longlong, octets[at + 3]) << 24
-    )
-
-
-@cython.cfunc
 @cython.exceptval(-2, check=True)
 def _block_at(
     octets: cython.const[cython.uchar][::1],
@@ -76,21 +60,21 @@ def _block_at(
 
     `known` is how many interfaces there are, `end` where the octets end.
     """
-    kind: cython.longlong = _u32(octets, at, big)
+    kind: cython.longlong = checked_u32(octets, at, big)
     if not (kind == 10 or (0 < kind < 7 and kind != 4)):
         return 0
-    length: cython.longlong = _u32(octets, at + 4, big)
+    length: cython.longlong = checked_u32(octets, at + 4, big)
     if length & 3 or not 20 <= length <= MAX_FOUND_OCTETS:
         return 0
     if end - at < length:
         return -length
-    if _u32(octets, at + length - 4, big) != length:
+    if checked_u32(octets, at + length - 4, big) != length:
         return 0
-    index: cython.longlong = _u32(octets, at + 8, big)
+    index: cython.longlong = checked_u32(octets, at + 8, big)
     if kind == 6 or kind == 2:
         if kind == 2:
             index = index >> 16 if big else index & 0xFFFF
-        if length < 32 or index >= known or _u32(octets, at + 20, big) > length - 32:
+        if length < 32 or index >= known or checked_u32(octets, at + 20, big) > length - 32:
             return 0
     elif kind == 5:
         if length < 24 or index >= known:
@@ -122,8 +106,8 @@ def find_block(
     magic: cython.longlong
     found: cython.bint = False
     while end - at >= 12:
-        if octets[at] == 0x0A and _u32(octets, at, big) == 0x0A0D0D0A:
-            magic = _u32(octets, at + 8, big)
+        if octets[at] == 0x0A and checked_u32(octets, at, big) == 0x0A0D0D0A:
+            magic = checked_u32(octets, at + 8, big)
             if magic == 0x1A2B3C4D or magic == 0x4D3C2B1A:
                 found = True
                 break
@@ -147,8 +131,8 @@ def begins_block(
     """Whether the twelve octets from `at` on may be the begin of a block of a known kind."""
     if at + 12 > len(octets):
         return False
-    kind: cython.longlong = _u32(octets, at, big)
-    length: cython.longlong = _u32(octets, at + 4, big)
+    kind: cython.longlong = checked_u32(octets, at, big)
+    length: cython.longlong = checked_u32(octets, at + 4, big)
     if kind == 0x0A0D0D0A:
         return True
     return (0 < kind < 7 or kind in READ) and 12 <= length <= MAX_BLOCK_OCTETS
@@ -197,12 +181,12 @@ def scan_blocks(
     moment: cython.longlong
 
     while end - position >= 12:
-        kind = _u32(octets, position, big)
+        kind = checked_u32(octets, position, big)
         if kind == 0x0A0D0D0A:
             needed = 12
             why = BLOCK
             break
-        length = _u32(octets, position + 4, big)
+        length = checked_u32(octets, position + 4, big)
         if length < 12 or length > limit:
             why = LENGTH
             break
@@ -210,7 +194,7 @@ def scan_blocks(
         if end - position < padded:
             needed = padded
             break
-        if _u32(octets, position + padded - 4, big) != length:
+        if checked_u32(octets, position + padded - 4, big) != length:
             why = TRAILER
             break
         if kind == 6 or kind == 2:
@@ -221,11 +205,11 @@ def scan_blocks(
             if length < 32:
                 why = CAPTURED
                 break
-            index = _u32(octets, position + 8, big)
+            index = checked_u32(octets, position + 8, big)
             if kind == 2:
                 index = index >> 16 if big else index & 0xFFFF
-            seen = _u32(octets, position + 20, big)
-            whole = _u32(octets, position + 24, big)
+            seen = checked_u32(octets, position + 20, big)
+            whole = checked_u32(octets, position + 24, big)
             if index >= known:
                 why = NO_INTERFACE
                 break
@@ -233,8 +217,8 @@ def scan_blocks(
                 why = CAPTURED
                 break
             entry = index * _PER_INTERFACE
-            upper = _u32(octets, position + 12, big)
-            lower = _u32(octets, position + 16, big)
+            upper = checked_u32(octets, position + 12, big)
+            lower = checked_u32(octets, position + 16, big)
             if upper < table[entry + 2]:
                 moment = (upper << 32 | lower) * table[entry + 1] + table[entry + 3]
             else:
@@ -252,7 +236,7 @@ def scan_blocks(
                 break
             entry = 0
             moment = no_time
-            whole = _u32(octets, position + 8, big)
+            whole = checked_u32(octets, position + 8, big)
             seen = length - 16
             seen = min(seen, whole)
             if table[4] != 0:

@@ -23,10 +23,12 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
         ValueReader,
     )
+    from cython.cimports.amqpsniff.loads import u16, u32  # type: ignore[import-not-found]
 else:
     from amqpsniff.decode.frames import FrameHandler
     from amqpsniff.decode.state import Half
     from amqpsniff.decode.values import ValueReader
+    from amqpsniff.loads import u16, u32
 
 _START = cython.declare(cython.int, state.START)
 _SEARCH = cython.declare(cython.int, state.SEARCH)
@@ -53,9 +55,8 @@ def _take_header(half: Half, reader: ValueReader, at: cython.longlong) -> cython
         raise IndexError("frame header outside the data")
     with cython.boundscheck(False):  # it is there
         kind: cython.int = reader.data[at]
-        channel: cython.int = (reader.data[at + 1] << 8) | reader.data[at + 2]
-        high: cython.longlong = (reader.data[at + 3] << 8) | reader.data[at + 4]
-        size: cython.longlong = high << 16 | (reader.data[at + 5] << 8) | reader.data[at + 6]
+        channel: cython.int = cython.cast(cython.int, u16(reader.data, at + 1))
+        size: cython.longlong = u32(reader.data, at + 3)
     half.frame_offset = half.offset
     half.frame_type = kind
     half.frame_channel = channel

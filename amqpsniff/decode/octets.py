@@ -11,8 +11,11 @@ import sys
 import cython
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.loads import i64, u16, u32  # type: ignore[import-not-found]
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
     from cython.cimports.libc.string import memcmp, memcpy  # type: ignore[import-not-found]
+else:
+    from amqpsniff.loads import i64, u16, u32
 
 from amqpsniff.decode.oddities import NOT_UTF8
 
@@ -42,32 +45,19 @@ class OctetReader:
         """Unsigned 16-bit integer at `at`."""
         if at < 0 or at + 2 > len(self.data):
             raise IndexError("number outside the data")
-        with cython.boundscheck(False):  # the range was checked: one load instead of two tests
-            return (self.data[at] << 8) | self.data[at + 1]
+        return u16(self.data, at)
 
     def u32(self, at):
         """Unsigned 32-bit integer at `at`."""
         if at < 0 or at + 4 > len(self.data):
             raise IndexError("number outside the data")
-        with cython.boundscheck(False):
-            first: cython.uint = self.data[at]
-            second: cython.uint = self.data[at + 1]
-            third: cython.uint = self.data[at + 2]
-            fourth: cython.uint = self.data[at + 3]
-            return (first << 24) | (second << 16) | (third << 8) | fourth
+        return u32(self.data, at)
 
     def i64(self, at):
         """Signed 64-bit integer at `at`."""
         if at < 0 or at + 8 > len(self.data):
             raise IndexError("number outside the data")
-        value: cython.ulonglong = 0
-        i: cython.int
-        with cython.boundscheck(False):
-            for i in range(8):
-                value = (value << 8) | self.data[at + i]
-        if cython.compiled:
-            return cython.cast(cython.longlong, value)
-        return value - (value >> 63 << 64)
+        return i64(self.data, at)
 
     def octets_at(self, start, count):
         """`count` octets of the data from `start`; none where that is below 1."""

@@ -14,9 +14,12 @@ import cython
 from .fragments import Fragments
 
 if cython.compiled:
+    from cython.cimports.amqpsniff.loads import u16, u32  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.tcp.layers import Layers  # type: ignore
     from cython.cimports.amqpsniff.tcp.link import link_place  # type: ignore
 else:
+    from amqpsniff.loads import u16, u32
+
     from .layers import Layers
     from .link import link_place
 
@@ -38,19 +41,6 @@ NO_WINDOW = cython.declare(cython.int, 256)
 TCP = cython.declare(cython.int, 6)
 NOT_TCP = cython.declare(cython.int, -2)
 MALFORMED = cython.declare(cython.int, -3)
-
-
-@cython.cfunc
-@cython.inline
-@cython.boundscheck(False)
-@cython.exceptval(-2, check=False)
-def _u32(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
-    """A number whose four octets are there; the compiler makes one load of it."""
-    first: cython.uint = octets[at]
-    second: cython.uint = octets[at + 1]
-    third: cython.uint = octets[at + 2]
-    fourth: cython.uint = octets[at + 3]
-    return first << 24 | second << 16 | third << 8 | fourth
 
 
 @cython.cfunc
@@ -168,15 +158,15 @@ class HeaderParser:
             seen += captured[packet]
             if link_type[packet] == 1 and at >= 0 and stop - at >= 54 and _is_plain(block, at):
                 at += 14
-                total = block[at + 2] << 8 | block[at + 3]
+                total = u16(block, at + 2)
                 if total != 0:
                     wire_stop = at + total
                     stop = min(stop, wire_stop)
                 family = 4
                 a_high = b_high = 0
-                a_low = _u32(block, at + 12)
-                b_low = _u32(block, at + 16)
-                identification = block[at + 4] << 8 | block[at + 5]
+                a_low = u32(block, at + 12)
+                b_low = u32(block, at + 16)
+                identification = u16(block, at + 4)
                 at += 20
             else:
                 layers.end = stop
@@ -193,7 +183,7 @@ class HeaderParser:
                     view = layers.octets
             payload = self._payload(view, at, stop, wire_stop)
             if payload >= 0:
-                ports = _u32(view, at)
+                ports = u32(view, at)
                 flags = view[at + 13]
                 if stop - at >= 16 and view[at + 15] == 0 and view[at + 14] == 0:
                     flags |= NO_WINDOW
@@ -205,8 +195,8 @@ class HeaderParser:
                 table[row + 3] = b_high
                 table[row + 4] = b_low
                 table[row + 5] = family << 32 | ports
-                table[row + 6] = _u32(view, at + 4)
-                table[row + 7] = _u32(view, at + 8)
+                table[row + 6] = u32(view, at + 4)
+                table[row + 7] = u32(view, at + 8)
                 table[row + 8] = flags
                 table[row + 9] = layers.source
                 table[row + 10] = payload
@@ -275,8 +265,7 @@ class HeaderParser:
             self.malformed += 1
             return -1
         if self.filtered and not (
-            self.followed[octets[at] << 8 | octets[at + 1]]
-            or self.followed[octets[at + 2] << 8 | octets[at + 3]]
+            self.followed[u16(octets, at)] or self.followed[u16(octets, at + 2)]
         ):
             self.other_ports += 1
             return -1

@@ -1,0 +1,39 @@
+"""Numbers out of octets, unchecked but for `checked_u32`: whoever asks knows that they are there.
+
+Compiled modules have these from `loads.pxd`, where each is one load; C compilers make no such thing
+of an expression that indexes a memoryview for every octet. Both say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Octets = Sequence[int]
+
+
+def u16(octets: Octets, at: int) -> int:
+    """Unsigned 16-bit integer in network order."""
+    return octets[at] << 8 | octets[at + 1]
+
+
+def u32(octets: Octets, at: int) -> int:
+    """Unsigned 32-bit integer in network order."""
+    return u16(octets, at) << 16 | u16(octets, at + 2)
+
+
+def u32_little(octets: Octets, at: int) -> int:
+    """Unsigned 32-bit integer, least octet first."""
+    return octets[at + 3] << 24 | octets[at + 2] << 16 | octets[at + 1] << 8 | octets[at]
+
+
+def checked_u32(octets: Octets, at: int, big: bool) -> int:
+    """Unsigned 32-bit integer in either order; IndexError where it is not in the octets."""
+    if at < 0 or at + 4 > len(octets):
+        raise IndexError("a number outside the octets")
+    return u32(octets, at) if big else u32_little(octets, at)
+
+
+def i64(octets: Octets, at: int) -> int:
+    """Signed 64-bit integer in network order."""
+    value = u32(octets, at) << 32 | u32(octets, at + 4)
+    return value - (value >> 63 << 64)
