@@ -170,7 +170,7 @@ def _methods(result: dict[str, Any], width: int) -> Grid:
 
 
 def _messages(result: dict[str, Any]) -> Grid:
-    table = Grid("*method|>number|???>per s|>peak/s|>octets|>p50|??>p95|?>p99|>largest")
+    table = Grid("*method|>number|?>per s|>peak/s|>octets|>p50|???>p95|??>p99|>largest")
     for one in result["messages"]:
         often = one["per_second"]
         sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
