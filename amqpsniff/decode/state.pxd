@@ -2,7 +2,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Allowance:
-    cdef public long long held
+    cdef public long long held, stores
     cdef public dict refused
     cdef bint allows(self, long long octets) except? -1
     cdef bint has_plenty(self) noexcept

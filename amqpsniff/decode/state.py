@@ -48,12 +48,19 @@ _MOST_KEPT = cython.declare(cython.longlong, MOST_KEPT_OCTETS)
 _FIRST_STORE = cython.declare(cython.longlong, FIRST_STORE_OCTETS)
 
 
+MANY_STORES = 8_192
+"""Stores beyond which one with nothing in it is given back: each takes 800 octets, and of tens of
+thousands of connections that are open few have a frame or a content under way."""
+
+_MANY_STORES = cython.declare(cython.longlong, MANY_STORES)
+
+
 class Allowance:
-    """How many octets all half-streams `held` of frames and contents that are not whole; `refused`
-    counts what was not kept for that, by what it is."""
+    """How many octets all half-streams `held` of frames and contents that are not whole, in so many
+    `stores`; `refused` counts what was not kept for that, by what it is."""
 
     def __init__(self):
-        self.held = 0
+        self.held = self.stores = 0
         self.refused = {}
 
     def allows(self, octets):
@@ -76,6 +83,7 @@ class Store(Octets):
     def __init__(self, allowance):
         Octets.__init__(self)
         self.allowance = allowance
+        self.allowance.stores += 1
 
     def _grow(self, count):
         before: cython.longlong = self.size
@@ -88,13 +96,16 @@ class Store(Octets):
         return self.used + count <= self.size or self.allowance.allows(2 * (self.used + count))
 
     def is_idle_burden(self):
-        """Whether it is so large that it is better given back when nothing is in it."""
-        if self.size > _MOST_KEPT:
+        """Whether it is so large, or one of so many, that it is better given back when nothing is
+        in it.
+        """
+        if self.size > _MOST_KEPT or self.allowance.stores > _MANY_STORES:
             return True
         return self.size > _FIRST_STORE and not self.allowance.has_plenty()
 
     def __del__(self):
         self.allowance.held -= self.size - _FIRST_STORE
+        self.allowance.stores -= 1
 
 
 class Connection:
@@ -287,7 +298,7 @@ class Content:
 
     def close(self):
         """The content is over, and its row is written."""
-        if self.store.size > _FIRST_STORE and self.store.is_idle_burden():
+        if self.store.is_idle_burden():
             self.store = None
         return 0
 

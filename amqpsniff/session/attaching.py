@@ -23,6 +23,7 @@ if cython.compiled:
         Channel,
         Consumer,
         Entry,
+        Said,
     )
     from cython.cimports.amqpsniff.session.watcher import (  # type: ignore[import-not-found]
         Watcher,
@@ -31,7 +32,7 @@ else:
     from amqpsniff.decode.octets import OctetReader
     from amqpsniff.decode.rows import Vocabularies
     from amqpsniff.session.settling import Settler
-    from amqpsniff.session.state import Channel, Consumer, Entry
+    from amqpsniff.session.state import Channel, Consumer, Entry, Said
     from amqpsniff.session.watcher import Watcher
 
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
@@ -39,6 +40,8 @@ _RETURN = cython.declare(cython.int, kinds.RETURN)
 
 # Contents whose rows are not there yet, beyond which they are kept apart from new ones.
 _MOST_OPENED = cython.declare(cython.int, 131_072)
+# Different handshakes that new ones are compared with.
+_MOST_ALIKE = cython.declare(cython.int, 8)
 # Contents after which it is worth while to forget those that have their rows.
 _MANY_OPENED = cython.declare(cython.int, 4_096)
 
@@ -54,6 +57,7 @@ class Attacher(Watcher):
         self.reader = OctetReader()
         self.consumers_known = 0
         self.facts_octets = 0
+        self.said = {}
         self.batch_words = None
         self.batch = 0
         self.opened = []
@@ -65,6 +69,33 @@ class Attacher(Watcher):
         self.limits = limits
         self.most_fact = limits.fact
         self.most_facts = limits.facts
+
+    def remember(self, name, octets):
+        """What was `Said` in a handshake; most connections say what others said before."""
+        latest: list = self.said.setdefault(name, [])
+        said: Said
+        for said in latest:
+            if said.octets == octets:
+                break
+        else:
+            if len(octets) > self.most_fact or self.facts_octets >= self.most_facts:
+                self.settler.hit("handshakes")
+                return Said(b"")
+            said = Said(octets)
+            latest.append(said)
+            if len(latest) > _MOST_ALIKE:
+                del latest[0]
+        if said.uses == 0:
+            self.facts_octets += len(said.octets)
+        said.uses += 1
+        return said
+
+    def forget(self, said):
+        """A connection that said so is over."""
+        said.uses -= 1
+        if said.uses == 0:
+            self.facts_octets -= len(said.octets)
+        return 0
 
     def open(self, known):
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""

@@ -329,7 +329,7 @@ class Census:
         if volume is None or volume.frames == 0:
             return
         self.ended += 1
-        octets = session.facts.get("connection.start-ok") if session is not None else None
+        octets = session.said("connection.start-ok") if session is not None else None
         if octets is not None:
             count = self.clients.get(octets, 0)
             if count == 0 and len(self.clients) >= MOST_NAMES:

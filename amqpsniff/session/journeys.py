@@ -294,7 +294,7 @@ class Journeys:
 
     def _vhost(self, session):
         """What stands for the virtual host of a connection; `_ANYWHERE` when it is not known."""
-        octets = None if session is None else session.facts.get("connection.open")
+        octets = None if session is None else session.said("connection.open")
         if not octets:
             return _ANYWHERE
         try:

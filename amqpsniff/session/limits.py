@@ -20,7 +20,8 @@ class Limits(NamedTuple):
         all_consumers: Consumers over all connections: some 200 octets each, and 600 more where
             names are as long as they may be.
         fact: Octets of one method of the handshake, as JSON; a client's is some 500.
-        facts: The same over all connections that are open: those of 20,000 ordinary ones.
+        facts: The same over all connections that are open, what many say alike counted once: that
+            of 20,000 that all say something else.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
             beyond this the tags mean nothing, and the channel's acknowledgements are not followed.
     """

@@ -225,14 +225,8 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 def learn(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
     """Keep what the peers say of themselves and agree on, as JSON."""
     facts: dict[str, Any] = session.facts
-    if event.name in facts:
-        return
-    octets: bytes = event.octets or b""
-    if len(octets) > tracker.most_fact or tracker.facts_octets >= tracker.most_facts:
-        tracker.settler.hit("handshakes")
-        octets = b""
-    tracker.facts_octets += len(octets)
-    facts[event.name] = octets
+    if event.name not in facts:
+        facts[event.name] = tracker.remember(event.name, event.octets or b"")
 
 
 def _close_connection(

@@ -52,7 +52,7 @@ def connection_row(session: Any, dialect: str | None) -> Row:
     packets, tls = conversation.packets, conversation.tls
     octets = conversation.octets if tls is None else tls.octets
     sides_known = direction >= 0
-    facts = {name: read_json(octets) for name, octets in session.facts.items()}
+    facts = {name: read_json(said.octets) for name, said in session.facts.items()}
     return {
         "capture": session.capture,
         **_ends(session.peer),

@@ -74,6 +74,10 @@ cdef class Lane:
     cdef public list requests
     cdef public Sent sent
 
+cdef class Said:
+    cdef public bytes octets
+    cdef public long long uses
+
 cdef class Session(Closable):
     cdef public object peer, capture
     cdef public long long number

@@ -355,10 +355,18 @@ def _pair(bits):
     return bits & 1 != 0, bits & 2 != 0
 
 
+class Said:
+    """The arguments of a method of the handshake as JSON, which `uses` connections have."""
+
+    def __init__(self, octets):
+        self.octets = octets
+        self.uses = 0
+
+
 class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
-    `facts` has the arguments of the handshake's methods as JSON, by method. `lossy`: frames may be
+    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be
     missing. `step`: its state's code. `confirms`, `acks`: `counts.Delays` of late, None without
     any. `calls`: requests by message that wait for their answers. `sent`: of all channels, None
     before the client's first frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`:
@@ -393,6 +401,11 @@ class Session(Closable):
     def state(self):
         """The state by its name."""
         return _STATES[self.step]
+
+    def said(self, method):
+        """The arguments of a method of its handshake as JSON; None where it was not seen."""
+        said: Said = self.facts.get(method)
+        return None if said is None else said.octets
 
     @property
     def closing(self):

@@ -313,8 +313,8 @@ class Tracker(MessageMethods):
         if self.wants_connections:
             self.connections.append(connection_row(session, peer.dialect_name))
         peer.session = None
-        for octets in session.facts.values():
-            self.facts_octets -= len(octets)
+        for said in session.facts.values():
+            self.forget(said)
         return 0
 
     def add_channel(self, channel):

@@ -72,11 +72,22 @@ def products(joined: Pipeline) -> list[Any]:
 
 def test_handshakes_of_all_connections() -> None:
     joined = fed([OPEN, OPEN], facts=1)
-    assert limits_hit(joined) == ["handshakes: 11 times"]
+    assert limits_hit(joined) == ["handshakes: 10 times"]
     joined = fed([OPEN, OPEN])
     assert joined.tracker.facts_octets > 0
     assert limits_hit(joined) == []
     assert joined.tracker.facts_octets == 0
+
+
+def test_what_many_connections_say_is_kept_once() -> None:
+    one, many = fed([OPEN]), fed([OPEN] * 50)
+    assert 0 < one.tracker.facts_octets == many.tracker.facts_octets
+    assert products(many) == 50 * products(one)
+    others = fed([OPEN.replace("handshake", f"handshake vhost=v{n}") for n in range(50)])
+    assert others.tracker.facts_octets > one.tracker.facts_octets
+    for joined in (one, many, others):
+        assert limits_hit(joined) == []
+        assert joined.tracker.facts_octets == 0
 
 
 def test_handshakes_that_are_too_long() -> None:

@@ -200,9 +200,8 @@ def _refuse_tuning(scene: Scene, detail: str, number: int, ts_ns: int | None) ->
 
 def _tuned(scene: Scene) -> None:
     """tune-ok: does it ask for more than tune offers?"""
-    facts = scene.session.facts
-    octets = (facts.get(name) for name in ("connection.tune-ok", "connection.tune"))
-    detail = _overstated(*octets, facts.get("connection.start"))
+    steps = ("connection.tune-ok", "connection.tune", "connection.start")
+    detail = _overstated(*map(scene.session.said, steps))
     if detail:
         scene.memory["tuning"] = (detail, scene.number, scene.ts_ns)
 

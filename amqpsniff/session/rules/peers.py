@@ -16,7 +16,7 @@ arguments are no longer than a frame."""
 
 def said(scene: Scene, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
-    octets = scene.session.facts.get(method)
+    octets = scene.session.said(method)
     return {} if octets is None else _read(octets)
 
 

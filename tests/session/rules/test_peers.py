@@ -31,8 +31,8 @@ def scene(
         client_direction=given.get("client_direction", 0),
         conversation=conversation,
     )
-    facts = {} if start_ok is None else {"connection.start-ok": start_ok}
-    session = SimpleNamespace(peer=peer, facts=facts, memory={})
+    said = {} if start_ok is None else {"connection.start-ok": start_ok}
+    session = SimpleNamespace(peer=peer, said=said.get, memory={})
     return SimpleNamespace(session=session, memory=session.memory)
 
 
