@@ -382,7 +382,7 @@ class ContentAssembler:
         """A content is over: write its row, unless nobody looks at it."""
         content.state = _AWAIT_METHOD
         if self.unread:
-            return 0
+            return content.close()
         if content.body_size == 0 and status == _COMPLETE:
             self._begin_body(content)
         sound: cython.longlong = content.body_seen
