@@ -69,6 +69,10 @@ _AWAIT_HEADER = cython.declare(cython.int, state.AWAIT_HEADER)
 _AWAIT_BODY = cython.declare(cython.int, state.AWAIT_BODY)
 
 
+LATE = 2
+"""In place of a direction: the frame comes after later ones of the other side."""
+
+
 class ContentAssembler:
     """Puts contents together and writes `MessageRows`.
 
@@ -81,7 +85,8 @@ class ContentAssembler:
         keep_bodies: Whether bodies are kept.
 
     `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
-    frames may be missing: (row of the next frame, connection, direction). `seed` is that of the
+    frames may be missing: (row of the next frame, connection, direction), and frames that come
+    `LATE`: (row, `FrameRows.moment` when its octets came, LATE). `seed` is that of the
     marks of messages, which are made while `marking`, or `marking_all`: else only those that tell
     which message the broker gave back.
     """

@@ -142,6 +142,7 @@ class FrameHandler(Parties):
         self.frames = FrameRows(
             words, as_many(frames.rows), frames.wanted, as_many(frames.arguments.used)
         )
+        self.frames.follow(frames)
         room = as_many(messages.rows), messages.wanted, as_many(messages.headers.used)
         self.messages = MessageRows(words, *room, messages.unmade)
         self.block.out = self.scratch.out = self.frames.arguments

@@ -7,11 +7,14 @@ where framing breaks, `synchronize` looks for the next boundary; the frames of t
 are handed on as if they had been read in order.
 """
 
+from operator import itemgetter
+
 import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import state
 from amqpsniff.decode.claims import UNFINISHED
+from amqpsniff.decode.contents import LATE
 from amqpsniff.decode.opening import FIRST_OCTETS
 from amqpsniff.decode.synchronize import Search
 
@@ -32,6 +35,7 @@ _FRAMES = cython.declare(cython.int, state.FRAMES)
 _FOREIGN = cython.declare(cython.int, state.FOREIGN)
 _SILENT = cython.declare(cython.int, state.SILENT)
 _STRANGE = cython.declare(cython.int, state.STRANGE)
+_BY_ROW = itemgetter(0)
 _NULL = cython.declare(cython.longlong, NULL)
 _BODY = cython.declare(cython.int, 3)
 
@@ -48,7 +52,7 @@ class RecoveringFramer(OpeningFramer):
                 half.offset = search.end
                 self.contents.note_loss(half)
                 return 0
-            self._take_up(half, search, chain, search.end)
+            self._take_up(half, search, chain, search.end, self.handler.frames.moment())
         if half.mode == _STRANGE:
             half.mode = _FOREIGN
         if half.mode == _FOREIGN or half.mode == _SILENT:
@@ -79,7 +83,7 @@ class RecoveringFramer(OpeningFramer):
             if chain is None:
                 half.search = None  # the two hold each other
                 return 0
-            self._take_up(half, search, chain, search.end)
+            self._take_up(half, search, chain, search.end, self.handler.frames.moment())
         return 0
 
     def _end_start(self, half):
@@ -142,9 +146,10 @@ class RecoveringFramer(OpeningFramer):
         if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
             half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
         begin: cython.longlong = search.end
-        chain = search.feed(octets, half.number, half.ts_ns)
+        moment: cython.longlong = self.handler.frames.moment()
+        chain = search.feed(octets, half.number, half.ts_ns, moment)
         if chain is not None:
-            self._take_up(half, search, chain, begin)
+            self._take_up(half, search, chain, begin, moment)
             return at + max(0, chain.next - begin)
         half.offset += count
         if search.hopeless:
@@ -152,19 +157,34 @@ class RecoveringFramer(OpeningFramer):
             half.search = None
         return at + count
 
-    def _take_up(self, half, search, chain, until):
-        """Take the frames of a chain that is believed and the octets between it and `until`."""
+    def _take_up(self, half, search, chain, until, now):
+        """Take the frames of a chain that is believed and the octets between it and `until`; it is
+        this moment now.
+        """
         half.search = None
         half.mode = _FRAMES
         half.connection.is_amqp = True
         self._prove_role(half, chain.frames)
-        now = half.number, half.ts_ns
-        for *frame, half.number, half.ts_ns in chain.frames:
+        number, ts_ns = half.number, half.ts_ns
+        noted = len(self.contents.losses)
+        for *frame, half.number, half.ts_ns, moment in chain.frames:
+            first: cython.longlong = self.handler.frames.rows
             self._chain_frame(half, *frame)
+            if moment != now:
+                self._note_late(first, moment)
         half.offset = chain.next
-        for octets, half.number, half.ts_ns in search.rest(chain.next, until):
+        for octets, half.number, half.ts_ns, moment in search.rest(chain.next, until):
+            first = self.handler.frames.rows
             self.octets(half, octets, 0, len(octets))
-        half.number, half.ts_ns = now
+            if moment != now:
+                self._note_late(first, moment)
+        half.number, half.ts_ns = number, ts_ns
+        self.contents.losses[noted:] = sorted(self.contents.losses[noted:], key=_BY_ROW)
+
+    def _note_late(self, first, moment):
+        """Rows from `first` on are of octets that came at a moment; the other side went on then."""
+        for row in range(first, self.handler.frames.rows):
+            self.contents.losses.append((row, moment, LATE))
 
     def _prove_role(self, half, frames):
         """Let the methods of a chain tell who is the client before any row is written."""

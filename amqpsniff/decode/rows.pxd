@@ -11,7 +11,7 @@ cdef class Vocabularies:
     cdef public Vocabulary content_encoding, reply_to, expiration, type, user_id, app_id, cluster_id
 
 cdef class Rows:
-    cdef public long long rows, capacity, rows_expected, pending
+    cdef public long long rows, first, capacity, rows_expected, pending
     cdef public bint wanted, given
     cdef public object unmade
     cdef public Vocabularies vocabularies
@@ -23,6 +23,10 @@ cdef class Rows:
 
 cdef class FrameRows(Rows):
     cdef public int capture_code
+    cdef public long long moments
+    cpdef int follow(self, FrameRows others) except? -1
+    cdef long long moment(self) except? -1
+    cdef long long moment_after(self, long long row) except? -1
     cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code, flags
     cdef public Codes exchange, routing_key, queue, consumer_tag
     cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag

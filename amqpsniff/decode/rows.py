@@ -104,7 +104,8 @@ class Rows:
 
     `rows_expected` are made room for; nobody looks at them but the session where they are not
     `wanted`. The columns `unmade` stay empty, for nobody looks at these. `pending` counts rows that
-    may still change, which are `waiting`; none does once they were `given` out.
+    may still change, which are `waiting`; none does once they were `given` out. Before its first
+    row there were `first` others.
     """
 
     CODES = ()
@@ -113,7 +114,7 @@ class Rows:
     WRITTEN = frozenset()
 
     def __init__(self, vocabularies, rows_expected, wanted, unmade=frozenset()):
-        self.rows = 0
+        self.rows = self.first = 0
         self.pending = 0
         self.given = False
         self.wanted = wanted
@@ -152,6 +153,7 @@ class Rows:
             return 0
         for column in self.columns().values():
             column.clear(self.rows)
+        self.first += self.rows
         self.rows = 0
         return 0
 
@@ -186,6 +188,10 @@ class Rows:
         return taken
 
 
+_MOMENT_BITS = cython.declare(cython.int, 20)
+_MOST_MOMENTS = cython.declare(cython.longlong, (1 << 20) - 1)
+
+
 class FrameRows(Rows):
     """Rows of the `frames` table, one per frame; `rows_expected` of them, and
     `octets_expected` of arguments, are made room for.
@@ -210,7 +216,23 @@ class FrameRows(Rows):
     def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
         Rows.__init__(self, vocabularies, rows_expected, wanted)
         self.capture_code = 0
+        self.moments = 0
         self.arguments = Texts(octets_expected)
+
+    def follow(self, others):
+        """These rows come after others."""
+        self.first = others.first + others.rows
+        self.moments = others.moments
+        return 0
+
+    def moment(self):
+        """A number for now: it grows with every row of all, and with every call."""
+        self.moments = (self.moments + 1) & _MOST_MOMENTS
+        return ((self.first + self.rows) << _MOMENT_BITS) | self.moments
+
+    def moment_after(self, row):
+        """One that is above those before a row was made, and below those after it."""
+        return (self.first + row + 1) << _MOMENT_BITS
 
     def open_arguments(self):
         """Begin to write arguments of the next row."""

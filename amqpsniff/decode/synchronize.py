@@ -121,11 +121,13 @@ class Search:
         """Whether so much was searched in vain that this is another protocol."""
         return self.searched >= FOREIGN_AFTER_OCTETS and not self.half.connection.is_amqp
 
-    def feed(self, octets, number, ts_ns):
-        """Search on with these octets of a packet; the chain that is believed, or None."""
+    def feed(self, octets, number, ts_ns, moment):
+        """Search on with these octets of a packet that comes now; the chain that is believed, or
+        None.
+        """
         if not self.window.fits(len(octets)):
             self._begin_anew()
-        self.window.append(octets, number, ts_ns)
+        self.window.append(octets, number, ts_ns, moment)
         self.searched += len(octets)
         believed = self._run(self.window.end() - _HEADER, False)
         if believed is None:
@@ -151,7 +153,7 @@ class Search:
         return self._conclude(False)
 
     def rest(self, start, end):
-        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns)."""
+        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns, moment)."""
         return self.window.pieces(start, end)
 
     @cython.cfunc
@@ -336,9 +338,9 @@ class Search:
         """Add the frame under way to its chain."""
         offset: cython.longlong = candidate.next
         candidate.next += candidate.size + 8
-        number, ts_ns = self.window.packet_of(candidate.next)
+        packet = self.window.packet_of(candidate.next)
         frame = (offset, candidate.kind, candidate.channel, candidate.size)
-        candidate.frames.append((*frame, payload, candidate.missing, number, ts_ns))
+        candidate.frames.append((*frame, payload, candidate.missing, *packet))
         candidate.kind = -1
         candidate.wake = candidate.next
         return 0

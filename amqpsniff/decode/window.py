@@ -20,7 +20,8 @@ by one; the frames of older ones then get the number of the oldest that is remem
 class Window:
     """Octets from stream offset `base` on: `buffer[first:used]`.
 
-    `marks` holds (stream offset after its last octet, packet number, ts_ns) of each packet.
+    `marks` holds (stream offset after its last octet, packet number, ts_ns, moment when it came)
+    of each packet.
     """
 
     def __init__(self, offset, allowance):
@@ -43,7 +44,7 @@ class Window:
     def __del__(self):
         self.allowance.held -= len(self.buffer) - FIRST_BUFFER_OCTETS
 
-    def append(self, octets, number, ts_ns):
+    def append(self, octets, number, ts_ns, moment):
         """These octets of a packet are the next."""
         count: cython.longlong = len(octets)
         kept: cython.longlong = self.used - self.first
@@ -57,20 +58,20 @@ class Window:
             self.used = kept
         self.buffer[self.used : self.used + count] = octets
         self.used += count
-        if self.marks and self.marks[len(self.marks) - 1][1:] == (number, ts_ns):
-            self.marks.pop()
-        self.marks.append((self.end(), number, ts_ns))
+        if self.marks and self.marks[len(self.marks) - 1][1:3] == (number, ts_ns):
+            moment = self.marks.pop()[3]
+        self.marks.append((self.end(), number, ts_ns, moment))
         if len(self.marks) > MAX_MARKS:
             self.marks.popleft()
         return 0
 
     def packet_of(self, end):
-        """(packet number, ts_ns) of the octet before `end`, which came lately."""
-        found = (0, 0)
-        for until, number, ts_ns in reversed(self.marks):
+        """(packet number, ts_ns, moment) of the octet before `end`, which came lately."""
+        found = (0, 0, 0)
+        for until, *packet in reversed(self.marks):
             if until < end:
                 break
-            found = (number, ts_ns)
+            found = packet
         return found
 
     def trim(self, keep):
@@ -92,13 +93,13 @@ class Window:
         return 0
 
     def pieces(self, start, end):
-        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns)."""
+        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns, moment)."""
         found = []
         octets = memoryview(self.buffer)
         shift: cython.longlong = self.first - self.base
-        for until, number, ts_ns in self.marks:
+        for until, *packet in self.marks:
             stop = min(until, end)
             if start < stop:
-                found.append((bytes(octets[start + shift : stop + shift]), number, ts_ns))
+                found.append((bytes(octets[start + shift : stop + shift]), *packet))
                 start = stop
         return found

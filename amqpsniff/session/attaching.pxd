@@ -1,7 +1,8 @@
 from amqpsniff.decode.octets cimport OctetReader
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
+from amqpsniff.session.event cimport Said
 from amqpsniff.session.settling cimport Settler
-from amqpsniff.session.state cimport Consumer, Said
+from amqpsniff.session.state cimport Consumer
 from amqpsniff.session.watcher cimport Watcher
 
 cdef class Attacher(Watcher):

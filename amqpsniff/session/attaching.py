@@ -16,6 +16,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
         Vocabularies,
     )
+    from cython.cimports.amqpsniff.session.event import Said  # type: ignore[import-not-found]
     from cython.cimports.amqpsniff.session.settling import (  # type: ignore[import-not-found]
         Settler,
     )
@@ -23,7 +24,6 @@ if cython.compiled:
         Channel,
         Consumer,
         Entry,
-        Said,
     )
     from cython.cimports.amqpsniff.session.watcher import (  # type: ignore[import-not-found]
         Watcher,
@@ -31,8 +31,9 @@ if cython.compiled:
 else:
     from amqpsniff.decode.octets import OctetReader
     from amqpsniff.decode.rows import Vocabularies
+    from amqpsniff.session.event import Said
     from amqpsniff.session.settling import Settler
-    from amqpsniff.session.state import Channel, Consumer, Entry, Said
+    from amqpsniff.session.state import Channel, Consumer, Entry
     from amqpsniff.session.watcher import Watcher
 
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)

@@ -1,5 +1,9 @@
 from amqpsniff.decode.rows cimport FrameRows
 
+cdef class Said:
+    cdef public bytes octets
+    cdef public long long uses
+
 cdef class Request:
     cdef public int method, side
     cdef public FrameRows rows

@@ -41,6 +41,14 @@ def read_reason(octets):
     return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
 
 
+class Said:
+    """The arguments of a method of the handshake as JSON, which `uses` connections have."""
+
+    def __init__(self, octets):
+        self.octets = octets
+        self.uses = 0
+
+
 @cython.freelist(64)
 @cython.cclass
 class Request:

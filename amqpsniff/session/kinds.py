@@ -53,3 +53,4 @@ def _replies() -> bytes:
 
 
 REPLIES = _replies()
+ANSWERS = bytes(any(REPLIES[at :: len(METHODS)]) for at in range(len(METHODS)))

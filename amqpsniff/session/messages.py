@@ -115,7 +115,10 @@ class MessageMethods(Attacher):
             entry.outcome_number = entry.packet_number
             entry.outcome_ns = entry.ts_ns
             return entry
-        entry.wants = consumer is not None and consumer.no_ack is not None
+        known: cython.bint = consumer is not None and consumer.no_ack is not None
+        entry.wants = (
+            known and self.pairing.late_row != row
+        )  # else it may have been answered already
         if entry.number >= 0:
             self.settler.deliver(channel, entry)
         return entry
@@ -161,6 +164,12 @@ class MessageMethods(Attacher):
         multiple: cython.bint = flags & _MULTIPLE != 0
         if tag < 0 or (side == 0 and channel.deaf):
             return 0
+        if self.pairing.late_row == row:  # what was sent after it is here already
+            there = channel.publishes if side == 1 else channel.deliveries
+            last = max([one.number for one in there if one.packet_number < number], default=-1)
+            if last < 0 or (tag > last and not multiple):
+                return 0
+            tag = tag if 0 < tag < last else last
         if side == 1:
             if kind != _REJECT:
                 outcome = _CONFIRMED if kind == _ACK else _REJECTED

@@ -327,6 +327,8 @@ def lose(session, side):
     lane: Lane
     session.lossy = True
     for lane in session.lanes.values():
+        if lane.early is None:
+            lane.early = []
         drop_requests(lane, 1 - side, True)
         channel: Channel = lane.channel
         if channel is None:

@@ -6,9 +6,12 @@ from amqpsniff.session.state cimport Lane, Session
 cdef class Pairing:
     cdef public long long most
     cdef public Settler settler
-    cdef const unsigned char[::1] closes, replies
+    cdef const unsigned char[::1] closes, replies, answers
     cdef int count
     cdef list names
     cdef public dict spreads
+    cdef public long long late_row, moment
     cdef int ask(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, object subject) except? -1
+    cdef bint _came(self, Lane lane, FrameRows frames, long long row, int method, int side) except? -1
+    cdef int _answer(self, Request request, long long number, long long ts_ns) except? -1
     cdef Request reply(self, Lane lane, FrameRows frames, long long row, int method, int side)

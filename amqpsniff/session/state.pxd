@@ -1,4 +1,5 @@
 from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.session.event cimport Said
 from amqpsniff.session.sent cimport Sent
 
 cdef class Entry:
@@ -71,12 +72,8 @@ cdef class Channel(Closable):
 cdef class Lane:
     cdef public int number, incarnations, step, dead
     cdef public Channel channel
-    cdef public list requests
+    cdef public list requests, early
     cdef public Sent sent
-
-cdef class Said:
-    cdef public bytes octets
-    cdef public long long uses
 
 cdef class Session(Closable):
     cdef public object peer, capture

@@ -334,12 +334,12 @@ class Lane:
 
     `step`: the state's code. `channel`: the incarnation that is open, None where only replies are
     wanted. `dead`: who waits for no reply any more, as one bit a side. `sent`: None where nobody
-    judges.
+    judges. `early`: replies whose requests may come late; None where none can, see `Pairing`.
     """
 
     def __init__(self, number):
         self.number = number
-        self.channel = self.sent = None
+        self.channel = self.sent = self.early = None
         self.incarnations = 0
         self.requests = []
         self.step = self.dead = 0
@@ -353,14 +353,6 @@ class Lane:
 def _pair(bits):
     """One bit a side as a pair."""
     return bits & 1 != 0, bits & 2 != 0
-
-
-class Said:
-    """The arguments of a method of the handshake as JSON, which `uses` connections have."""
-
-    def __init__(self, octets):
-        self.octets = octets
-        self.uses = 0
 
 
 class Session(Closable):
@@ -377,25 +369,18 @@ class Session(Closable):
         self.peer = peer
         self.capture = capture
         self.number = number
-        self.lanes = {}
+        self.lanes, self.facts, self.memory = {}, {}, {}
         self.last = None
-        self.over = False
+        self.over = self.lossy = False
         self.step = _BEGUN if peer.began else _UNKNOWN
         self.blocking = _FREE
-        self.dead = 0
-        self.channels_opened = 0
-        self.published = self.delivered = self.acknowledged = 0
-        self.facts = {}
-        self.closed_by = self.close_octets = None
-        self.close_packet_number = self.close_ns = None
-        self.memory = {}
-        self.lossy = False
-        self.calls = 0
+        self.dead = self.calls = 0
+        self.channels_opened = self.published = self.delivered = self.acknowledged = 0
+        self.closed_by = self.close_octets = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.sent = None
         self.last_client_ns = self.last_server_ns = _NULL
         self.silence_client_ns = self.silence_server_ns = 0
-        self.blocked_since = None
-        self.blocked_ns = 0
+        self.blocked_since, self.blocked_ns = None, 0
 
     @property
     def state(self):
@@ -404,7 +389,7 @@ class Session(Closable):
 
     def said(self, method):
         """The arguments of a method of its handshake as JSON; None where it was not seen."""
-        said: Said = self.facts.get(method)
+        said = self.facts.get(method)
         return None if said is None else said.octets
 
     @property

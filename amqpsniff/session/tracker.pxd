@@ -12,7 +12,7 @@ cdef class Tracker(MessageMethods):
     cdef public long long sessions, lanes, most_lanes
     cdef public set lost_before
     cdef const unsigned char[::1] followed, classes, senders, content
-    cdef const unsigned char[::1] synchronous, partings, discarded
+    cdef const unsigned char[::1] synchronous, answers, partings, discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
     cdef int _method(self, FrameRows frames, long long row, int method, list peers) except? -1
     cdef object _follow(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side)

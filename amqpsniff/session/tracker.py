@@ -10,6 +10,7 @@ have hidden.
 import cython
 
 from amqpsniff.decode import plan
+from amqpsniff.decode.contents import LATE
 from amqpsniff.session import kinds, methods
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.records import channel_row, connection_row
@@ -51,6 +52,7 @@ _GET_OK = cython.declare(cython.int, kinds.GET_OK)
 _ACK = cython.declare(cython.int, kinds.ACK)
 _CHANNEL_OPEN = cython.declare(cython.int, kinds.CHANNEL_OPEN)
 _CHANNEL_CLOSE_OK = cython.declare(cython.int, kinds.CHANNEL_CLOSE_OK)
+_LATE = cython.declare(cython.int, LATE)
 _NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
 
 
@@ -83,6 +85,7 @@ class Tracker(MessageMethods):
         self.senders = bytes(plan.senders)
         self.content = bytes(plan.content)
         self.synchronous = kinds.SYNCHRONOUS
+        self.answers = kinds.ANSWERS
         self.partings = kinds.PARTINGS
         self.farewells = kinds.FAREWELLS
         self.discarded = kinds.DISCARDED
@@ -126,6 +129,7 @@ class Tracker(MessageMethods):
         order, `captures` the names of captures by code.
         """
         self.captures, self.frames = captures, frames
+        self.pairing.late_row = -1
         row: cython.longlong
         method: cython.int
         message: cython.longlong = first_message
@@ -144,7 +148,10 @@ class Tracker(MessageMethods):
                 if message < messages.rows:
                     next_message = messages.ended_at.values[message]
             while next_loss <= row:
-                self._lose(losses[lost][1], losses[lost][2])
+                if losses[lost][2] == _LATE:
+                    self.pairing.late_row, self.pairing.moment, _ = losses[lost]
+                else:
+                    self._lose(losses[lost][1], losses[lost][2])
                 lost += 1
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
@@ -215,6 +222,8 @@ class Tracker(MessageMethods):
                 self.settler.hit("channels")
                 return None
             lane = Lane(number)
+            if session.lossy or not session.peer.began:
+                lane.early = []
             session.lanes[number] = lane
             self.lanes += 1
         session.last = lane
@@ -226,7 +235,7 @@ class Tracker(MessageMethods):
             return 0
         request: Request = None
         subject: object = None
-        if lane.requests:
+        if lane.requests or (lane.early is not None and self.answers[method]):
             request = self.pairing.reply(lane, frames, row, method, side)
         if self.only_moves:
             self._move(session, lane, method, side)
