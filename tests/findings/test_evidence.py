@@ -73,6 +73,7 @@ MADE_IN: dict[str, str] = {
     "channel-limit": "decode/test_content.py",
     "number-out-of-range": "decode/test_content.py",
     "session-limit": "session/rules/test_bounds.py",
+    "channel-stopped": "session/rules/test_stopping.py",
     "rules-limit": "session/rules/test_bounds.py",
     "tls-keys-wrong": "tls/test_keys.py",
     "tls-record-damaged": "tls/test_troubles.py",

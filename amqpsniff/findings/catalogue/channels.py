@@ -62,6 +62,14 @@ CHANNELS = (
          "blocked_connection_timeout); what is sent now waits in buffers.",
          "What was under way within one round trip is not meant.",
          ("connection-blocked",)),
+    Kind("channel-stopped", "warning", "A",
+         "One side stopped the messages of the other on a channel",
+         "channel.flow with active=0; the detail says for how long, and how many messages came "
+         "after the channel.flow-ok all the same.",
+         "The other side waits meanwhile: a publisher hangs, or a consumer gets nothing. A broker "
+         "that stops publishers has no room, look at its alarms; what is sent all the same is a "
+         "flaw of the sender.",
+         "Some clients pause their consumers so."),
     Kind("prefetch-exceeded", "warning", "C",
          "The broker delivered more than the prefetch count allows",
          "Unacknowledged deliveries of a consumer were more than twice the prefetch count that was "
