@@ -167,7 +167,11 @@ class Connection:
         return None
 
     def _lose(self, event: Event) -> None:
-        """[R5, P2, D3]"""
+        """[R5, P2, D3, N4]"""
+        if event.sender == "server":
+            self.blocked_before = False
+            if self.blocked_since is not None:
+                self.blocked_since = self.blocked_ns = None
         self.pending = [each for each in self.pending if each.event.sender == event.sender]
         if event.sender == "client":
             for incarnation in self.incarnations:

@@ -133,7 +133,9 @@ N3  closed_by: sender of the first connection.close; without one `rst`, or `fin`
     C3.
 N4  blocked_ns: from each connection.blocked to the next unblocked, or to the connection's last
     packet; a second blocked changes nothing. 0 when there was none; null when an unblocked came
-    first.
+    first, of the connection or after a loss in the server's direction, and when there was such a
+    loss between a blocked and its unblocked, or the end: it is not known from there on whether it
+    is blocked, until the next of the two.
 N5  connection.close-ok of X ends the connection when Y has sent connection.close. What comes later
     is rows without session columns and counts nowhere; only a connection.close-ok may still answer
     the other side's connection.close.
