@@ -21,7 +21,7 @@ if cython.compiled:
         every,
         leave,
         mark,
-        oldest,
+        meant,
     )
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -30,7 +30,7 @@ if cython.compiled:
 else:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.counts import Spread
-    from amqpsniff.session.returnable import enter, every, leave, mark, oldest
+    from amqpsniff.session.returnable import enter, every, leave, mark, meant
     from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -344,9 +344,7 @@ class Settler:
     def give_back(self, returned):
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
-        entry: Entry = oldest(channel.alike, (returned.route, returned.mark))
-        if entry is None:
-            entry = oldest(channel.returnable, returned.route)
+        entry: Entry = meant(returned)
         if entry is not None:
             if entry.wants:
                 channel.unconfirmed -= 1

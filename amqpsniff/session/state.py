@@ -47,7 +47,8 @@ class Entry:
     that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
     has it; `ended`: it will get no outcome any more. `outcome`: a code of `OUTCOMES`, -1 for none.
     `returnable`: it may come back; `route`, where it may or did: exchange and routing key, else
-    None. There may be very many: small types, in an order that leaves no gaps, make 128 octets.
+    None; `mark` is its row's, 0 while that is not known. There may be very many: small types, in an
+    order that leaves no gaps, make 128 octets.
     """
 
     if not cython.compiled:

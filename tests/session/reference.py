@@ -72,10 +72,9 @@ P3  basic.ack of the server: `confirmed`; basic.nack: `rejected`. delivery_tag n
     publish_number; with multiple every number up to it; tag 0 with multiple every number so far,
     tag 0 without it none. Only publishes without an outcome change.
 P4  basic.return belongs to the oldest publish of the incarnation that was mandatory or immediate,
-    has no outcome, is not done with (P6), and has the same exchange and routing_key; if several
-    have, the oldest among them whose body size and properties are also the same, if there is one.
-    That one is `returned`, with the packet and time of the return. The ack that follows changes
-    nothing.
+    has no outcome, is not done with (P6), and has the same exchange and routing_key, body size and
+    properties (what was not captured of these is the same as all). That one is `returned`, with
+    the packet and time of the return. The ack that follows changes nothing.
 P5  At the end a numbered publish without an outcome is `unconfirmed` (packet and ns null); one
     without a number has a null outcome.
 P6  In tx mode the publishes up to a tx.commit are done with when commit-ok answers it, those up to

@@ -131,7 +131,7 @@ class Incarnation:
         """[P4]"""
         self.row["returned"] += 1
         given = event.arguments
-        fitting = [
+        same = [
             message
             for message in self.publishes
             if (message.event.arguments["mandatory"] or message.event.arguments["immediate"])
@@ -139,14 +139,10 @@ class Incarnation:
             and not message.done
             and message.event.arguments["exchange"] == given["exchange"]
             and message.event.arguments["routing_key"] == given["routing_key"]
-        ]
-        same = [
-            message
-            for message in fitting
-            if len(message.event.body or b"") == len(event.body or b"")
+            and len(message.event.body or b"") == len(event.body or b"")
             and message.event.properties == event.properties
         ]
-        for message in (same or fitting)[:1]:
+        for message in same[:1]:
             message.settle("returned", event)
 
     # consumers and deliveries
