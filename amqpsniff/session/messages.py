@@ -93,6 +93,7 @@ class MessageMethods(Attacher):
         )
         if kind == _PUBLISH:
             return entry if self._publish(session, channel, entry, frames, row) else channel
+        session.heard = True
         if kind == _RETURN:
             channel.returned += 1
             return entry
@@ -162,6 +163,7 @@ class MessageMethods(Attacher):
         if tag < 0 or (side == 0 and channel.deaf):
             return 0
         if side == 1:
+            session.heard = True
             if kind != _REJECT:
                 outcome = _CONFIRMED if kind == _ACK else _REJECTED
                 self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)

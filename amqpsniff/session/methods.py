@@ -340,6 +340,7 @@ def lose(session, side):
         if side == _CLIENT:
             channel.numbering = False
             channel.last_queue = None
+            channel.lost_tag = max(channel.lost_tag, channel.last_tag)
     return 0
 
 

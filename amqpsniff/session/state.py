@@ -270,7 +270,8 @@ class Channel(Closable):
     publishes are numbered now; `numbered`: they were once. `uncommitted`: publishes of transactions
     that may come back, `passed` how many were before them. `near`: the consumer of deliveries with
     `near_code` for a tag, in batch `near_batch`. `joined`: what is known of one that was open
-    before, where times of late are measured.
+    before, where times of late are measured. `lost_tag`: the tag of the last delivery
+    before frames of the client may be missing, else -1.
     """
 
     def __init__(self, session, lane, capture, known):
@@ -297,7 +298,7 @@ class Channel(Closable):
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = _NULL
         self.last_ack_ns = _NULL
-        self.last_tag = -1
+        self.last_tag = self.lost_tag = -1
         self.waits = self.wait_ns = 0
         self.wait_ns_min = _NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
@@ -367,11 +368,11 @@ class Said:
 class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
-    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be
-    missing. `step`: its state's code. `confirms`, `acks`: `counts.Delays` of late, None without
-    any. `calls`: requests by message that wait for their answers. `sent`: of all channels, None
-    before the client's first frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`:
-    its longest pause.
+    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be missing.
+    `heard`: the server said something. `step`: its state's code. `confirms`, `acks`:
+    `counts.Delays` of late, None without any. `calls`: requests by message that wait for their
+    answers. `sent`: of all channels, None before the client's first frame. `last_…_ns`: time of the
+    last frame of a side, `silence_…_ns`: its longest pause.
     """
 
     def __init__(self, peer, capture, number):
@@ -390,7 +391,7 @@ class Session(Closable):
         self.closed_by = self.close_octets = None
         self.close_packet_number = self.close_ns = None
         self.memory = {}
-        self.lossy = False
+        self.lossy = self.heard = False
         self.calls = 0
         self.confirms = self.acks = self.sent = None
         self.last_client_ns = self.last_server_ns = _NULL

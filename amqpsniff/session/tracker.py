@@ -226,6 +226,8 @@ class Tracker(MessageMethods):
             return 0
         request: Request = None
         subject: object = None
+        if side == 1:
+            session.heard = True
         if lane.requests:
             request = self.pairing.reply(lane, frames, row, method, side)
         if self.only_moves:

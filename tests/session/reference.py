@@ -33,8 +33,9 @@ C1  channel.open by the client begins an incarnation, also when one is there (it
     opened_packet_number and start_ns are those of channel.open.
 C2  Any other method on a number without an incarnation, but channel.close-ok, begins one whose
     beginning is not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null,
-    and unconfirmed_max, unconfirmed_end too unless confirm.select is seen. Incarnations are
-    numbered from 1 on a connection's channel number, those with unknown beginnings included.
+    and unconfirmed_max, unconfirmed_end too unless confirm.select is seen. All four are null, too,
+    where the server said nothing so far on any channel. Incarnations are numbered from 1 on a
+    connection's channel number, those with unknown beginnings included.
 C3  The first channel.close of either side sets closed_by (its sender), closed_packet_number, end_ns
     (its packet and time), close_code, close_text, and close_method: the method that class_id and
     method_id name, null for 0/0 and for ids that are no method. A second close, of the other side,
@@ -113,8 +114,10 @@ D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked s
     at once, on what is not noted.
 D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack, null when
     that is not known. Packet and ns are null.
-D10 A loss changes no delivery. After a loss in the client's direction nothing is forgotten of the
-    consumers that are known.
+D10 A loss changes no outcome. Deliveries before a loss in the client's direction, those with tags
+    up to that of the last one, may have been settled in it: what then settles several (multiple, a
+    recover) settles them without an outcome, which stays null, but for the one that it names. After
+    a loss in the client's direction nothing is forgotten of the consumers that are known.
 D11 outcome_ns is the time of the outcome less that of the message's method frame.
 
 Connections
