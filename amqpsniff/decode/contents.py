@@ -247,6 +247,8 @@ class ContentAssembler:
             if self.marking_all or (self.marking and self._may_return(content)):
                 mark: cython.ulonglong = reader.hash_with(self.seed, at + 4, end - at - 4)
                 content.mark = cython.cast(cython.longlong, mark >> 1)
+                if not whole:
+                    content.mark = -content.mark
             if self.writer.messages.wanted:
                 self._keep_header(content, reader, at, end)
         size: cython.longlong = reader.i64(at + 4)

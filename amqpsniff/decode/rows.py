@@ -281,7 +281,8 @@ class MessageRows(Rows):
 
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
-    properties and body size, and the number of frames that were there when it `ended_at`.
+    properties and body size (0 where they were not captured, negative where not whole), and the
+    number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
     of `amqpsniff.session.links`, None where nobody asked.
     """

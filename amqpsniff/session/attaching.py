@@ -135,7 +135,7 @@ class Attacher(Watcher):
         if type(opened) is Consumer:
             return self._name_queue(messages, row, opened)
         entry: Entry = opened
-        entry.mark = messages.mark.values[row]
+        entry.mark = max(messages.mark.values[row], 0)
         if entry.kind == _RETURN:
             words = messages.vocabularies
             exchange = words.exchange.text(messages.exchange.values[row])

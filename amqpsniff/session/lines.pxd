@@ -4,7 +4,7 @@ cdef class Lines:
     cdef public bint advanced
     cdef public unsigned long long[::1] keys, queues
     cdef public long long[::1] packet_numbers, times, connection_ids, places, delivered, later
-    cdef public unsigned char[::1] identified
+    cdef public unsigned char[::1] identified, doubted
     cdef public long long[::1] first, last, reached
     cdef public int[::1] slots
     cdef public list asks, answers, free

@@ -28,10 +28,11 @@ _FIRST_SIZE = 256
 
 _PUBLISHES = {
     "keys": "Q", "packet_numbers": "q", "times": "q", "connection_ids": "q", "places": "q",
-    "delivered": "q", "later": "q", "identified": "B",
+    "delivered": "q", "later": "q", "identified": "B", "doubted": "B",
 }  # fmt: skip
 """Columns of publishes: the hash of what they are, `places` in their lines, how often they were
-`delivered`, the number of the next alike (`later`), whether they have a message id."""
+`delivered`, the number of the next alike (`later`), whether they have a message id, and whether a
+queue may have handed on the one before or after instead (`doubted`)."""
 
 _LINES = {"first": "q", "last": "q", "reached": "q", "queues": "Q"}
 """Columns of lines: numbers of publishes, `reached` by the first of its `queues`."""
@@ -105,6 +106,7 @@ class Lines:
         self.connection_ids[at] = connection_id
         self.identified[at] = identified
         self.delivered[at] = 0
+        self.doubted[at] = False
         self.later[at] = _NONE
         if line < 0:
             self.places[at] = 0
@@ -236,6 +238,9 @@ class Lines:
         chosen: cython.longlong = self.later[self.at(reached)] if before else first
         self.candidates = after
         self.advanced = True
+        if after > 1:
+            self.doubted[self.at(chosen)] = True
+            self.doubted[self.at(self.later[self.at(chosen)])] = True
         self._put(line, queue, chosen)
         return chosen
 

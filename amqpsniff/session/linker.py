@@ -8,7 +8,8 @@ has not handed on yet is the one. A delivery that says it is not the first (`red
 dead-lettered) is matched with what its queue has handed on before.
 
 It is `exact` when only one publish can be meant and it has a message id; `likely` when only one of
-those remembered can be meant; `ambiguous` when there were several alike and the order decided.
+those remembered can be meant; `ambiguous` when there were several alike and the order decided, also
+what such a choice left over.
 
 A queue that is not known (its consumer began before the capture) is the routing key with the
 default exchange; with others every consumer is taken for one of a queue of its own.
@@ -152,7 +153,7 @@ class Linker:
         if one.sent_ns != _NULL and lines.times[at] != _NULL:
             one.published_ns = one.sent_ns - lines.times[at]
         one.match = _AMBIGUOUS
-        if lines.candidates == 1:
+        if lines.candidates == 1 and not lines.doubted[at]:
             one.match = _EXACT if lines.identified[at] else _LIKELY
         if not again and (lines.advanced or not died):
             lines.delivered[at] += 1

@@ -50,6 +50,7 @@ _NULL = cython.declare(cython.longlong, NULL)
 
 _CLOSED = cython.declare(cython.int, CHANNEL.code(CHANNEL.start))
 _OVER = cython.declare(cython.int, CONNECTION.code("over"))
+_FREE = cython.declare(str, BLOCKING.start)
 _PROVED = cython.declare(cython.int, moves.PROVED)
 
 
@@ -261,8 +262,8 @@ def _block(tracker: Attacher, session: Session, event: Event, request: Request |
         return
     if session.blocking == "blocked":
         session.blocked_since = event.ts_ns
-    elif before == BLOCKING.start:
-        session.blocked_ns = None  # it was blocked before the capture began
+    elif before == _FREE:
+        session.blocked_ns = None  # it was blocked before the capture began, or in a hole
     else:
         _end_block(session, event.ts_ns)
 
@@ -326,6 +327,10 @@ def lose(session, side):
     """Frames that a side sent may be missing from here on."""
     lane: Lane
     session.lossy = True
+    if side == _SERVER:
+        session.blocking = _FREE
+        if session.blocked_since is not None:
+            session.blocked_since = session.blocked_ns = None
     for lane in session.lanes.values():
         if lane.early is None:
             lane.early = []
@@ -337,6 +342,7 @@ def lose(session, side):
         if side == _CLIENT:
             channel.numbering = False
             channel.last_queue = None
+            channel.lost_tag = max(channel.lost_tag, channel.last_tag)
     return 0
 
 

@@ -14,8 +14,9 @@ _NO_TLS = dict.fromkeys(("tls_version", "tls_cipher", "tls_server_name"))
 
 def channel_row(channel: Any) -> Row:
     """The row of a channel incarnation that is over."""
-    known = channel.known
-    counts_publishes = known or channel.numbered
+    both = channel.session.heard
+    known = both and channel.known
+    counts_publishes = both and (channel.known or channel.numbered)
     return {
         "capture": channel.capture,
         **_ends(channel.session.peer),

@@ -66,7 +66,25 @@ def leave(entry):
     return _trim(channel.returnable, entry.route)
 
 
-def oldest(lists, key):
+def meant(returned):
+    """The publish that a return means: the oldest of its route and its mark, or else of those whose
+    mark is not known, of any where its own is not; None for none.
+    """
+    entry: Entry
+    channel: Channel = returned.channel
+    if returned.mark == 0:
+        return _oldest(channel.returnable, returned.route)
+    listed = channel.returnable.get(returned.route)
+    if type(listed) is Entry:
+        entry = listed
+        return entry if entry.mark == returned.mark or entry.mark == 0 else None
+    entry = _oldest(channel.alike, (returned.route, returned.mark))
+    if entry is None:
+        entry = _oldest(channel.alike, (returned.route, 0))
+    return entry
+
+
+def _oldest(lists, key):
     """The oldest entry of a list; None for none."""
     listed = lists.get(key)
     return listed[0] if type(listed) is deque else listed

@@ -21,17 +21,14 @@ if cython.compiled:
         every,
         leave,
         mark,
-        oldest,
+        meant,
     )
-    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
-        Channel,
-        Entry,
-    )
+    from cython.cimports.amqpsniff.session.state import Entry  # type: ignore[import-not-found]
 else:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.counts import Spread
-    from amqpsniff.session.returnable import enter, every, leave, mark, oldest
-    from amqpsniff.session.state import Channel, Entry
+    from amqpsniff.session.returnable import enter, every, leave, mark, meant
+    from amqpsniff.session.state import Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
 _MOST_WAIT_NS = cython.declare(cython.longlong, state.MOST_WAIT_NS)
@@ -41,6 +38,7 @@ _UNCONFIRMED = cython.declare(cython.int, state.UNCONFIRMED)
 _ACKED = cython.declare(cython.int, state.ACKED)
 _REQUEUED = cython.declare(cython.int, state.REQUEUED)
 _UNSETTLED = cython.declare(cython.int, state.UNSETTLED)
+_UNKNOWN = cython.declare(cython.int, -1)
 
 
 class Settler:
@@ -268,7 +266,8 @@ class Settler:
             channel.multiple_acks += 1
             taken: list = channel.deliveries.take_until(tag if tag > 0 else -1)
             for entry in taken:
-                self._acknowledge(channel, entry, outcome, number, ts_ns)
+                sure: cython.bint = entry.number > channel.lost_tag or entry.number == tag
+                self._acknowledge(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             if taken or tag == 0:
                 return 0
         else:
@@ -288,11 +287,13 @@ class Settler:
         return self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
 
     def finally_acknowledge(self, channel, entry, outcome, number, ts_ns):
-        """A delivery is settled, outside a transaction or at its commit."""
+        """A delivery is settled, outside a transaction or at its commit, or is by now at last."""
         if entry.wants:
             channel.unsettled -= 1
             if entry.consumer is not None:
                 entry.consumer.unsettled -= 1
+        if outcome == _UNKNOWN:
+            return self._close_row(entry, _UNKNOWN)
         self.settle(entry, outcome, number, ts_ns)
         if outcome == _ACKED:
             channel.acknowledged += 1
@@ -304,19 +305,19 @@ class Settler:
                     channel.slow_ack_ns = entry.ts_ns
         elif outcome == _REQUEUED:
             channel.requeued += 1
-            if self.watcher is not None:
-                self.watcher.tell("requeued", channel, number, ts_ns, {"entry": entry})
         else:
             channel.discarded += 1
-            if self.watcher is not None:
-                self.watcher.tell("discarded", channel, number, ts_ns, {"entry": entry})
+        if outcome != _ACKED and self.watcher is not None:
+            occasion = "requeued" if outcome == _REQUEUED else "discarded"
+            self.watcher.tell(occasion, channel, number, ts_ns, {"entry": entry})
         return 0
 
     def recover(self, channel, number, ts_ns):
         """Everything outstanding goes back to its queue."""
         for entry in channel.deliveries.take_until(-1):
             self.outstanding -= 1
-            self.finally_acknowledge(channel, entry, _REQUEUED, number, ts_ns)
+            outcome: cython.int = _REQUEUED if entry.number > channel.lost_tag else _UNKNOWN
+            self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
     def commit(self, channel, noted, number, ts_ns):
@@ -343,13 +344,10 @@ class Settler:
 
     def give_back(self, returned):
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
-        channel: Channel = returned.channel
-        entry: Entry = oldest(channel.alike, (returned.route, returned.mark))
-        if entry is None:
-            entry = oldest(channel.returnable, returned.route)
+        entry: Entry = meant(returned)
         if entry is not None:
             if entry.wants:
-                channel.unconfirmed -= 1
+                entry.channel.unconfirmed -= 1
             self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
         return entry
 
@@ -390,8 +388,7 @@ class Settler:
             for noted in (channel.noted, *channel.committing):
                 for entry, _ in noted:
                     self._leave_open(entry)
-            channel.noted = []
-            channel.committing = []
+            channel.noted, channel.committing = [], []
         return 0
 
     def _leave_open(self, entry):

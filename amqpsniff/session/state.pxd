@@ -53,7 +53,7 @@ cdef class Channel(Closable):
     cdef public long long requeued, discarded, rejected, redelivered, gets, commits
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns
     cdef public long long first_publish_number, last_publish_number
-    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns, last_tag
+    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns, last_tag, lost_tag
     cdef public long long waits, wait_ns, wait_ns_min
     cdef public long long most_number, slow_confirm_number, slow_ack_number
     cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
@@ -79,7 +79,7 @@ cdef class Session(Closable):
     cdef public object peer, capture
     cdef public long long number
     cdef public dict lanes, facts, memory
-    cdef public bint lossy
+    cdef public bint lossy, heard
     cdef public long long calls
     cdef public object confirms, acks
     cdef public Sent sent

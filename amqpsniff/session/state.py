@@ -47,7 +47,8 @@ class Entry:
     that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
     has it; `ended`: it will get no outcome any more. `outcome`: a code of `OUTCOMES`, -1 for none.
     `returnable`: it may come back; `route`, where it may or did: exchange and routing key, else
-    None. There may be very many: small types, in an order that leaves no gaps, make 128 octets.
+    None; `mark` is its row's, 0 while that is not known. There may be very many: small types, in an
+    order that leaves no gaps, make 128 octets.
     """
 
     if not cython.compiled:
@@ -269,7 +270,8 @@ class Channel(Closable):
     publishes are numbered now; `numbered`: they were once. `uncommitted`: publishes of transactions
     that may come back, `passed` how many were before them. `near`: the consumer of deliveries with
     `near_code` for a tag, in batch `near_batch`. `joined`: what is known of one that was open
-    before, where times of late are measured.
+    before, where times of late are measured. `lost_tag`: the tag of the last delivery
+    before frames of the client may be missing, else -1.
     """
 
     def __init__(self, session, lane, capture, known):
@@ -296,7 +298,7 @@ class Channel(Closable):
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = _NULL
         self.last_ack_ns = _NULL
-        self.last_tag = -1
+        self.last_tag = self.lost_tag = -1
         self.waits = self.wait_ns = 0
         self.wait_ns_min = _NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
@@ -358,11 +360,11 @@ def _pair(bits):
 class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
-    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be
-    missing. `step`: its state's code. `confirms`, `acks`: `counts.Delays` of late, None without
-    any. `calls`: requests by message that wait for their answers. `sent`: of all channels, None
-    before the client's first frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`:
-    its longest pause.
+    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be missing.
+    `heard`: the server said something. `step`: its state's code. `confirms`, `acks`:
+    `counts.Delays` of late, None without any. `calls`: requests by message that wait for their
+    answers. `sent`: of all channels, None before the client's first frame. `last_…_ns`: time of the
+    last frame of a side, `silence_…_ns`: its longest pause.
     """
 
     def __init__(self, peer, capture, number):
@@ -371,7 +373,7 @@ class Session(Closable):
         self.number = number
         self.lanes, self.facts, self.memory = {}, {}, {}
         self.last = None
-        self.over = self.lossy = False
+        self.over = self.lossy = self.heard = False
         self.step = _BEGUN if peer.began else _UNKNOWN
         self.blocking = _FREE
         self.dead = self.calls = 0

@@ -235,6 +235,8 @@ class Tracker(MessageMethods):
             return 0
         request: Request = None
         subject: object = None
+        if side == 1:
+            session.heard = True
         if lane.requests or (lane.early is not None and self.answers[method]):
             request = self.pairing.reply(lane, frames, row, method, side)
         if self.only_moves:
@@ -301,10 +303,14 @@ class Tracker(MessageMethods):
 
     def _lose(self, peer, direction):
         """Frames of one direction may be missing here."""
-        if peer.session is None:
+        session: Session = peer.session
+        if session is None:
             self.lost_before.add(peer)
         elif peer.client_direction >= 0:
-            lose(peer.session, direction ^ peer.client_direction)
+            side: cython.int = direction ^ peer.client_direction
+            if self.judges and side == 1 and session.blocked_since is not None:
+                self.tell_of("lost-while-blocked", session, None, None, {})
+            lose(session, side)
         return 0
 
     def end(self, peer, capture):

@@ -62,6 +62,7 @@ class Connection:
         self.blocked_since: int | None = None
         self.blocked_ns: int | None = 0
         self.blocked_before = False
+        self.heard = False
         self.end_ns = 0
         self.finished: set[str] = set()
         self.ended_by: str | None = None
@@ -76,6 +77,7 @@ class Connection:
         else:
             self._method(event)
         for incarnation in self.incarnations:
+            incarnation.heard = self.heard if not incarnation.ended else incarnation.heard
             incarnation.count()
 
     def finish(self) -> Rows:
@@ -130,6 +132,8 @@ class Connection:
             return
         if self.over and event.method != "connection.close-ok":
             return
+        if event.sender == "server":
+            self.heard = True
         answered = self._answered(event)
         request = Request(event, row)
         if event.channel == 0:
@@ -167,10 +171,15 @@ class Connection:
         return None
 
     def _lose(self, event: Event) -> None:
-        """[R5, P2, D3]"""
+        """[R5, C2, P2, D3, D10, N4]"""
+        if event.sender == "server":
+            self.blocked_before = False
+            if self.blocked_since is not None:
+                self.blocked_since = self.blocked_ns = None
         self.pending = [each for each in self.pending if each.event.sender == event.sender]
         if event.sender == "client":
             for incarnation in self.incarnations:
+                incarnation.lost_tag = incarnation.last_tag
                 incarnation.next_number = None
                 incarnation.declared = None
 

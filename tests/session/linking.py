@@ -26,6 +26,8 @@ L5  A delivery that is not the first (redelivered, or with a known `x-death`), o
     and it has a message id, else none.
 L6  `match`: of one possible publish, `exact` when it has a message id and `likely` when not;
     `ambiguous` of several. What is possible is what was handed on, or what is still to be, in L5.
+    What a queue handed on for the first time while others were to be, and the next after it, are
+    `ambiguous` from then on, whichever queue hands them on.
 L7  `delivery_number` counts the deliveries of a publish from 1; null for redelivered ones, and for
     dead-lettered ones of a queue that has handed on everything.
 L8  Only so many publishes are remembered, the latest; so many requests likewise. What is forgotten
@@ -82,6 +84,7 @@ class Publish:
     def __init__(self, message: Message) -> None:
         self.message = message
         self.deliveries = 0
+        self.doubted = False
         self.asks: Request | None = None
         self.answers: Request | None = None
 
@@ -185,13 +188,15 @@ class Links:
         elif after:
             chosen, possible, first = after[0], len(after), True
             self.handed.append((queue, chosen))
+            for one in after[:2] if possible > 1 else []:
+                one.doubted = True
         elif len(alike) == 1 and _text(alike[0].message, "message_id") is not None:
             chosen, possible = alike[0], 1
         else:
             return None
         named = _text(chosen.message, "message_id") is not None
         sure = "exact" if named else "likely"
-        row["match"] = sure if possible == 1 else "ambiguous"
+        row["match"] = sure if possible == 1 and not chosen.doubted else "ambiguous"
         row["published_packet_number"] = chosen.message.event.packet
         row["published_connection"] = chosen.message.event.connection
         row["published_ns"] = message.event.ts_ns - chosen.message.event.ts_ns

@@ -33,8 +33,9 @@ C1  channel.open by the client begins an incarnation, also when one is there (it
     opened_packet_number and start_ns are those of channel.open.
 C2  Any other method on a number without an incarnation, but channel.close-ok, begins one whose
     beginning is not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null,
-    and unconfirmed_max, unconfirmed_end too unless confirm.select is seen. Incarnations are
-    numbered from 1 on a connection's channel number, those with unknown beginnings included.
+    and unconfirmed_max, unconfirmed_end too unless confirm.select is seen. All four are null, too,
+    where the server said nothing so far on any channel. Incarnations are numbered from 1 on a
+    connection's channel number, those with unknown beginnings included.
 C3  The first channel.close of either side sets closed_by (its sender), closed_packet_number, end_ns
     (its packet and time), close_code, close_text, and close_method: the method that class_id and
     method_id name, null for 0/0 and for ids that are no method. A second close, of the other side,
@@ -72,10 +73,9 @@ P3  basic.ack of the server: `confirmed`; basic.nack: `rejected`. delivery_tag n
     publish_number; with multiple every number up to it; tag 0 with multiple every number so far,
     tag 0 without it none. Only publishes without an outcome change.
 P4  basic.return belongs to the oldest publish of the incarnation that was mandatory or immediate,
-    has no outcome, is not done with (P6), and has the same exchange and routing_key; if several
-    have, the oldest among them whose body size and properties are also the same, if there is one.
-    That one is `returned`, with the packet and time of the return. The ack that follows changes
-    nothing.
+    has no outcome, is not done with (P6), and has the same exchange and routing_key, body size and
+    properties (what was not captured of these is the same as all). That one is `returned`, with
+    the packet and time of the return. The ack that follows changes nothing.
 P5  At the end a numbered publish without an outcome is `unconfirmed` (packet and ns null); one
     without a number has a null outcome.
 P6  In tx mode the publishes up to a tx.commit are done with when commit-ok answers it, those up to
@@ -114,8 +114,10 @@ D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked s
     at once, on what is not noted.
 D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack, null when
     that is not known. Packet and ns are null.
-D10 A loss changes no delivery. After a loss in the client's direction nothing is forgotten of the
-    consumers that are known.
+D10 A loss changes no outcome. Deliveries before a loss in the client's direction, those with tags
+    up to that of the last one, may have been settled in it: what then settles several (multiple, a
+    recover) settles them without an outcome, which stays null, but for the one that it names. After
+    a loss in the client's direction nothing is forgotten of the consumers that are known.
 D11 outcome_ns is the time of the outcome less that of the message's method frame.
 
 Connections
@@ -133,7 +135,9 @@ N3  closed_by: sender of the first connection.close; without one `rst`, or `fin`
     C3.
 N4  blocked_ns: from each connection.blocked to the next unblocked, or to the connection's last
     packet; a second blocked changes nothing. 0 when there was none; null when an unblocked came
-    first.
+    first, of the connection or after a loss in the server's direction, and when there was such a
+    loss between a blocked and its unblocked, or the end: it is not known from there on whether it
+    is blocked, until the next of the two.
 N5  connection.close-ok of X ends the connection when Y has sent connection.close. What comes later
     is rows without session columns and counts nowhere; only a connection.close-ok may still answer
     the other side's connection.close.

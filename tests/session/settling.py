@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from tests.session.events import Event, Row
 
+UNKNOWN = "unknown"
+"""An outcome that is not known, and will not be."""
+
 
 def message_row(event: Event) -> Row:
     """The session columns of a message before anything is known."""
@@ -29,6 +32,7 @@ class Message:
     def __init__(self, event: Event, row: Row) -> None:
         self.event = event
         self.row = row
+        self.unknown = False  # it was settled, but how is not known [D10]
         self.tag = event.arguments.get("delivery_tag")
         self.done = False  # no return can mean it any more [P6]
         self.replaced = False  # its tag was given again [D5]
@@ -37,7 +41,10 @@ class Message:
         self.taken = False  # a commit was sent since
 
     def settle(self, outcome: str, event: Event) -> None:
-        """The outcome is decided by an event [D11]."""
+        """The outcome is decided by an event [D10, D11]."""
+        if outcome == UNKNOWN:
+            self.unknown = True
+            return
         self.row["outcome"] = outcome
         self.row["outcome_packet_number"] = event.packet
         self.row["outcome_ns"] = event.ts_ns - self.event.ts_ns
@@ -45,7 +52,7 @@ class Message:
     @property
     def outstanding(self) -> bool:
         """Whether a delivery can still be settled."""
-        return self.row["outcome"] is None and not self.replaced
+        return self.row["outcome"] is None and not self.replaced and not self.unknown
 
 
 class Declared:
@@ -79,6 +86,8 @@ class Incarnation:
         self.known = known  # its beginning was seen [C2]
         self.closers: set[str] = set()
         self.ended = False
+        self.heard = False  # the server said something [C2]
+        self.last_tag = self.lost_tag = -1  # [D10]
         self.selected = False  # the mode comes from a select that was sent
         self.next_number: int | None = None
         self.numbered = False
@@ -131,7 +140,7 @@ class Incarnation:
         """[P4]"""
         self.row["returned"] += 1
         given = event.arguments
-        fitting = [
+        same = [
             message
             for message in self.publishes
             if (message.event.arguments["mandatory"] or message.event.arguments["immediate"])
@@ -139,14 +148,10 @@ class Incarnation:
             and not message.done
             and message.event.arguments["exchange"] == given["exchange"]
             and message.event.arguments["routing_key"] == given["routing_key"]
-        ]
-        same = [
-            message
-            for message in fitting
-            if len(message.event.body or b"") == len(event.body or b"")
+            and len(message.event.body or b"") == len(event.body or b"")
             and message.event.properties == event.properties
         ]
-        for message in (same or fitting)[:1]:
+        for message in same[:1]:
             message.settle("returned", event)
 
     # consumers and deliveries
@@ -164,6 +169,7 @@ class Incarnation:
     def deliver(self, event: Event, row: Row, consumer: Consumer | None) -> None:
         """[D3, D4, D5]"""
         message = Message(event, row)
+        self.last_tag = message.tag
         self.row["delivered"] += 1
         if consumer is not None:
             row["queue"] = consumer.queue
@@ -185,16 +191,17 @@ class Incarnation:
             if message.tag == tag or (multiple and (message.tag < tag or tag == 0)):
                 if tag == 0 and not multiple:
                     continue
+                sure = message.tag > self.lost_tag or message.tag == tag
                 if self.transacted:
-                    message.noted = outcome
+                    message.noted = outcome if sure else UNKNOWN
                 else:
-                    message.settle(outcome, event)
+                    message.settle(outcome if sure else UNKNOWN, event)
 
     def recover(self, event: Event) -> None:
         """[D7]"""
         for message in self.deliveries:
             if event.arguments["requeue"] and message.outstanding and not message.noted:
-                message.settle("requeued", event)
+                message.settle("requeued" if message.tag > self.lost_tag else UNKNOWN, event)
 
     # transactions
 
@@ -245,9 +252,9 @@ class Incarnation:
         """[C2, C10, C11, P5, D9]"""
         unconfirmed, unsettled = self._waiting()
         row = self.row
-        if self.known or self.numbered:
+        if self.heard and (self.known or self.numbered):
             row["unconfirmed_max"], row["unconfirmed_end"] = self.unconfirmed_max, unconfirmed
-        if self.known:
+        if self.heard and self.known:
             row["unsettled_max"], row["unsettled_end"] = self.unsettled_max, unsettled
         outcomes = [message.row["outcome"] for message in (*self.publishes, *self.deliveries)]
         row["confirmed"] = outcomes.count("confirmed")
@@ -256,5 +263,5 @@ class Incarnation:
             if message.row["publish_number"] is not None and message.row["outcome"] is None:
                 message.row["outcome"] = "unconfirmed"
         for message in self.deliveries:
-            if message.wants_ack and message.row["outcome"] is None:
+            if message.wants_ack and message.row["outcome"] is None and not message.unknown:
                 message.row["outcome"] = "unsettled"

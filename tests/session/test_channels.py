@@ -323,3 +323,20 @@ def test_the_first_mode_stays(ask: Ask) -> None:
             2.1 opened=two mode=confirm published=1 unconfirmed=1/1
         """,
     )
+
+
+def test_depths_without_a_word_of_the_server(ask: Ask) -> None:
+    """What it confirmed and delivered is not known, where only the client was captured."""
+    client = """
+        midstream
+        [open] C1: channel.open
+        C1: confirm.select
+        [p] C1: basic.publish
+        """
+    unknown = "unsettled=? unconfirmed=?"
+    check(ask, client, f"channels:\n 1.1 opened=open mode=confirm published=1 {unknown}")
+    check(
+        ask,
+        client + "S2: channel.open-ok",
+        f"channels:\n 1.1 opened=open mode=confirm published=1 unconfirmed=1/1\n 2.1 {unknown}",
+    )

@@ -59,3 +59,35 @@ def test_a_consumer_whose_bits_were_cut() -> None:
     assert row["queue"] == "q"
     assert row["outcome"] is None
     assert delivered("basic.ack", "basic.consume")["outcome"] == "acked"
+
+
+def returned(kept: int | None, back: int | None) -> list[Any]:
+    """Outcomes of two publishes, of which the second came back.
+
+    Of the first one's header so many octets are captured, and of the return's.
+    """
+    talk = wire.Talk().hands()
+    talk.client(OPENING)
+    talk.client(method("channel.open"))
+    talk.server(method("channel.open-ok"))
+    for mine in (b"1", b"2"):
+        talk.client(method("basic.publish", exchange=b"x", mandatory=True))
+        talk.client(header(1, 60, 0, properties={"message_id": mine}))
+        if mine == b"1" and kept is not None:
+            talk.packets[-1] = talk.packets[-1].cut(IP_AND_TCP + kept)
+    talk.server(method("basic.return", reply_code=312, exchange=b"x"))
+    talk.server(header(1, 60, 0, properties={"message_id": b"2"}))
+    if back is not None:
+        talk.packets[-1] = talk.packets[-1].cut(IP_AND_TCP + back)
+    packets = [
+        (number, packet.ts_ns, packet.octets, packet.original or len(packet.octets), 228)
+        for number, packet in enumerate(talk.packets, 1)
+    ]
+    return [row["outcome"] for row in run_packets(packets).messages()]
+
+
+def test_a_return_is_of_what_may_be_the_same() -> None:
+    """Of a header that was cut nothing is known; a whole one that is the same goes before it."""
+    assert returned(None, None) == [None, "returned", None]
+    assert returned(20, None) == [None, "returned", None]
+    assert returned(None, 20) == ["returned", None, None]

@@ -300,3 +300,49 @@ def test_large_tags(ask: Ask) -> None:
             d2 deliver queue=q unsettled
         """,
     )
+
+
+def test_several_at_once_after_a_hole_that_may_have_settled_them(ask: Ask) -> None:
+    """Only the delivery that is named, and those that came after the hole, are known to be."""
+    check(
+        ask,
+        CONSUMING
+        + FIVE
+        + """
+        GAP C 21
+        [e] S1: basic.deliver consumer_tag=c delivery_tag=6
+        [a2] C1: basic.ack delivery_tag=2 multiple=1
+        [a3] C1: basic.ack delivery_tag=3
+        [a0] C1: basic.nack delivery_tag=0 multiple=1
+        """,
+        """
+        messages:
+            d deliver queue=q -
+            d deliver queue=q acked a2 3ms
+            d deliver queue=q acked a3 4ms
+            d deliver queue=q -
+            d deliver queue=q -
+            e deliver queue=q discarded a0 3ms
+        channels:
+            1.1 opened=open delivered=6 acknowledged=2 unsettled=6/0 consumers=1
+        """,
+    )
+    check(
+        ask,
+        CONSUMING
+        + FIVE
+        + """
+        GAP C 21
+        [e] S1: basic.deliver consumer_tag=c delivery_tag=6
+        [r] C1: basic.recover requeue=1
+        """,
+        """
+        messages:
+            d deliver queue=q -
+            d deliver queue=q -
+            d deliver queue=q -
+            d deliver queue=q -
+            d deliver queue=q -
+            e deliver queue=q requeued r 1ms
+        """,
+    )

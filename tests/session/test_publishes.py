@@ -311,7 +311,7 @@ def test_returns_find_the_oldest_that_fits(ask: Ask) -> None:
     )
 
 
-def test_returns_prefer_the_same_content(ask: Ask) -> None:
+def test_returns_are_of_the_same_content(ask: Ask) -> None:
     check(
         ask,
         """
@@ -324,15 +324,21 @@ def test_returns_prefer_the_same_content(ask: Ask) -> None:
         [r3] S1: basic.return reply_code=312 exchange=e routing_key=k | body=6 message_id=2
         [r2] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5 message_id=2
         [r1] S1: basic.return reply_code=312 exchange=e routing_key=k | body=7
+        [r4] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5 message_id=3
+        [q1] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5 message_id=1
+        [r5] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5 message_id=3
         """,
         """
         messages:
-            p1 publish returned r1 5ms
+            p1 publish -
             p2 publish returned r2 3ms
             p3 publish returned r3 1ms
+            q1 publish -
             r1 return -
             r2 return -
             r3 return -
+            r4 return -
+            r5 return -
         """,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import end_ns
@@ -14,18 +14,46 @@ ROUND_TRIP_NS = 500_000_000
 """Time after connection.blocked within which publishes were under way: a round trip around the
 world, and time for the client's threads to learn of it."""
 
+LATE = "published while blocked"
+"""Name in `Scene.memory` of publishes that are not told yet: a `Late` for each channel."""
+
 
 def was_blocked(session: Any) -> bool:
-    """Whether the broker blocks a connection, or did, be it before the capture."""
-    before = session.blocked_ns is None and not session.peer.began
+    """Whether the broker blocks a connection, or did, be it before the capture or in a hole."""
+    hidden = session.lossy or not session.peer.began
+    before = session.blocked_ns is None and hidden
     return bool(before or session.blocked_ns or session.blocked_since is not None)
 
 
+class Block(NamedTuple):
+    """A block: the broker's reason, packet and time, and whether its end may be in a hole."""
+
+    reason: str
+    number: int | None
+    since: int | None
+    hidden: bool = False
+
+
+class Late:
+    """Publishes of one channel of which only the broker's next frame says that they were late: it
+    may have unblocked the connection before them, in packets that were not captured.
+    """
+
+    def __init__(self, scene: Scene, detail: str) -> None:
+        self.detail = detail
+        self.number = self.last = scene.number
+        self.ts_ns = self.last_ns = scene.ts_ns
+        self.count = 1
+
+
 def _blocked(scene: Scene) -> None:
-    if "blocked" in scene.memory:
-        return
+    known = scene.memory.get("blocked")
+    if known is not None:
+        if not known.hidden:
+            return
+        _say(scene, None, "")
     reason = scene.event.arguments.get("reason") or "no reason given"
-    scene.memory["blocked"] = (str(reason), scene.number, scene.ts_ns)
+    scene.memory["blocked"] = Block(str(reason), scene.number, scene.ts_ns)
     scene.memory["while blocked"] = 0
     if scene.tracker.log is not None and scene.tracker.log.recorded is None:
         scene.foresee("connection-blocked", str(reason), scene.number, scene.ts_ns)
@@ -38,6 +66,7 @@ def judge_blocked(scene: Scene, connection_id: str) -> None:
     counts[connection_id] = len(counts) + 1
 
 
+@after("blocked")
 def _unblocked(scene: Scene) -> None:
     _say(scene, scene.ts_ns, "")
 
@@ -47,18 +76,30 @@ def _ended(scene: Scene) -> None:
     _say(scene, end_ns(scene), " until the end")
 
 
+@after("blocked")
+def _lost(scene: Scene) -> None:
+    """From here on it is not known whether the connection is blocked."""
+    for channel, late in scene.memory.pop(LATE, {}).items():
+        if _is_sure(scene, late):
+            _tell(scene, channel, late)
+        else:
+            scene.withdraw("publish-while-blocked", channel)
+    scene.memory["blocked"] = scene.memory["blocked"]._replace(hidden=True)
+
+
 def _say(scene: Scene, now: int | None, until: str) -> None:
-    """Report the block that is over, at the packet where it began."""
-    blocked = scene.memory.pop("blocked", None)
-    if blocked is None:
-        return
+    """Report the block that is over at the packet where it began, and who published until then."""
+    for channel, late in scene.memory.pop(LATE, {}).items():
+        _tell(scene, channel, late)
     scene.withdraw("connection-blocked")
-    reason, number, since = blocked
-    parts = [reason]
-    if now is not None and since is not None:
-        parts.append(f"for {duration(now - since)}{until}")
+    reason, number, since, hidden = scene.memory.pop("blocked")
     publishes = scene.memory["while blocked"]
-    if publishes:
+    parts = [reason]
+    if hidden:
+        parts.append("when it ended was not captured")
+    elif now is not None and since is not None:
+        parts.append(f"for {duration(now - since)}{until}")
+    if publishes and not hidden:
         parts.append(f"{number_of(publishes, 'publish', 'publishes')} meanwhile")
     place = place_of(scene)._replace(packet_number=number, ts_ns=since)
     across(scene, judge_unblocked, ", ".join(parts), tuple(place))
@@ -78,20 +119,47 @@ def _published(scene: Scene) -> None:
     if blocked is None:
         return
     scene.memory["while blocked"] += 1
-    _, number, since = blocked
+    number, since = blocked.number, blocked.since
     if since is None or scene.ts_ns is None or scene.ts_ns - since <= ROUND_TRIP_NS:
         return
-    if scene.again("publish-while-blocked"):
+    waiting = scene.memory.setdefault(LATE, {})
+    late = waiting.get(scene.channel)
+    if late is not None and _is_sure(scene, late):
+        _tell(scene, scene.channel, late)
+        late = None
+    if late is not None:
+        late.count += 1
+        late.last, late.last_ns = scene.number, scene.ts_ns
         return
     waited = duration(scene.ts_ns - since)
     detail = f"published {waited} after connection.blocked in packet {number}"
-    scene.report("publish-while-blocked", detail)
+    waiting[scene.channel] = Late(scene, detail)
+    scene.foresee("publish-while-blocked", detail, scene.number, scene.ts_ns)
+
+
+def _is_sure(scene: Scene, late: Late) -> bool:
+    """Whether the broker said something else after these publishes: nothing is missing before."""
+    return bool(scene.session.last_server_ns > late.last_ns)
+
+
+def _tell(scene: Scene, channel: Any, late: Late) -> None:
+    before, scene.channel = scene.channel, channel
+    scene.report(
+        "publish-while-blocked",
+        late.detail,
+        number=late.number,
+        ts_ns=late.ts_ns,
+        count=late.count,
+        last=late.last,
+    )
+    scene.channel = before
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection.blocked": (_blocked,),
     "connection.unblocked": (_unblocked,),
     "published-while-blocked": (_published,),
+    "lost-while-blocked": (_lost,),
     "connection-ends": (_ended,),
 }
 """The rules of this module by occasion."""

@@ -29,6 +29,8 @@ OCCASIONS = {
     "published-again": "the first publish of a channel with message-id, properties, size and route "
     "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",
+    "lost-while-blocked": "frames of the broker may be missing after connection.blocked; facts: "
+    "none",
     "consumer-cancelled": "a consumer that the broker cancelled; facts: consumer (None: not known)",
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
     "rejected": "a nack of the broker for a publish; facts: entry",
