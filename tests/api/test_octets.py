@@ -1,0 +1,81 @@
+"""Connections of captures given as octets: every table and rule is asked, nothing is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import amqpsniff
+from amqpsniff.capture import read
+from amqpsniff.engine import ENGINE_TABLES
+from amqpsniff.streams import Key, Stream
+from amqpsniff.tcp import Conversation
+from amqpsniff.tcp.reassembly import Reassembler
+from amqpsniff.tcp.stream import CLOSE, DATA, GAP, StreamBatch
+from tests.conftest import SAMPLES
+from tests.decode.script import OPENING, publish
+from tests.encoder import body, header
+from tests.golden.rows import OWN
+
+MS = 1_000_000
+WAYS = ("client", "server")
+ENDS = ("10.0.0.1:40000", "10.0.0.2:5672")
+CAPTURES = [*sorted(SAMPLES.glob("*.pcap*")), OWN / "violations.pcap"]
+
+OF_PACKETS = {"acked", "incarnation", "isn", "serial", "starts"}
+"""What only those ask of a conversation who have its packets: `sanitize`, `compare`."""
+
+
+def test_streams_are_conversations() -> None:
+    """What is asked of a conversation can be asked of octets."""
+    asked = {name for name in dir(Conversation) if not name.startswith("_")}
+    assert asked - set(vars(Stream("a", True))) == OF_PACKETS
+
+
+def events(path: Path) -> Iterator[StreamBatch]:
+    """What reassembly makes of a capture."""
+    reassembler = Reassembler()
+    for batch in read([path]):
+        yield reassembler.feed(batch)
+    yield reassembler.finish()
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_every_connection(path: Path) -> None:
+    """Of every capture, with its holes and times."""
+    if not path.exists():
+        pytest.skip("no such capture beside the repository (AMQPSNIFF_SHARED)")
+    given = amqpsniff.Engine(body_sha256=True)
+    ids: dict[int, Key] = {}
+    for batch in events(path):
+        for row in range(batch.count):
+            slot, way = batch.half[row] >> 1, WAYS[batch.half[row] & 1]
+            talk = batch.conversations[slot]
+            if slot not in ids and talk is not None:
+                ids[slot] = talk.a, talk.b
+            if batch.kind[row] == DATA:
+                given.feed_octets(ids[slot], way, batch.payload(row), batch.ts_ns[row])
+            elif batch.kind[row] == GAP:
+                given.gap(ids[slot], way, batch.length[row], batch.ts_ns[row])
+            elif batch.kind[row] == CLOSE:
+                given.close(ids.pop(slot))
+    given.finish()
+    rows = {name: given.take(name).num_rows for name in ENGINE_TABLES}
+    capture = amqpsniff.open(path)
+    found = {name: capture.table(name).num_rows for name in ("frames", "messages")}
+    if not capture.totals.encrypted:
+        assert rows == rows | found
+
+
+def test_a_publish_in_two_calls() -> None:
+    """Nothing is known of acknowledgements that were waited for, and so nothing is said."""
+    given = amqpsniff.Engine()
+    given.feed_octets(ENDS, "client", OPENING, MS)
+    for ms in range(100, 1_000, 100):
+        given.feed_octets(ENDS, "client", publish(), ms * MS)
+        given.feed_octets(ENDS, "client", header(1, 60, 2) + body(1, b"hi"), (ms + 43) * MS)
+    given.finish()
+    assert given.take("messages").num_rows == 9
+    assert "delayed-ack-stall" not in {finding.code for finding in given.findings()}
