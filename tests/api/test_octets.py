@@ -15,7 +15,7 @@ from amqpsniff.tcp import Conversation
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import CLOSE, DATA, GAP, StreamBatch
 from tests.conftest import SAMPLES
-from tests.decode.script import OPENING, publish
+from tests.decode.script import OPENING, method, publish
 from tests.encoder import body, header
 from tests.golden.rows import OWN
 
@@ -42,9 +42,10 @@ def events(path: Path) -> Iterator[StreamBatch]:
     yield reassembler.finish()
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["ends", "names"])
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
-def test_every_connection(path: Path) -> None:
-    """Of every capture, with its holes and times."""
+def test_every_connection(path: Path, named: bool) -> None:
+    """Of every capture, with its holes and times; keys are ends, or just names."""
     if not path.exists():
         pytest.skip("no such capture beside the repository (AMQPSNIFF_SHARED)")
     given = amqpsniff.Engine(body_sha256=True)
@@ -54,7 +55,7 @@ def test_every_connection(path: Path) -> None:
             slot, way = batch.half[row] >> 1, WAYS[batch.half[row] & 1]
             talk = batch.conversations[slot]
             if slot not in ids and talk is not None:
-                ids[slot] = talk.a, talk.b
+                ids[slot] = (talk.a, talk.b) if named else f"{talk.connection_id} {len(ids)}"
             if batch.kind[row] == DATA:
                 given.feed_octets(ids[slot], way, batch.payload(row), batch.ts_ns[row])
             elif batch.kind[row] == GAP:
@@ -79,3 +80,25 @@ def test_a_publish_in_two_calls() -> None:
     given.finish()
     assert given.take("messages").num_rows == 9
     assert "delayed-ack-stall" not in {finding.code for finding in given.findings()}
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["ends", "names"])
+def test_short_connections(named: bool) -> None:
+    """Many of one client are a finding; whose those are that only have a name is not known."""
+    given = amqpsniff.Engine()
+    for port in range(6):
+        key = (f"10.0.0.1:{port}", "10.0.0.2:5672") if named else str(port)
+        script = (
+            ("client", OPENING),
+            ("server", method("connection.tune", 0)),
+            ("client", method("connection.tune-ok", 0) + method("connection.open", 0)),
+            ("server", method("connection.open-ok", 0)),
+            ("client", method("connection.close", 0, reply_code=200)),
+            ("server", method("connection.close-ok", 0)),
+        )
+        for number, (way, octets) in enumerate(script):
+            given.feed_octets(key, way, octets, (100 * port + number + 1) * MS)
+        given.close(key)
+    given.finish()
+    codes = [finding.code for finding in given.findings()]
+    assert codes.count("connection-churn") == named
