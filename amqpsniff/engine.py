@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from operator import index
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
-from amqpsniff.decode.proxied import may_open
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as FoundRow
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.streams import Key, Streams, connection_id_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+__all__ = ["Engine", "connection_id_of"]
 
 ETHERNET = 1
 """LINKTYPE_ETHERNET (https://www.tcpdump.org/linktypes.html)."""
@@ -38,18 +39,7 @@ HELD_OCTETS = 1 << 18
 PIECE_OCTETS = 1 << 20
 """Octets of a call that are decoded at once: what batches hold in all has 32-bit offsets."""
 
-AMQP_PORT = 5672
-
 _DIRECTIONS = {"client": 0, "server": 1}
-
-Key: TypeAlias = str | tuple[str, str]
-Call: TypeAlias = tuple[bytes, int, int]  # octets, number and time of a call
-
-
-def connection_id_of(key: Key) -> str:
-    """The 16 hex digits that stand in `connection_id` for a key of `Engine.feed_octets`."""
-    name = key if isinstance(key, str) else "\n".join(key)
-    return blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 class Engine:
@@ -102,7 +92,7 @@ class Engine:
         )
         self._pipeline = Pipeline(self.options, ENGINE_TABLES, links=True)
         self._held = _HeldPackets(capture)
-        self._streams: _Streams | None = None
+        self._streams: Streams | None = None
         self._number = 0
         self._finished = False
         self._batches: dict[str, list[Any]] = {}
@@ -234,11 +224,11 @@ class Engine:
             raise UsageError(f"no direction `{direction}`; it is client or server")
         return way
 
-    def _stream(self) -> _Streams:
+    def _stream(self) -> Streams:
         if self._streams is None:
             if self.totals.packets:
                 raise UsageError("this engine was given packets; make one for octets")
-            self._streams = _Streams(self._pipeline.decoder)
+            self._streams = Streams(self._pipeline.decoder)
             self._pipeline.capture = self.capture
         self._use_capture()
         return self._streams
@@ -299,96 +289,6 @@ class _HeldPackets:
         batch = PacketBatch(self._capture, b"".join(self._pieces), 0, len(self), *self._columns)
         self._clear()
         return batch
-
-
-class _Streams:
-    """Connections whose octets come without packets: their places in the decoder, by key."""
-
-    def __init__(self, decoder: Any) -> None:
-        self._decoder = decoder
-        self._slots: dict[Key, int] = {}
-        self._open: dict[int, _Stream] = {}
-        self._begins: dict[Key, list[Call]] = {}  # too short to tell what begins
-        self._free: list[int] = []
-
-    def data(self, key: Key, way: int, octets: bytes, number: int, ts_ns: int) -> None:
-        """The next octets of one direction."""
-        if way or key in self._slots:
-            self._feed(self._place(key), way, octets, number, ts_ns)
-            return
-        calls = self._begins.setdefault(key, [])
-        calls.append((octets, number, ts_ns))
-        began = may_open(b"".join(call[0] for call in calls))
-        if began is not None:
-            self._place(key, began)
-
-    def gap(self, key: Key, way: int, missing: int, number: int, ts_ns: int) -> None:
-        """The next octets of one direction are missing."""
-        slot = self._place(key)
-        self._open[slot].lost(way, missing, number, ts_ns)
-        self._decoder.gap(slot, way, missing, number, ts_ns)
-
-    def _feed(self, slot: int, way: int, octets: bytes, number: int, ts_ns: int) -> None:
-        self._open[slot].saw(way, len(octets), number, ts_ns)
-        self._decoder.data(slot, way, octets, number, ts_ns)
-
-    def _place(self, key: Key, began: bool | None = None) -> int:
-        """The slot of a connection, which is opened when it is new."""
-        slot = self._slots.get(key)
-        if slot is None:
-            slot = self._slots[key] = self._free.pop() if self._free else len(self._open)
-            calls = self._begins.pop(key, [])
-            stream = self._open[slot] = _Stream(key, bool(calls) if began is None else began)
-            self._decoder.open(slot, stream)
-            for octets, number, ts_ns in calls:
-                self._feed(slot, 0, octets, number, ts_ns)
-        return slot
-
-    def close(self, key: Key) -> None:
-        if key in self._begins:
-            self._place(key)
-        slot = self._slots.pop(key, None)
-        if slot is not None:
-            self._decoder.close(slot)
-            self._free.append(slot)
-
-    def close_all(self) -> None:
-        for key in [*self._slots, *self._begins]:
-            self.close(key)
-
-
-class _Stream:
-    """What the decoder wants to know of a conversation (`amqpsniff.tcp.Conversation`)."""
-
-    def __init__(self, key: Key, began: bool) -> None:
-        self.connection_id = connection_id_of(key)
-        ends: tuple[str | None, str | None] = (None, None) if isinstance(key, str) else key
-        self.a, self.b = ends
-        self.ports = (0, AMQP_PORT)  # the caller says that direction 1 is the server's
-        self.syn_seen = began
-        self.first_packet_number: int | None = None
-        self.last_packet_number: int | None = None
-        self.start_ns = self.end_ns = NO_TIME
-        self.ended: str | None = None
-        self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
-        self.retransmissions = self.cut_octets = (0, 0)
-        self.impaired = True  # it may be: the counts above tell
-        self.shut_windows, self.tls = (None, None), None
-
-    def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
-        self.packets[way] += number != self.last_packet_number  # a call may come in pieces
-        self._at(number, ts_ns)
-        self.octets[way] += octets
-
-    def _at(self, number: int, ts_ns: int) -> None:
-        if self.first_packet_number is None:
-            self.first_packet_number, self.start_ns = number, ts_ns
-        self.last_packet_number, self.end_ns = number, ts_ns
-
-    def lost(self, way: int, octets: int, number: int, ts_ns: int) -> None:
-        self._at(number, ts_ns)
-        self.gaps[way] += 1
-        self.lost_octets[way] += octets
 
 
 def _time(ts_ns: int | None) -> int:

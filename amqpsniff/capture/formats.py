@@ -59,6 +59,8 @@ _OTHERS = (
     (b"PAR1", "a Parquet file", _NOTHING),
     (b"SQLite format 3\x00", "an SQLite database", _NOTHING),
     (b"\x89PNG", "a PNG image", _NOTHING),
+    (b"\xff\xd8\xff", "a JPEG image", _NOTHING),
+    (b"GIF8", "a GIF image", _NOTHING),
 )
 _TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one)'
 

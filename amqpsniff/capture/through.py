@@ -11,12 +11,13 @@ import os
 import weakref
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from subprocess import DEVNULL
 
 from amqpsniff.capture.choosing import LINK_TYPES
 from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile, is_regular
 from amqpsniff.capture.formats import shown
-from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.ready import readable
 from amqpsniff.capture.segments import ARGUMENTS, LINK_RAW, Segments
 from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, find
@@ -35,6 +36,14 @@ def found_tshark() -> Tshark:
 @cache
 def _found(_: str) -> Tshark:
     return find()
+
+
+def _may_be_a_file(batch: PacketBatch) -> bool:
+    """Whether these packets may be what tshark makes of JSON, XML, an image: one, without a time.
+
+    Captures that only tshark reads have times.
+    """
+    return len(batch) == 1 and batch.ts_ns[0] == NO_TIME and not batch.captured[0]
 
 
 class _Pipe:
@@ -143,13 +152,27 @@ class ThroughTshark:
         """Have tshark look for TCP."""
         run = self._start(ARGUMENTS)
         self.link_types = [LINK_RAW]
-        if self.regular:
-            self._read_secrets()
+        ours = not self.regular or self._read_secrets()
         self._rows = self._batches(run)
         self._first = next(self._rows, None)
+        if not ours and self._first is not None and _may_be_a_file(self._first):
+            self._expect_another()
 
-    def _read_secrets(self) -> None:
-        """What a pcapng holds beside packets, which tshark does not write with the segments."""
+    def _expect_another(self) -> None:
+        """The first packet may be all of a file that tshark can show: is there another?"""
+        second = next(self._rows, None)
+        if second is None:
+            raise NotACapture(
+                f"{shown(self.capture)}: not a capture: {self.why}, and tshark "
+                f"{self.tshark.version_text} finds no packets in it"
+            )
+        self._rows = chain((second,), self._rows)
+
+    def _read_secrets(self) -> bool:
+        """What a pcapng holds beside packets, which tshark does not write with the segments.
+
+        Gives whether the file is a capture that is also read here.
+        """
         try:
             with CaptureFile(self.capture) as file:
                 if file.format == "pcapng":
@@ -157,7 +180,8 @@ class ThroughTshark:
                         pass
                     self.secrets, self.comments = file.secrets, file.comments
         except CaptureError:
-            return  # a format that only tshark reads
+            return False  # a format that only tshark reads, if any
+        return True
 
     def _batches(self, run: Run) -> Iterator[PacketBatch]:
         while octets := self._read(run):

@@ -83,7 +83,6 @@ class Decoder:
     foreign: cython.longlong
     bystanders: object
     log: object
-    dialect: cython.int
     places: list
     moments = cython.declare(object, visibility="public")
 
@@ -101,11 +100,11 @@ class Decoder:
         claims=False,
     ):
         self.log = log
-        self.dialect = plan.DIALECT_CODES[dialect]
         wanted = Wanted(tables, columns)
         self.handler = FrameHandler(
             reading, show_secrets, new_hash, keep_bodies, ports, self._report, wanted
         )
+        self.handler.dialect = plan.DIALECT_CODES[dialect]
         if claims:
             self.handler.claims = []
         self.framer = RecoveringFramer(self.handler)
@@ -272,7 +271,7 @@ class Decoder:
     def open(self, slot: cython.Py_ssize_t, conversation: object) -> cython.int:
         """A conversation begins on a slot."""
         connection: Connection = Connection(conversation)
-        connection.dialect = self.dialect
+        connection.dialect = self.handler.dialect
         connection.capture = self._capture()
         if connection.began:
             connection.role_proved = True

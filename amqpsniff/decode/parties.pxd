@@ -6,7 +6,7 @@ from amqpsniff.decode.values cimport ValueReader
 cdef class Parties:
     cdef public ArgumentDecoder decoder
     cdef public object ports
-    cdef public int serial
+    cdef public int serial, dialect
     cdef public list connections, peers
     cdef int refresh(self, Connection connection) except? -1
     cdef list names(self)
@@ -16,3 +16,4 @@ cdef class Parties:
     cdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _learn(self, Half half, MethodFacts facts, ValueReader reader, long long at, long long end) except? -1
     cdef int _vote(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
+    cdef int _agree(self, Connection connection, MethodFacts facts) except? -1

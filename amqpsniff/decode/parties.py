@@ -3,8 +3,9 @@
 
 Who is the client: the side that sent the SYN, the side that sent a protocol header first, or the
 side that a method may only come from; before there is proof, the side that is not on a well-known
-AMQP port. The dialect comes from the protocol header, then from the server's `connection.start`,
-else from the first method whose payload no other dialect could mean.
+AMQP port. The dialect comes from the client's protocol header, until the server's
+`connection.start` names another version, which is final; without either from the first method
+whose payload no other dialect could mean.
 """
 
 import cython
@@ -30,11 +31,15 @@ _OPEN_OK = cython.declare(cython.int, 41)
 """After connection.tune and .open-ok: the server has taken the credentials (a client may not
 wait)."""
 
+_DIALECT_08 = cython.declare(cython.int, plan.DIALECT_CODES["0-8"])
+_DIALECT_091 = cython.declare(cython.int, plan.DIALECT_CODES["0-9-1"])
+
 
 class Parties:
     """Knows the connections of the rows being made, by code, and learns about them.
 
     `connections` are their names, null until somebody asks for `names`: there may be many.
+    `dialect` is the one to take for every connection, 0 to find out.
 
     Args:
         decoder: Reads the payloads of methods.
@@ -44,7 +49,7 @@ class Parties:
     def __init__(self, decoder, ports):
         self.decoder = decoder
         self.ports = AMQP_PORTS | frozenset(ports or ())
-        self.serial = 0
+        self.serial = self.dialect = 0
         self.connections = []
         self.peers = []
 
@@ -111,11 +116,17 @@ class Parties:
                 connection.login = shortened(connection.login)
         elif facts.method_id == 31 and facts.frame_max >= 0:
             connection.frame_max = facts.frame_max
-        elif facts.method_id == 10 and connection.dialect == 0:
-            if facts.version_major == 8:
-                connection.dialect = plan.DIALECT_CODES["0-8"]
-            elif facts.version_major == 0 and facts.version_minor == 9:
-                connection.dialect = plan.DIALECT_CODES["0-9-1"]
+        elif facts.method_id == 10 and self.dialect == 0:
+            self._agree(connection, facts)
+        return 0
+
+    def _agree(self, connection, facts):
+        """Take the version in connection.start; that of 0-9 is 0-9-1's."""
+        if facts.version_major == 8:
+            connection.dialect = _DIALECT_08
+        elif facts.version_major == 0 and facts.version_minor == 9:
+            if connection.dialect == 0 or connection.dialect == _DIALECT_08:
+                connection.dialect = _DIALECT_091
         return 0
 
     def _vote(self, connection, reader, at, end):

@@ -28,7 +28,7 @@ def order_of(ts_ns: int | None, capture: str | None, number: int | None) -> Orde
 
 def order_of_end(conversation: Any, capture: str | None) -> Order:
     """The order of the end of a conversation."""
-    over = getattr(conversation, "over_ns", -1)
+    over = conversation.over_ns
     if over >= 0:
         return over, 0, capture or "", conversation.last_packet_number or 0
     begin = conversation.start_ns

@@ -48,7 +48,7 @@ def closed_at(session):
     if session.close_ns is not None:
         return session.close_ns
     conversation = session.peer.conversation
-    over_ns = getattr(conversation, "over_ns", -1)
+    over_ns = conversation.over_ns
     return over_ns if conversation.ended is not None and over_ns >= 0 else None
 
 

@@ -28,7 +28,7 @@ class Whole(NamedTuple):
 class _Partial:
     """The fragments of one packet: disjoint ranges in order; `length` is -1 while not known."""
 
-    __slots__ = ("first_ns", "starts", "ends", "pieces", "length", "protocol", "count", "held")
+    __slots__ = ("first_ns", "starts", "ends", "pieces", "length", "protocol", "held")
 
     def __init__(self, first_ns: int) -> None:
         self.first_ns = first_ns
@@ -37,7 +37,6 @@ class _Partial:
         self.pieces: list[bytes] = []
         self.length = -1
         self.protocol = -1
-        self.count = 0
         self.held = 0
 
     def add(self, start: int, end: int, octets: bytes) -> None:
@@ -116,7 +115,6 @@ class Fragments:
         if partial is None:
             partial = self._partials[key] = _Partial(ts_ns)
         before = partial.held
-        partial.count += 1
         partial.add(offset, offset + length, octets)
         if last and partial.length < 0:
             partial.length = offset + length
@@ -126,7 +124,7 @@ class Fragments:
         whole = partial.whole()
         if whole is not None:
             self._forget(key)
-        elif partial.count >= self.limits.fragments_per_packet:
+        elif len(partial.starts) >= self.limits.fragments_per_packet:
             self.dropped += 1
             self._forget(key)
         self._shrink()

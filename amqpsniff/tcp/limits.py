@@ -87,7 +87,8 @@ class Limits(NamedTuple):
     fragmented_packets: int = 1024
     fragment_octets: int = 4 * 1024 * 1024
 
-    # Fragments of one packet: 64 KiB at the smallest MTU of IPv4 hosts is 120.
+    # Different fragments of one packet, however often each comes: 64 KiB at the smallest MTU of
+    # IPv4 hosts is 120.
     fragments_per_packet: int = 256
 
 

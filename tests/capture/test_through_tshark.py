@@ -271,6 +271,41 @@ def test_refused(tmp_path: Path) -> None:
 
 @needs_tshark
 @pytest.mark.tshark
+@pytest.mark.parametrize(
+    ("octets", "what"),
+    [
+        (b'{"a":1}\n', "ASCII text"),
+        (b'<?xml version="1.0"?><a/>', "ASCII text"),
+        (b"0000  41 4d 51 50 00 00 09 01\n", "ASCII text"),
+        (b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "ASCII text"),
+        (b"GIF89a\x01\x00\x01\x00\x00\x00\x00;", "a GIF image"),
+        (bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffd9"), "a JPEG image"),
+        (b"\xd4\xc3", "2 octets"),
+        (gzip.compress(b"[1]"), "inside its gzip compression it is ASCII text"),
+    ],
+    ids=["json", "xml", "dump", "pem", "gif", "jpeg", "short", "gzip"],
+)
+def test_a_file_as_one_packet(octets: bytes, what: str, tmp_path: Path) -> None:
+    """Such files tshark shows as a packet each; they are no captures for that."""
+    path = tmp_path / "x"
+    path.write_bytes(octets)
+    with pytest.raises(NotACapture, match=f"not a capture: .*{what}"):
+        amqpsniff.open(path).table("frames")
+    with pytest.raises(NotACapture, match="no packets in it"):
+        amqpsniff.open(path, reader=TSHARK).table("frames")
+
+
+@needs_tshark
+@pytest.mark.tshark
+def test_a_capture_of_one_packet(tmp_path: Path) -> None:
+    """One packet, even without a time, is a capture when it is in one."""
+    path = tmp_path / "one.pcapng"
+    path.write_bytes(build.section() + build.interface() + build.simple("<", bytes(60)))
+    assert rows(path, reader=TSHARK) == []
+
+
+@needs_tshark
+@pytest.mark.tshark
 def test_cut_short(tmp_path: Path) -> None:
     """What was before the cut is read, and tshark's words are a finding."""
     path = converted("snoop", SAMPLE, tmp_path)

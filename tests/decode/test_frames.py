@@ -278,6 +278,32 @@ def test_dialect_by_start() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "major", "minor", "protocol"),
+    [
+        ("0-9-1", 8, 0, "0-8"),
+        ("0-9", 8, 0, "0-8"),
+        ("0-8", 8, 0, "0-8"),
+        ("0-8", 0, 9, "0-9-1"),
+        ("0-9", 0, 9, "0-9"),
+        ("0-9-1", 0, 9, "0-9-1"),
+        ("0-9-1", 0, 10, "0-9-1"),
+    ],
+)
+def test_start_overrules_the_header(asked: str, major: int, minor: int, protocol: str) -> None:
+    """The version in connection.start is final, unless the caller says what it is."""
+    start = method("connection.start", 0, version_major=major, version_minor=minor)
+    close = method("connection.close", 0, protocol, reply_code=320, reply_text=b"bye")
+    feeder = Feeder().data(CLIENT, encoder.PROTOCOL_HEADERS[asked]).data(SERVER, start + close)
+    assert feeder.decoder.look()[2][0].dialect_name == protocol
+    done = feeder.finish()
+    assert done.findings == []
+    assert done.frames()[-1]["method"] == "connection.close"
+    chosen = Feeder(dialect="0-9-1").data(CLIENT, encoder.PROTOCOL_HEADERS[asked])
+    frames = chosen.data(SERVER, start + BLOCKED).finish().frames()
+    assert frames[-1]["method"] == "connection.blocked"
+
+
+@pytest.mark.parametrize(
     ("octets", "name"), [(CLOSE, "connection.close"), (BLOCKED, "connection.blocked")]
 )
 def test_dialect_by_trial(octets: bytes, name: str) -> None:

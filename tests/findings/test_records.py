@@ -46,8 +46,6 @@ def test_when_an_end_is_known(
     assert order_of_end(one, capture) == order
     one.first_packet_number = one.last_packet_number = None
     assert order_of_end(one, capture) == (*order[:3], 0)
-    del one.over_ns
-    assert order_of_end(one, capture)[0] == NEVER
     assert order < (2**63 - 1, 4, "", 0)
 
 

@@ -1,22 +1,30 @@
 """Golden rows of our own, of all five tables: what captures gave when they were reviewed.
 
 `python -m tests.golden.rows` writes them anew; look at the difference before you commit it. Columns
-that say the same as others are not kept, nulls left out, a row a line.
+that say the same as others are not kept, nulls left out, a row a line. Of captures of others, which
+are many, digests are kept: how many frames and messages there are, and a hash of their rows.
 """
 
+import contextlib
 import gzip
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import amqpsniff
+from amqpsniff.errors import NotACapture
 from tests.conftest import SAMPLES, SHARED
 
 KEPT = Path(__file__).parent / "kept"
 OWN = SHARED / "captures" / "own"
+PUBLIC = SHARED / "captures" / "public"
+DIGESTS = Path(__file__).parent / "digests.json"
 
-COLUMNS = {
+Columns = dict[str, tuple[str, ...]]
+
+COLUMNS: Columns = {
     "frames": (
         "packet_number", "client", "sender", "stream_offset", "channel", "frame_type", "size",
         "method", "arguments", "response_packet_number", "response_ns",
@@ -48,6 +56,14 @@ COLUMNS = {
     ),
 }  # fmt: skip
 
+DIGESTED: Columns = {
+    "frames": (*COLUMNS["frames"], "ts_ns"),
+    "messages": (
+        *COLUMNS["messages"], "content_encoding", "delivery_mode", "priority", "correlation_id",
+        "reply_to", "expiration", "message_timestamp", "type", "user_id", "app_id", "cluster_id",
+    ),
+}  # fmt: skip
+
 NAMES = (
     "TLSv1_3", "aiopika_multi", "aiopika_rpc", "amqp10", "amqplib08", "blocked", "bunny",
     "delayed_ack", "kombu", "late_consumer", "lost", "midstream", "node", "php_churn", "pika_mix",
@@ -65,16 +81,39 @@ def _places(name: str) -> list[Path]:
     return [OWN / f"{name}.pcap", *sorted(SAMPLES.glob(f"{name}.pcap*"))]
 
 
-def lines(path: Path) -> Iterator[str]:
+def lines(path: Path, columns: Columns = COLUMNS) -> Iterator[str]:
     """Golden rows of a capture: a JSON array of the table and a row's columns a line."""
-    kept: dict[str, list[dict[str, Any]]] = {table: [] for table in COLUMNS}
-    capture = amqpsniff.open(path, body_sha256=True)
-    for table, batch in capture.tables(*COLUMNS, columns=COLUMNS):
-        kept[table] += batch.select(COLUMNS[table]).to_pylist()
+    kept: dict[str, list[dict[str, Any]]] = {table: [] for table in columns}
+    capture = amqpsniff.open(path, body_sha256=True, reader="own")
+    for table, batch in capture.tables(*columns, columns=columns):
+        kept[table] += batch.select(columns[table]).to_pylist()
     for table, rows in kept.items():
         for row in rows:
             shown = {name: value for name, value in row.items() if value is not None}
-            yield json.dumps([table, shown], ensure_ascii=False)
+            yield json.dumps([table, shown], ensure_ascii=False, default=str)
+
+
+def digest(path: Path) -> list[int | str]:
+    """How many frames and messages a capture has, and the hash of their rows."""
+    rows = list(lines(path, DIGESTED))
+    frames = sum(row.startswith('["frames"') for row in rows)
+    return [frames, len(rows) - frames, hashlib.sha256("\n".join(rows).encode()).hexdigest()]
+
+
+def digests() -> dict[str, list[int | str]]:
+    """Digests of every capture of others that is there and is read here."""
+    found = {}
+    for path in sorted(PUBLIC.glob("*/*")):
+        if path.is_file():
+            with contextlib.suppress(NotACapture):
+                found[path.relative_to(PUBLIC).as_posix()] = digest(path)
+    return found
+
+
+def kept_digests() -> dict[str, list[int | str]]:
+    """The digests that are kept."""
+    found: dict[str, list[int | str]] = json.loads(DIGESTS.read_text())
+    return found
 
 
 def kept(name: str) -> list[str]:
@@ -89,6 +128,11 @@ def rewrite() -> None:
         if path is not None:
             text = "".join(f"{line}\n" for line in lines(path))
             (KEPT / f"{name}.ndjson.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    if PUBLIC.exists():
+        rows = ",\n".join(
+            f"{json.dumps(name)}: {json.dumps(row)}" for name, row in digests().items()
+        )
+        DIGESTS.write_text(f"{{\n{rows}\n}}\n")
 
 
 if __name__ == "__main__":

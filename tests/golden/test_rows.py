@@ -56,6 +56,21 @@ def test_rows(name: str) -> None:
     assert list(rows.lines(path)) == rows.kept(name)
 
 
+@pytest.mark.parametrize("name", rows.kept_digests())
+def test_rows_of_others(name: str) -> None:
+    """Frames and messages, with their properties and bodies, of captures from public places."""
+    path = rows.PUBLIC / name
+    if not path.exists():
+        pytest.skip("no such capture beside the repository (AMQPSNIFF_SHARED)")
+    assert rows.digest(path) == rows.kept_digests()[name]
+
+
+def test_every_capture_of_others_has_a_digest() -> None:
+    if not rows.PUBLIC.exists():
+        pytest.skip("no such captures beside the repository (AMQPSNIFF_SHARED)")
+    assert set(rows.digests()) == set(rows.kept_digests())
+
+
 @cache
 def violations() -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
     """Frames and findings of each client."""

@@ -311,6 +311,13 @@ def test_fragment_limits(limit: str, enough: int) -> None:
     assert not fed(pieces, limits=Limits(**{limit: most - 1})).events
 
 
+def test_fragments_of_two_interfaces() -> None:
+    """However often a fragment comes, it is one."""
+    twice = [piece for piece in fragments(four) for _ in range(2)]
+    assert fed(twice, limits=Limits(fragments_per_packet=4)).stream(0) == [BIG]
+    assert not fed(twice, limits=Limits(fragments_per_packet=3)).events
+
+
 def test_fragmented_packets_at_once() -> None:
     def of(identification: int) -> list[bytes]:
         whole = IP(src="10.0.0.1", dst="10.0.0.2", id=identification) / segment()

@@ -8,7 +8,7 @@ from typing import Any
 from amqpsniff.findings import Finding
 from amqpsniff.quantities import duration, rate
 from amqpsniff.session.rules.amounts import SECOND, open_channels
-from amqpsniff.session.rules.peers import client_says
+from amqpsniff.session.rules.peers import client_host, client_says
 from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.sharing import closed_together
@@ -55,6 +55,8 @@ def judge_connection(scene: Scene) -> None:
     if lasted >= SHORT_NS or published > FEW_MESSAGES or delivered > FEW_MESSAGES:
         return
     where = session.peer.name()
+    if not client_host(scene):
+        return  # whose connections it is one of is not known
     times = (conversation.start_ns, conversation.first_packet_number)
     across(scene, judge_short, session.capture, *times, tuple(where))
 
