@@ -86,9 +86,8 @@ class ContentAssembler:
 
     `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction), and frames that come
-    `LATE`: (row, `FrameRows.moment` when its octets came, LATE). `seed` is that of the
-    marks of messages, which are made while `marking`, or `marking_all`: else only those that tell
-    which message the broker gave back.
+    `LATE`: (row, `FrameRows.moment` when its octets came, LATE). `seed` is that of the marks of
+    messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
     """
 
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
@@ -99,9 +98,8 @@ class ContentAssembler:
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
         self.seed = own_seed()
-        self.held = 0
+        self.held = self.opened = 0
         self.allowance = Allowance()
-        self.opened = 0
         self.unread = False
         self.marking = self.marking_all = True
         self.returns = bytes(plan.returns)

@@ -12,7 +12,7 @@ from amqpsniff.session.state import CLIENT, SERVER
 
 STOPPED = "stopped"
 """Name in `Scene.memory` of channels that are stopped: (number, the side that did it) → packet and
-time of its channel.flow, and how much the other side had sent when it agreed."""
+time of its channel.flow, and how much the other side had sent when it agreed, None before that."""
 
 _NAMES = ("the client", "the broker")
 
@@ -29,8 +29,7 @@ def _asked(scene: Scene) -> None:
         return
     stopped = scene.memory.setdefault(STOPPED, {})
     if not active:
-        sent = _sent(scene.channel, 1 - side)
-        stopped.setdefault((scene.channel.number, side), [scene.number, scene.ts_ns, sent])
+        stopped.setdefault((scene.channel.number, side), [scene.number, scene.ts_ns, None])
     else:
         _say(scene, side, scene.ts_ns, "")
 
@@ -55,7 +54,7 @@ def _ended(scene: Scene) -> None:
 def _say(scene: Scene, side: int, now: int | None, until: str) -> None:
     """Report what is over, at the packet where it began; after a loss it may have been earlier."""
     stopped = scene.memory.get(STOPPED, {}).pop((scene.channel.number, side), None)
-    if stopped is None:
+    if stopped is None or stopped[2] is None:
         return
     number, since, before = stopped
     detail = f"{_NAMES[side]} stopped {_NAMES[1 - side]}"

@@ -34,6 +34,14 @@ def test_nothing_is_said_of_a_channel_that_goes_on() -> None:
     assert not told(OPEN + "C1: channel.flow-ok active=0\n" + PUBLISH + END, "channel-stopped")
 
 
+def test_nobody_is_stopped_who_does_not_agree() -> None:
+    """RabbitMQ does not: it closes the connection with 540."""
+    refused = (
+        "S: connection.close reply_code=540 reply_text=NOT_IMPLEMENTED\nC: connection.close-ok\n"
+    )
+    assert not told(OPEN + "C1: channel.flow active=0\n" + refused, "channel-stopped")
+
+
 def test_after_a_loss_it_may_have_gone_on() -> None:
     row = one(OPEN + STOP + "GAP S 60\n" + PUBLISH + END, "channel-stopped")
     assert row["detail"] == "the broker stopped the client"
