@@ -5,6 +5,7 @@ cdef class Request:
     cdef public FrameRows rows
     cdef public long long row, number, ts_ns
     cdef public object subject
+    cdef public bint sure
 
 cdef class Event:
     cdef public str name

@@ -46,6 +46,7 @@ _IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
 _MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
 _REQUEUE = cython.declare(cython.int, plan.REQUEUE)
 _FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
+_CUT = cython.declare(cython.int, plan.CUT)
 
 _AUTOMATIC = cython.declare(cython.int, state.AUTOMATIC)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
@@ -118,6 +119,8 @@ class MessageMethods(Attacher):
         entry.wants = consumer is not None and consumer.no_ack is not None
         if entry.number >= 0:
             self.settler.deliver(channel, entry)
+        else:
+            session.lossy = True  # its tag was cut
         return entry
 
     def _publish(self, session, channel, entry, frames, row):
@@ -159,7 +162,11 @@ class MessageMethods(Attacher):
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
-        if tag < 0 or (side == 0 and channel.deaf):
+        if side == 0 and channel.deaf:
+            return 0
+        if flags & _CUT:
+            self._doubt(channel, kind, side, tag)
+        if tag < 0:
             return 0
         if side == 1:
             if kind != _REJECT:
@@ -171,6 +178,16 @@ class MessageMethods(Attacher):
                 return 0
             outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
         self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
+        return 0
+
+    def _doubt(self, channel, kind, side, tag):
+        """An ack, nack or reject was cut: what else it may have answered is not known any more."""
+        if side == 0:
+            self.settler.acknowledge_in_part(channel, tag)
+            if kind != _ACK and tag > 0:
+                self.settler.refuse_in_part(channel, tag)
+        elif kind != _REJECT:
+            self.settler.confirm_in_part(channel, tag)
         return 0
 
     def capture_of(self, frames, row):

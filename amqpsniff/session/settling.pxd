@@ -22,6 +22,10 @@ cdef class Settler:
     cdef int attach(self, Entry entry, MessageRows rows, long long row) except? -1
     cdef int confirm(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
     cdef int _confirm(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int confirm_in_part(self, Channel channel, long long tag) except? -1
+    cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1
+    cdef int refuse_in_part(self, Channel channel, long long tag) except? -1
+    cdef int _release(self, Channel channel, Entry entry) except? -1
     cdef int acknowledge(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
     cdef int _acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int finally_acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
@@ -32,5 +36,6 @@ cdef class Settler:
     cpdef int select(self, Channel channel) except? -1
     cpdef int committed(self, Channel channel, long long number) except? -1
     cdef int _be_done(self, Entry entry) except? -1
+    cdef int _open_end(self, Entry entry) except? -2
     cdef int _leave_open(self, Entry entry) except? -1
     cpdef int finish(self, Channel channel) except? -1

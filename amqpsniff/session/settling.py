@@ -107,7 +107,7 @@ class Settler:
                 channel.unsettled -= 1
                 if before.consumer is not None:
                     before.consumer.unsettled -= 1
-            self._close_row(before, _UNSETTLED if before.wants else -1)
+            self._close_row(before, self._open_end(before))
         if entry.wants:
             channel.unsettled += 1
             if channel.unsettled > channel.unsettled_max:
@@ -230,7 +230,9 @@ class Settler:
             return self.lately.guess(channel, tag, multiple, ts_ns)
         if multiple:
             for entry in channel.publishes.take_until(tag if tag > 0 else -1):
-                self._confirm(channel, entry, outcome, number, ts_ns)
+                doubtful: cython.bint = entry.number <= channel.publish_doubt
+                known: cython.int = -1 if doubtful and entry.number != tag else outcome
+                self._confirm(channel, entry, known, number, ts_ns)
             return 0
         entry = channel.publishes.take(tag)
         if entry is not None:
@@ -242,6 +244,8 @@ class Settler:
         if entry.outcome >= 0:
             return 0
         channel.unconfirmed -= 1
+        if outcome < 0 or (entry.number <= channel.return_doubt and entry.returnable):
+            return self._be_done(entry)
         took: cython.longlong = 0
         if ts_ns != _NULL and entry.ts_ns != _NULL:
             took = ts_ns - entry.ts_ns
@@ -259,6 +263,13 @@ class Settler:
             self.watcher.tell("rejected", channel, number, ts_ns, {"entry": entry})
         return 0
 
+    def confirm_in_part(self, channel, tag):
+        """The broker's ack or nack, of which not all was captured."""
+        last: cython.longlong = channel.next_number - 1
+        channel.session.lossy = True
+        channel.publish_doubt = max(channel.publish_doubt, tag if tag > 0 else last)
+        return 0
+
     def acknowledge(self, channel, tag, multiple, outcome, number, ts_ns):
         """A client's ack, nack or reject."""
         entry: Entry
@@ -268,7 +279,10 @@ class Settler:
             channel.multiple_acks += 1
             taken: list = channel.deliveries.take_until(tag if tag > 0 else -1)
             for entry in taken:
-                self._acknowledge(channel, entry, outcome, number, ts_ns)
+                if entry.number <= channel.delivery_doubt and entry.number != tag:
+                    self._release(channel, entry)
+                else:
+                    self._acknowledge(channel, entry, outcome, number, ts_ns)
             if taken or tag == 0:
                 return 0
         else:
@@ -279,6 +293,28 @@ class Settler:
             facts = {"tag": tag, "multiple": multiple, "outcome": outcome}
             self.watcher.tell("tag-unknown", channel, number, ts_ns, facts)
         return 0
+
+    def acknowledge_in_part(self, channel, tag):
+        """A client's ack, nack, reject or recover, of which not all was captured."""
+        channel.session.lossy = True
+        channel.delivery_doubt = max(channel.delivery_doubt, tag if tag > 0 else channel.last_tag)
+        return 0
+
+    def refuse_in_part(self, channel, tag):
+        """A client's nack or reject of a delivery that may be requeued or discarded by it."""
+        entry: Entry = channel.deliveries.take(tag)
+        if entry is not None:
+            self._release(channel, entry)
+        return 0
+
+    def _release(self, channel, entry):
+        """A delivery is settled, but not known how."""
+        self.outstanding -= 1
+        if entry.wants:
+            channel.unsettled -= 1
+            if entry.consumer is not None:
+                entry.consumer.unsettled -= 1
+        return self._close_row(entry, -1)
 
     def _acknowledge(self, channel, entry, outcome, number, ts_ns):
         if channel.in_transaction:
@@ -333,7 +369,7 @@ class Settler:
                 self.outstanding -= 1
                 if entry.wants:
                     channel.unsettled -= 1
-                self._close_row(entry, _UNSETTLED if entry.wants else -1)
+                self._close_row(entry, self._open_end(entry))
             else:
                 channel.deliveries.add(entry)
         channel.noted = []
@@ -344,6 +380,9 @@ class Settler:
     def give_back(self, returned):
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
+        if None in returned.route:  # it was cut, so any of them may be it
+            channel.return_doubt = channel.next_number - 1
+            return None
         entry: Entry = oldest(channel.alike, (returned.route, returned.mark))
         if entry is None:
             entry = oldest(channel.returnable, returned.route)
@@ -378,7 +417,7 @@ class Settler:
         entry: Entry
         for entry in channel.publishes.take_until(-1):
             self.outstanding -= 1
-            self._close_row(entry, _UNCONFIRMED)
+            self._close_row(entry, _UNCONFIRMED if entry.number > channel.publish_doubt else -1)
         for entry in every(channel.returnable) if channel.returnable else ():
             self._be_done(entry)
         channel.returnable.clear()
@@ -397,4 +436,8 @@ class Settler:
     def _leave_open(self, entry):
         """A delivery is not settled any more."""
         self.outstanding -= 1
-        return self._close_row(entry, _UNSETTLED if entry.wants else -1)
+        return self._close_row(entry, self._open_end(entry))
+
+    def _open_end(self, entry):
+        """What becomes of a delivery that nothing settles any more."""
+        return _UNSETTLED if entry.wants and entry.number > entry.channel.delivery_doubt else -1

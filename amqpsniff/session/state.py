@@ -9,7 +9,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import states
-from amqpsniff.session.event import read_reason
+from amqpsniff.session.event import read_json, read_reason
 
 _NULL = cython.declare(cython.longlong, NULL)
 _FEW = cython.declare(cython.longlong, 16)
@@ -249,6 +249,11 @@ class Closable:
         return read_reason(self.close_octets)[1]
 
     @property
+    def blames(self):
+        """Whether it is known what method the first close blames, if any; true without one."""
+        return self.close_octets is None or "method_id" in read_json(self.close_octets)
+
+    @property
     def close_method(self):
         """The method that it blames; None for none."""
         return read_reason(self.close_octets)[2]
@@ -269,7 +274,9 @@ class Channel(Closable):
     publishes are numbered now; `numbered`: they were once. `uncommitted`: publishes of transactions
     that may come back, `passed` how many were before them. `near`: the consumer of deliveries with
     `near_code` for a tag, in batch `near_batch`. `joined`: what is known of one that was open
-    before, where times of late are measured.
+    before, where times of late are measured. `publish_doubt`, `delivery_doubt`: the numbers up to
+    which what waits may have been answered by a method that was cut; `return_doubt`: or have come
+    back.
     """
 
     def __init__(self, session, lane, capture, known):
@@ -309,6 +316,7 @@ class Channel(Closable):
         self.sighted = -1
         self.numbering = self.numbered = self.in_transaction = False
         self.next_number = 1
+        self.publish_doubt = self.delivery_doubt = self.return_doubt = 0
         self.publishes = Ledger()
         self.deliveries = Ledger()
         self.returnable = {}
@@ -356,10 +364,13 @@ def _pair(bits):
 
 
 class Said:
-    """The arguments of a method of the handshake as JSON, which `uses` connections have."""
+    """The arguments of a method of the handshake as JSON, which `uses` connections have; `whole` is
+    whether all were captured.
+    """
 
-    def __init__(self, octets):
+    def __init__(self, octets, whole):
         self.octets = octets
+        self.whole = whole
         self.uses = 0
 
 
@@ -367,7 +378,7 @@ class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
     `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be
-    missing. `step`: its state's code. `confirms`, `acks`: `counts.Delays` of late, None without
+    missing, or arguments that say what became of others. `step`: its state's code. `confirms`, `acks`: `counts.Delays` of late, None without
     any. `calls`: requests by message that wait for their answers. `sent`: of all channels, None
     before the client's first frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`:
     its longest pause.
@@ -406,6 +417,11 @@ class Session(Closable):
         """The arguments of a method of its handshake as JSON; None where it was not seen."""
         said: Said = self.facts.get(method)
         return None if said is None else said.octets
+
+    def said_whole(self, method):
+        """Whether all of them were captured."""
+        said: Said = self.facts.get(method)
+        return said is not None and said.whole
 
     @property
     def closing(self):
