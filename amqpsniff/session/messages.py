@@ -96,6 +96,8 @@ class MessageMethods(Attacher):
             return entry if self._publish(session, channel, entry, frames, row) else channel
         if kind == _RETURN:
             channel.returned += 1
+            if frames.flags.values[row] & _CUT:
+                channel.return_doubt = channel.next_number - 1
             return entry
         channel.delivered += 1
         entry.number = frames.delivery_tag.values[row]

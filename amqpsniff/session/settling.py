@@ -380,9 +380,8 @@ class Settler:
     def give_back(self, returned):
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
         channel: Channel = returned.channel
-        if None in returned.route:  # it was cut, so any of them may be it
-            channel.return_doubt = channel.next_number - 1
-            return None
+        if None in returned.route:
+            return None  # it was cut
         entry: Entry = oldest(channel.alike, (returned.route, returned.mark))
         if entry is None:
             entry = oldest(channel.returnable, returned.route)

@@ -377,11 +377,11 @@ class Said:
 class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
-    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be
-    missing, or arguments that say what became of others. `step`: its state's code. `confirms`, `acks`: `counts.Delays` of late, None without
-    any. `calls`: requests by message that wait for their answers. `sent`: of all channels, None
-    before the client's first frame. `last_…_ns`: time of the last frame of a side, `silence_…_ns`:
-    its longest pause.
+    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be missing, or
+    arguments that say what became of others. `step`: its state's code. `confirms`, `acks`:
+    `counts.Delays` of late, None without any. `calls`: requests by message that wait for their
+    answers. `sent`: of all channels, None before the client's first frame. `last_…_ns`: time of the
+    last frame of a side, `silence_…_ns`: its longest pause.
     """
 
     def __init__(self, peer, capture, number):

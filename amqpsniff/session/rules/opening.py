@@ -253,7 +253,7 @@ def _announced(scene: Scene) -> dict[str, Any]:
 
 def _introduced(scene: Scene) -> None:
     """start-ok: what does the client not say of itself?"""
-    if not said(scene, "connection.start-ok") or not scene.session.said_whole("connection.start-ok"):
+    if not scene.session.said_whole("connection.start-ok"):
         return
     client = (client_host(scene), server_end(scene), client_says(scene, "product"))
     announced = _announced(scene)

@@ -24,8 +24,9 @@ _DIRECT_REPLY = "amq.rabbitmq.reply-to."
 def returned(scene: Scene) -> None:
     """A message came back because no queue took it.
 
-    By the default exchange, that takes the routing key: a reply by direct reply-to goes to no queue: RabbitMQ hands it on and returns it all the same
-    (measured on RabbitMQ 3.10.8), which aiormq, for one, asks for with every publish.
+    By the default exchange that takes a routing key: a reply by direct reply-to goes to no queue,
+    and RabbitMQ hands it on and returns it all the same (measured on RabbitMQ 3.10.8), which
+    aiormq, for one, asks for with every publish.
     """
     rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
     exchange, key = name_at(rows, "exchange", row), name_at(rows, "routing_key", row)
