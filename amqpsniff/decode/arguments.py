@@ -124,6 +124,8 @@ class ArgumentDecoder(MethodFacts):
         if answer != EXACT and choice != first:
             out.used = mark
             answer = self._arguments(reader, self.choices[first], at + 4, end)
+        if answer == TOO_SHORT and not whole:
+            self.flags |= plan.CUT
         if answer != EXACT and self.secrets[self.method]:
             octets: bytes = reader.octets_at(at, end - at)
             odd: cython.bint = whole or reader.oddities != 0

@@ -317,6 +317,7 @@ class FrameHandler(Parties):
             self.report("arguments-truncated", half, detail)
         else:
             self.contents.unsure(half, half.frame_channel)
+            self.contents.note_loss(half)  # it may be any method
         self.frames.rows += 1
         return 0
 

@@ -42,6 +42,9 @@ MANDATORY, IMMEDIATE, REDELIVERED, MULTIPLE, REQUEUE, NO_ACK, NO_WAIT = (
 FLAGS_CUT = 1 << len(FLAG_NAMES)
 """Beside them: some were not captured."""
 
+CUT = FLAGS_CUT << 1
+"""And: some argument, of whatever type, was not."""
+
 _ROLES = {
     "exchange": EXCHANGE,
     "routing_key": ROUTING_KEY,

@@ -17,7 +17,7 @@ cdef class Attacher(Watcher):
     cdef long long batch
     cdef public long long first_opened
     cdef public dict late
-    cpdef Said remember(self, str name, bytes octets)
+    cpdef Said remember(self, str name, bytes octets, bint whole)
     cdef int forget(self, Said said) except? -1
     cdef int open(self, object known) except? -1
     cdef int meet(self, MessageRows messages, long long row, list peers) except? -1

@@ -71,18 +71,18 @@ class Attacher(Watcher):
         self.most_fact = limits.fact
         self.most_facts = limits.facts
 
-    def remember(self, name, octets):
+    def remember(self, name, octets, whole):
         """What was `Said` in a handshake; most connections say what others said before."""
         latest: list = self.said.setdefault(name, [])
         said: Said
         for said in latest:
-            if said.octets == octets:
+            if said.octets == octets and said.whole == whole:
                 break
         else:
             if len(octets) > self.most_fact or self.facts_octets >= self.most_facts:
                 self.settler.hit("handshakes")
-                return Said(b"")
-            said = Said(octets)
+                return Said(b"", False)
+            said = Said(octets, whole)
             latest.append(said)
             if len(latest) > _MOST_ALIKE:
                 del latest[0]

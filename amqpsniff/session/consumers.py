@@ -51,6 +51,8 @@ def _declared(
 
 def _name_queue(tracker: Attacher, channel: Channel, event: Event, consumer: Any) -> None:
     """Give a consumer the queue that a consume or get names; an empty name is the last declared."""
+    if event.queue is None:
+        return  # it was cut
     consumer.queue = event.queue or channel.last_queue
     if consumer.queue is None and channel.declaring is not None:
         if len(channel.declaring) < tracker.limits.consumers:
@@ -109,7 +111,7 @@ def _cancelled(
         consumer = channel.by_tag.pop(event.consumer_tag, None)
         channel.near, channel.near_batch = None, -1
         tracker.consumers_known -= consumer is not None
-        if tracker.judges and event.name == "basic.cancel":
+        if tracker.judges and event.name == "basic.cancel" and event.whole:
             facts = {"consumer": consumer}
             tracker.tell("consumer-cancelled", channel, event.number, event.ts_ns, facts)
 
@@ -126,7 +128,9 @@ def _get(
 def _recover(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
-    if event.side == CLIENT and event.flags & REQUEUE:
+    if event.side == CLIENT and not event.whole:
+        tracker.settler.acknowledge_in_part(channel, -1)
+    elif event.side == CLIENT and event.flags & REQUEUE:
         tracker.settler.recover(channel, event.number, event.ts_ns)
 
 

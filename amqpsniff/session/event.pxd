@@ -2,6 +2,7 @@ from amqpsniff.decode.rows cimport FrameRows
 
 cdef class Said:
     cdef public bytes octets
+    cdef public bint whole
     cdef public long long uses
 
 cdef class Request:
@@ -9,6 +10,7 @@ cdef class Request:
     cdef public FrameRows rows
     cdef public long long row, number, ts_ns
     cdef public object subject
+    cdef public bint sure
 
 cdef class Event:
     cdef public str name

@@ -7,6 +7,7 @@ import json
 
 import cython
 
+from amqpsniff.decode import plan
 from amqpsniff.spec import METHODS
 
 if cython.compiled:
@@ -16,6 +17,9 @@ else:
 
 Reason = tuple[int | None, str | None, str | None]
 """Reply code and text of a close, and the method that it blames."""
+
+_CUT = cython.declare(cython.int, plan.CUT)
+_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
 
 _FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
 _NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}
@@ -42,10 +46,13 @@ def read_reason(octets):
 
 
 class Said:
-    """The arguments of a method of the handshake as JSON, which `uses` connections have."""
+    """The arguments of a method of the handshake as JSON, which `uses` connections have; `whole` is
+    whether all were captured.
+    """
 
-    def __init__(self, octets):
+    def __init__(self, octets, whole):
         self.octets = octets
+        self.whole = whole
         self.uses = 0
 
 
@@ -54,7 +61,8 @@ class Said:
 class Request:
     """A request that waits for its reply; `rows` and `row` are its frame's.
 
-    `subject` is what the request's handler keeps for that of the reply.
+    `subject` is what the request's handler keeps for that of the reply. `sure`: it is known to want
+    one, for its bits were captured.
     """
 
     if not cython.compiled:
@@ -70,6 +78,7 @@ def request_of(rows: FrameRows, row: cython.longlong):
     request.row = row
     request.number = rows.packet_number.values[row]
     request.ts_ns = rows.ts_ns.values[row]
+    request.sure = rows.flags.values[row] & _FLAGS_CUT == 0
     return request
 
 
@@ -87,6 +96,11 @@ class Event:
     def arguments(self):
         """The arguments as a dict; empty when they were not captured."""
         return read_json(self.octets)
+
+    @property
+    def whole(self):
+        """Whether all arguments were captured: what is not there was not sent."""
+        return self.flags & _CUT == 0
 
     @property
     def queue(self):

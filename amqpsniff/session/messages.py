@@ -46,6 +46,7 @@ _IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
 _MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
 _REQUEUE = cython.declare(cython.int, plan.REQUEUE)
 _FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
+_CUT = cython.declare(cython.int, plan.CUT)
 
 _AUTOMATIC = cython.declare(cython.int, state.AUTOMATIC)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
@@ -96,6 +97,8 @@ class MessageMethods(Attacher):
         session.heard = True
         if kind == _RETURN:
             channel.returned += 1
+            if frames.flags.values[row] & _CUT:
+                channel.return_doubt = channel.next_number - 1
             return entry
         channel.delivered += 1
         entry.number = frames.delivery_tag.values[row]
@@ -122,6 +125,8 @@ class MessageMethods(Attacher):
         )  # else it may have been answered already
         if entry.number >= 0:
             self.settler.deliver(channel, entry)
+        else:
+            session.lossy = True  # its tag was cut
         return entry
 
     def _publish(self, session, channel, entry, frames, row):
@@ -163,7 +168,11 @@ class MessageMethods(Attacher):
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
-        if tag < 0 or (side == 0 and channel.deaf):
+        if side == 0 and channel.deaf:
+            return 0
+        if flags & _CUT:
+            self._doubt(channel, kind, side, tag)
+        if tag < 0:
             return 0
         if self.pairing.late_row == row:  # what was sent after it is here already
             there = channel.publishes if side == 1 else channel.deliveries
@@ -182,6 +191,16 @@ class MessageMethods(Attacher):
                 return 0
             outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
         self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
+        return 0
+
+    def _doubt(self, channel, kind, side, tag):
+        """An ack, nack or reject was cut: what else it may have answered is not known any more."""
+        if side == 0:
+            self.settler.acknowledge_in_part(channel, tag)
+            if kind != _ACK and tag > 0:
+                self.settler.refuse_in_part(channel, tag)
+        elif kind != _REJECT:
+            self.settler.confirm_in_part(channel, tag)
         return 0
 
     def capture_of(self, frames, row):

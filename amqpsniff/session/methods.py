@@ -194,6 +194,11 @@ def _qos(
 ) -> None:
     arguments = event.arguments
     count = arguments.get("prefetch_count")
+    if not event.whole:
+        channel.session.lossy = True
+        channel.prefetch_count = count
+        channel.prefetch_each = channel.prefetch_shared = None
+        return
     if count is None:
         return
     channel.prefetch_count = count
@@ -227,7 +232,7 @@ def learn(tracker: Attacher, session: Session, event: Event, request: Request | 
     """Keep what the peers say of themselves and agree on, as JSON."""
     facts: dict[str, Any] = session.facts
     if event.name not in facts:
-        facts[event.name] = tracker.remember(event.name, event.octets or b"")
+        facts[event.name] = tracker.remember(event.name, event.octets or b"", event.whole)
 
 
 def _close_connection(

@@ -15,8 +15,8 @@ _NO_TLS = dict.fromkeys(("tls_version", "tls_cipher", "tls_server_name"))
 def channel_row(channel: Any) -> Row:
     """The row of a channel incarnation that is over."""
     both = channel.session.heard
-    known = both and channel.known
-    counts_publishes = both and (channel.known or channel.numbered)
+    counts_deliveries = both and channel.known and not channel.delivery_doubt
+    counts_publishes = both and (channel.known or channel.numbered) and not channel.publish_doubt
     return {
         "capture": channel.capture,
         **_ends(channel.session.peer),
@@ -33,8 +33,8 @@ def channel_row(channel: Any) -> Row:
         "returned": channel.returned,
         "delivered": channel.delivered,
         "acknowledged": channel.acknowledged,
-        "unsettled_max": channel.unsettled_max if known else None,
-        "unsettled_end": channel.unsettled if known else None,
+        "unsettled_max": channel.unsettled_max if counts_deliveries else None,
+        "unsettled_end": channel.unsettled if counts_deliveries else None,
         "unconfirmed_max": channel.unconfirmed_max if counts_publishes else None,
         "unconfirmed_end": channel.unconfirmed if counts_publishes else None,
         "consumers": channel.consumers,

@@ -53,7 +53,8 @@ class Repeats:
 
     def first(self, messages, row):
         """Packet of the publish that a row repeats; -1 for none, and it is remembered itself."""
-        named: cython.bint = messages.message_id.has(row)
+        keyed: cython.bint = messages.routing_key.values[row] >= 0  # it was not cut
+        named: cython.bint = keyed and messages.message_id.has(row)
         if not named and not messages.correlation_id.has(row):
             return -1
         return self.publish(

@@ -1,11 +1,6 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What becomes of messages: confirms, returns and acknowledgements find the entries they mean.
+"""What becomes of messages: confirms, returns and acknowledgements find the entries they mean."""
 
-An entry's outcome is written into its message's row, at once or when the row is there. A row that
-may still change counts in its rows' `pending`, so that whoever gives rows out can wait for them.
-"""
-
-from array import array
 from collections import deque
 
 import cython
@@ -14,20 +9,17 @@ from amqpsniff.columns import NULL
 from amqpsniff.session import state
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.decode.rows import MessageRows  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.outcomes import Outcomes  # type: ignore
     from cython.cimports.amqpsniff.session.returnable import (  # type: ignore[import-not-found]
         enter,
         every,
         leave,
-        mark,
         meant,
     )
     from cython.cimports.amqpsniff.session.state import Entry  # type: ignore[import-not-found]
 else:
-    from amqpsniff.decode.rows import MessageRows
-    from amqpsniff.session.counts import Spread
-    from amqpsniff.session.returnable import enter, every, leave, mark, meant
+    from amqpsniff.session.outcomes import Outcomes
+    from amqpsniff.session.returnable import enter, every, leave, meant
     from amqpsniff.session.state import Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -41,38 +33,8 @@ _UNSETTLED = cython.declare(cython.int, state.UNSETTLED)
 _UNKNOWN = cython.declare(cython.int, -1)
 
 
-class Settler:
-    """Outcomes of the entries of any number of channels.
-
-    `hits` counts, by name of the limit, what was not remembered because of one. `watcher`, when
-    there is one, is told of what rules want to know. `ended` counts messages by outcome, `spreads`
-    their times, once `measure` was called; `lately`, where it was set, has those of late.
-    """
-
-    def __init__(self, limits):
-        self.most = limits.outstanding
-        self.most_disorder = limits.disorder
-        self.most_returnable = limits.returnable
-        self.outstanding = 0
-        self.unanswered = deque()
-        self.hits = {}
-        self.watcher = None
-        self.spreads = None
-        self.lately = None
-        self.ended = array("q", bytes(8 * len(state.OUTCOMES)))
-
-    def hit(self, name):
-        """A limit was reached."""
-        self.hits[name] = self.hits.get(name, 0) + 1
-        return 0
-
-    def measure(self):
-        """Keep the times of outcomes from now on, as a `counts.Spread` each."""
-        self.spreads = [Spread() for _ in state.OUTCOMES]
-
-    def endings(self):
-        """How many messages have each of `OUTCOMES`, as a list."""
-        return [self.ended[outcome] for outcome in range(len(state.OUTCOMES))]
+class Settler(Outcomes):
+    """Finds the entries of any number of channels that an answer means."""
 
     # entries begin
 
@@ -105,7 +67,7 @@ class Settler:
                 channel.unsettled -= 1
                 if before.consumer is not None:
                     before.consumer.unsettled -= 1
-            self._close_row(before, _UNSETTLED if before.wants else -1)
+            self._close_row(before, self._open_end(before))
         if entry.wants:
             channel.unsettled += 1
             if channel.unsettled > channel.unsettled_max:
@@ -154,71 +116,6 @@ class Settler:
 
     # entries end
 
-    def settle(self, entry, outcome, number, ts_ns):
-        """An entry has its outcome, by a packet at a time."""
-        entry.outcome = outcome
-        entry.outcome_number = number
-        entry.outcome_ns = ts_ns
-        self.ended[outcome] += 1
-        if entry.returnable:
-            self.outstanding -= leave(entry)
-        if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
-            spread: Spread = self.spreads[outcome]
-            spread.add(ts_ns - entry.ts_ns)
-            if self.lately is not None:
-                self.lately.add(entry.channel.session, outcome, ts_ns - entry.ts_ns)
-        if entry.rows is not None:
-            self._write(entry)
-            self._shut(entry)
-        return 0
-
-    def _write(self, entry):
-        rows: MessageRows = entry.rows
-        if rows.given:
-            return 0
-        rows.outcome.values[entry.row] = entry.outcome
-        if entry.outcome_number >= 0:
-            rows.outcome_packet_number.values[entry.row] = entry.outcome_number
-            if entry.outcome_ns != _NULL and entry.ts_ns != _NULL:
-                rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
-        return 0
-
-    def _shut(self, entry):
-        """An entry's row does not change any more."""
-        if entry.open_row:
-            entry.open_row = False
-            entry.rows.settle(entry.row)
-        return 0
-
-    def _close_row(self, entry, outcome):
-        """An entry will not be settled: `outcome` says so, -1 for null."""
-        if entry.outcome >= 0 or entry.ended:
-            return 0
-        entry.ended = True
-        entry.outcome = outcome
-        entry.outcome_number = -1
-        if outcome >= 0:
-            self.ended[outcome] += 1
-        if entry.rows is not None:
-            if outcome >= 0:
-                self._write(entry)
-            self._shut(entry)
-        return 0
-
-    def attach(self, entry, rows, row):
-        """An entry's row is there."""
-        entry.rows = rows
-        entry.row = row
-        if entry.outcome >= 0:
-            return self._write(entry)
-        if entry.ended:
-            return 0
-        entry.open_row = True
-        rows.wait(row)
-        if entry.returnable:
-            mark(entry)
-        return 0
-
     def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
         """The broker's ack or nack."""
         entry: Entry
@@ -228,7 +125,9 @@ class Settler:
             return self.lately.guess(channel, tag, multiple, ts_ns)
         if multiple:
             for entry in channel.publishes.take_until(tag if tag > 0 else -1):
-                self._confirm(channel, entry, outcome, number, ts_ns)
+                doubtful: cython.bint = entry.number <= channel.publish_doubt
+                known: cython.int = -1 if doubtful and entry.number != tag else outcome
+                self._confirm(channel, entry, known, number, ts_ns)
             return 0
         entry = channel.publishes.take(tag)
         if entry is not None:
@@ -240,6 +139,8 @@ class Settler:
         if entry.outcome >= 0:
             return 0
         channel.unconfirmed -= 1
+        if outcome < 0 or (entry.number <= channel.return_doubt and entry.returnable):
+            return self._be_done(entry)
         took: cython.longlong = 0
         if ts_ns != _NULL and entry.ts_ns != _NULL:
             took = ts_ns - entry.ts_ns
@@ -257,6 +158,13 @@ class Settler:
             self.watcher.tell("rejected", channel, number, ts_ns, {"entry": entry})
         return 0
 
+    def confirm_in_part(self, channel, tag):
+        """The broker's ack or nack, of which not all was captured."""
+        last: cython.longlong = channel.next_number - 1
+        channel.session.lossy = True
+        channel.publish_doubt = max(channel.publish_doubt, tag if tag > 0 else last)
+        return 0
+
     def acknowledge(self, channel, tag, multiple, outcome, number, ts_ns):
         """A client's ack, nack or reject."""
         entry: Entry
@@ -266,8 +174,11 @@ class Settler:
             channel.multiple_acks += 1
             taken: list = channel.deliveries.take_until(tag if tag > 0 else -1)
             for entry in taken:
-                sure: cython.bint = entry.number > channel.lost_tag or entry.number == tag
-                self._acknowledge(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
+                doubtful: cython.bint = entry.number <= channel.delivery_doubt
+                if (doubtful or entry.number <= channel.lost_tag) and entry.number != tag:
+                    self._acknowledge(channel, entry, _UNKNOWN, number, ts_ns)
+                else:
+                    self._acknowledge(channel, entry, outcome, number, ts_ns)
             if taken or tag == 0:
                 return 0
         else:
@@ -278,6 +189,28 @@ class Settler:
             facts = {"tag": tag, "multiple": multiple, "outcome": outcome}
             self.watcher.tell("tag-unknown", channel, number, ts_ns, facts)
         return 0
+
+    def acknowledge_in_part(self, channel, tag):
+        """A client's ack, nack, reject or recover, of which not all was captured."""
+        channel.session.lossy = True
+        channel.delivery_doubt = max(channel.delivery_doubt, tag if tag > 0 else channel.last_tag)
+        return 0
+
+    def refuse_in_part(self, channel, tag):
+        """A client's nack or reject of a delivery that may be requeued or discarded by it."""
+        entry: Entry = channel.deliveries.take(tag)
+        if entry is not None:
+            self._release(channel, entry)
+        return 0
+
+    def _release(self, channel, entry):
+        """A delivery is settled, but not known how."""
+        self.outstanding -= 1
+        if entry.wants:
+            channel.unsettled -= 1
+            if entry.consumer is not None:
+                entry.consumer.unsettled -= 1
+        return self._close_row(entry, -1)
 
     def _acknowledge(self, channel, entry, outcome, number, ts_ns):
         if channel.in_transaction:
@@ -334,7 +267,7 @@ class Settler:
                 self.outstanding -= 1
                 if entry.wants:
                     channel.unsettled -= 1
-                self._close_row(entry, _UNSETTLED if entry.wants else -1)
+                self._close_row(entry, self._open_end(entry))
             else:
                 channel.deliveries.add(entry)
         channel.noted = []
@@ -344,6 +277,8 @@ class Settler:
 
     def give_back(self, returned):
         """A returned message: find its publish, or None; `returned` is the entry of the return."""
+        if None in returned.route:
+            return None  # it was cut
         entry: Entry = meant(returned)
         if entry is not None:
             if entry.wants:
@@ -376,7 +311,7 @@ class Settler:
         entry: Entry
         for entry in channel.publishes.take_until(-1):
             self.outstanding -= 1
-            self._close_row(entry, _UNCONFIRMED)
+            self._close_row(entry, _UNCONFIRMED if entry.number > channel.publish_doubt else -1)
         for entry in every(channel.returnable) if channel.returnable else ():
             self._be_done(entry)
         channel.returnable.clear()
@@ -394,4 +329,8 @@ class Settler:
     def _leave_open(self, entry):
         """A delivery is not settled any more."""
         self.outstanding -= 1
-        return self._close_row(entry, _UNSETTLED if entry.wants else -1)
+        return self._close_row(entry, self._open_end(entry))
+
+    def _open_end(self, entry):
+        """What becomes of a delivery that nothing settles any more."""
+        return _UNSETTLED if entry.wants and entry.number > entry.channel.delivery_doubt else -1

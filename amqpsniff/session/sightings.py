@@ -73,7 +73,8 @@ class Sightings(Witness):
     def publish(self, channel, messages, row):
         """A publish; nothing when it has no id."""
         words = messages.vocabularies
-        named: cython.bint = messages.message_id.has(row)
+        keyed: cython.bint = messages.routing_key.values[row] >= 0  # it was not cut
+        named: cython.bint = keyed and messages.message_id.has(row)
         if not named and not messages.correlation_id.has(row):
             return 0
         if named:

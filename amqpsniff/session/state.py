@@ -9,7 +9,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import states
-from amqpsniff.session.event import read_reason
+from amqpsniff.session.event import read_json, read_reason
 
 _NULL = cython.declare(cython.longlong, NULL)
 _FEW = cython.declare(cython.longlong, 16)
@@ -250,6 +250,11 @@ class Closable:
         return read_reason(self.close_octets)[1]
 
     @property
+    def blames(self):
+        """Whether it is known what method the first close blames, if any; true without one."""
+        return self.close_octets is None or "method_id" in read_json(self.close_octets)
+
+    @property
     def close_method(self):
         """The method that it blames; None for none."""
         return read_reason(self.close_octets)[2]
@@ -270,59 +275,46 @@ class Channel(Closable):
     publishes are numbered now; `numbered`: they were once. `uncommitted`: publishes of transactions
     that may come back, `passed` how many were before them. `near`: the consumer of deliveries with
     `near_code` for a tag, in batch `near_batch`. `joined`: what is known of one that was open
-    before, where times of late are measured. `lost_tag`: the tag of the last delivery
-    before frames of the client may be missing, else -1.
+    before, where times of late are measured. `lost_tag`: the tag of the last delivery before frames
+    of the client may be missing, else -1. `publish_doubt`, `delivery_doubt`: the numbers up to
+    which what waits may have been answered by a method that was cut; `return_doubt`: or have come
+    back.
     """
 
     def __init__(self, session, lane, capture, known):
-        self.session = session
-        self.lane = lane
-        self.capture = capture
-        self.number = lane.number
-        self.incarnation = lane.incarnations
+        self.session, self.lane, self.capture = session, lane, capture
+        self.number, self.incarnation = lane.number, lane.incarnations
         self.known = known
         self.opened_packet_number = self.start_ns = None
         self.closed_packet_number = self.end_ns = None
         self.closed_by = self.close_octets = self.blamed_packet_number = None
-        self.mode = None
+        self.mode = self.longest = self.uncommitted = self.joined = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
         self.published = self.confirmed = self.returned = 0
         self.delivered = self.acknowledged = self.consumers = 0
-        self.unsettled = self.unsettled_max = 0
-        self.unconfirmed = self.unconfirmed_max = 0
-        self.publish_octets = self.deliver_octets = 0
-        self.acks = self.multiple_acks = 0
+        self.unsettled = self.unsettled_max = self.unconfirmed = self.unconfirmed_max = 0
+        self.publish_octets = self.deliver_octets = self.acks = self.multiple_acks = 0
         self.requeued = self.discarded = self.rejected = self.redelivered = 0
         self.gets = self.commits = self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = _NULL
         self.first_publish_number = self.last_publish_number = 0
-        self.first_delivery_ns = self.last_delivery_ns = _NULL
-        self.last_ack_ns = _NULL
+        self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
         self.last_tag = self.lost_tag = -1
-        self.waits = self.wait_ns = 0
-        self.wait_ns_min = _NULL
+        self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
-        self.confirm_ns = self.confirm_ns_max = 0
-        self.ack_ns = self.ack_ns_max = 0
+        self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
         self.queued = self.queued_ns = self.queued_ns_max = 0
-        self.longest = None
-        self.repeats = self.last_repeat = 0
+        self.repeats = self.last_repeat = self.passed = 0
         self.sighted = -1
         self.numbering = self.numbered = self.in_transaction = False
         self.next_number = 1
-        self.publishes = Ledger()
-        self.deliveries = Ledger()
-        self.returnable = {}
-        self.by_tag = {}
+        self.publish_doubt = self.delivery_doubt = self.return_doubt = 0
+        self.publishes, self.deliveries = Ledger(), Ledger()
+        self.returnable, self.alike, self.by_tag = {}, {}, {}
         self.near, self.near_code, self.near_batch = None, -1, -1
-        self.alike = {}
-        self.uncommitted = None
-        self.passed = 0
-        self.noted = []
-        self.committing = []
+        self.noted, self.committing = [], []
         self.last_queue = self.declaring = None
-        self.joined = None
         self.deaf = False
 
     @property
@@ -360,8 +352,9 @@ def _pair(bits):
 class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
-    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be missing.
-    `heard`: the server said something. `step`: its state's code. `confirms`, `acks`:
+    `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be missing, or
+    arguments that say what became of others. `heard`: the server said something. `step`: its
+    state's code. `confirms`, `acks`:
     `counts.Delays` of late, None without any. `calls`: requests by message that wait for their
     answers. `sent`: of all channels, None before the client's first frame. `last_…_ns`: time of the
     last frame of a side, `silence_…_ns`: its longest pause.
@@ -393,6 +386,11 @@ class Session(Closable):
         """The arguments of a method of its handshake as JSON; None where it was not seen."""
         said = self.facts.get(method)
         return None if said is None else said.octets
+
+    def said_whole(self, method):
+        """Whether all of them were captured."""
+        said = self.facts.get(method)
+        return said is not None and said.whole
 
     @property
     def closing(self):

@@ -47,6 +47,7 @@ _NULL = cython.declare(cython.longlong, NULL)
 _METHOD_FRAME = cython.declare(cython.int, 1)
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
+_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
 _LOOK_BITS = cython.declare(cython.int, LOOK_BITS)
@@ -300,7 +301,9 @@ class Watcher:
             self._look_at_headers(channel, entry, messages, row)
         if publish:
             return self._look(channel, entry, messages, row)
-        if channel.session.calls > 0 and messages.correlation_id.has(row):
+        if channel.session.calls > 0 and (
+            messages.correlation_id.has(row) or messages.status.values[row] == _TRUNCATED
+        ):
             facts = {"entry": entry, "rows": messages, "row": row}
             self.tell("answered", channel, number, ts_ns, facts)
         return 0

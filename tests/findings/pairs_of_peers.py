@@ -205,7 +205,7 @@ PAIRS: dict[str, Pair] = {
     ),
     "channel-stopped": Pair(
         OPEN + "S1: channel.flow active=0\nC1: channel.flow-ok active=0\n@+900ms " + PUBLISH,
-        OPEN + "S1: channel.flow active=1\nC1: channel.flow-ok active=1\n@+900ms " + PUBLISH,
+        OPEN + "S1: channel.flow active=0\nC1: channel.flow-ok active=1\n@+900ms " + PUBLISH,
     ),
     "prefetch-exceeded": Pair(
         CONSUMER.replace("C1: basic.consume", "C1: basic.qos prefetch_count=2\nC1: basic.consume")

@@ -119,6 +119,8 @@ D10 A loss changes no outcome. Deliveries before a loss in the client's directio
     recover) settles them without an outcome, which stays null, but for the one that it names. After
     a loss in the client's direction nothing is forgotten of the consumers that are known.
 D11 outcome_ns is the time of the outcome less that of the message's method frame.
+D12 Of an ack, nack, reject or recover that was cut, what it may mean is not known: null at the end
+    or with a later multiple, in P5 too; but an ack settles its tag, if that is there.
 
 Connections
 

@@ -38,7 +38,8 @@ CAPTURES = (
          "all."),
     Kind("capture-inconclusive", "warning", "A",
          "The capture does not show enough of a connection to judge it",
-         "Only one direction was captured, or frames are missing in holes or cut packets.",
+         "Only one direction was captured, or frames, or what acknowledgements say, are missing "
+         "in holes or cut packets.",
          "Capture on the broker's host with tcpdump -s 0 -B 65536.",
          "",
          ("tcp-gap", "packets-cut", "interface-dropped")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.session.rules.scene import Scene
-from amqpsniff.session.rules.wording import in_packet
+from amqpsniff.session.rules.wording import in_packet, reason_text
 from amqpsniff.spec import FIRST_ERROR_CODE
 
 
@@ -25,7 +25,7 @@ def objection(scene: Scene) -> str:
     """A broker's close as text: code, reply text, and the frame that it answers."""
     event = scene.event
     closed = scene.session if scene.channel is None else scene.channel
-    text = (closed.close_text or "no reason given").rstrip(".")
+    text = reason_text(closed.close_text).rstrip(".")
     method = closed.close_method
     number = request_packet(scene, method)
     if method is not None:

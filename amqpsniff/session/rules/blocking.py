@@ -8,7 +8,7 @@ from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import end_ns
 from amqpsniff.session.rules.remembering import Place, across, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.wording import number_of, reason_text
 
 ROUND_TRIP_NS = 500_000_000
 """Time after connection.blocked within which publishes were under way: a round trip around the
@@ -52,11 +52,11 @@ def _blocked(scene: Scene) -> None:
         if not known.hidden:
             return
         _say(scene, None, "")
-    reason = scene.event.arguments.get("reason") or "no reason given"
-    scene.memory["blocked"] = Block(str(reason), scene.number, scene.ts_ns)
+    reason = reason_text(scene.event.arguments.get("reason"))
+    scene.memory["blocked"] = Block(reason, scene.number, scene.ts_ns)
     scene.memory["while blocked"] = 0
     if scene.tracker.log is not None and scene.tracker.log.recorded is None:
-        scene.foresee("connection-blocked", str(reason), scene.number, scene.ts_ns)
+        scene.foresee("connection-blocked", reason, scene.number, scene.ts_ns)
     across(scene, judge_blocked, scene.session.peer.name()[0])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import MOST_NAMES, SECOND, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import exchange_text, name_at, number_of
+from amqpsniff.session.rules.wording import exchange_text, key_text, name_at, number_of
 
 SLOW_NS = SECOND
 """Mean time to an answer that is long."""
@@ -31,9 +31,8 @@ DIRECT = "amq.rabbitmq.reply-to"
 def note_consumer(scene: Scene) -> None:
     """basic.consume: answers may come from its queue."""
     if not scene.channel.deaf:
-        queue = scene.event.queue or scene.channel.last_queue
-        if queue:
-            remember(scene, scene.memory.setdefault("read", {}), queue, True)
+        if scene.queue:
+            remember(scene, scene.memory.setdefault("read", {}), scene.queue, True)
 
 
 def note_call(scene: Scene) -> None:
@@ -61,6 +60,9 @@ def note_reply(scene: Scene) -> None:
     """answered: which request, and how long it took."""
     rows, row = scene.facts["rows"], scene.facts["row"]
     calls = scene.memory.get("calls", {})
+    if not rows.correlation_id.has(row):
+        scene.memory["answer cut"] = True  # it may be any
+        return
     call = calls.get(rows.correlation_id.octets_of(row))
     if call is None or scene.ts_ns is None or scene.ts_ns < call[1]:
         return
@@ -117,6 +119,8 @@ def _unanswered(scene: Scene) -> list[Any]:
     now_ns = scene.ts_ns
     if scene.session.lossy or not scene.both_sides or now_ns is None:
         return []
+    if "answer cut" in scene.memory:
+        return []
     calls = scene.memory["calls"].values()
     return [call for call in calls if now_ns - call[1] > UNANSWERED_NS]
 
@@ -130,7 +134,7 @@ def _unanswered_text(scene: Scene, late: list[Any]) -> str:
 
 def _what(route: tuple[str | None, str | None]) -> str:
     """A request by its exchange and routing key."""
-    return f"{exchange_text(route[0])} with routing key '{route[1]}'"
+    return f"{exchange_text(route[0])} with {key_text(route[1])}"
 
 
 @after("reply queues")

@@ -19,7 +19,7 @@ def _connection_closed(scene: Scene) -> None:
     if not is_first_close(scene):
         return
     code = _code_of(scene)
-    scene.memory["failure"] = f"{scene.event.reply_code} {scene.session.close_text or ''}"
+    _note_failure(scene, scene.session.close_text)
     if code == "authentication-failed":
         _, number = scene.memory.get("steps", {}).get("connection.start-ok", (None, None))
         answer = f"{scene.event.reply_code} {scene.session.close_text or ''}"
@@ -49,13 +49,19 @@ def _channel_closed(scene: Scene) -> None:
     if not is_first_close(scene):
         return
     code, text = scene.event.reply_code, scene.channel.close_text or ""
-    scene.memory["failure"] = f"{code} {text}"
+    _note_failure(scene, scene.channel.close_text)
     if code == 406 and "user_id property set to" in text:
         scene.report("user-id-refused", objection(scene))
     elif code == 405:
         place = place_of(scene)._replace(capture=scene.channel.capture)
         what = (objection(scene), scene.channel.number)
         across(scene, judge_locked, _client(scene), *what, tuple(place))
+
+
+def _note_failure(scene: Scene, text: str | None) -> None:
+    """Why the connection failed; without its text it may be for any of many reasons."""
+    if text is not None:
+        scene.memory["failure"] = f"{scene.event.reply_code} {text}"
 
 
 def judge_locked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.decode.plan import NO_ACK
+from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
 from amqpsniff.session.rules.remembering import Place, across, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
@@ -22,9 +22,12 @@ _OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
 
 
 def declared(scene: Scene) -> None:
-    """Remember queues that are private to the connection."""
+    """Remember queues that are private to the connection, or may be; None for one with its name
+    cut.
+    """
     event = scene.event
-    if event.queue and b'"exclusive":true' in (event.octets or b""):
+    private = event.flags & FLAGS_CUT or b'"exclusive":true' in (event.octets or b"")
+    if private and event.queue != "":
         _note(scene, scene.memory.setdefault("exclusive", {}), event.queue, True)
 
 
@@ -33,8 +36,8 @@ def automatic(scene: Scene) -> None:
     event = scene.event
     if not event.flags & NO_ACK or scene.channel.deaf:
         return
-    queue = event.queue or scene.channel.last_queue
-    if not queue or queue.startswith(_OF_BROKER) or queue in scene.memory.get("exclusive", {}):
+    queue, private = scene.queue, scene.memory.get("exclusive", {})
+    if not queue or queue.startswith(_OF_BROKER) or queue in private or None in private:
         return
     tag = f", consumer '{event.consumer_tag}'" if event.consumer_tag else ""
     scene.report("automatic-acknowledgement", f"{event.name} of queue '{queue}'{tag}")
@@ -42,7 +45,7 @@ def automatic(scene: Scene) -> None:
 
 def consumed(scene: Scene) -> None:
     """Remember when a host consumed from which queue, and forget what was cancelled before."""
-    queue = scene.event.queue or scene.channel.last_queue
+    queue = scene.queue
     cancelled = scene.memory.get("cancelled", [])
     cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
     across(scene, judge_consumed, _host(scene), queue, scene.ts_ns)
@@ -54,7 +57,9 @@ def judge_consumed(scene: Scene, host: str | None, queue: str | None, ts_ns: int
 
 
 def deleted(scene: Scene) -> None:
-    """Remember which queues the connection deleted itself: those cancellations are meant."""
+    """Remember which queues the connection deleted itself: those cancellations are meant. None
+    stands for one whose name was cut.
+    """
     _note(scene, scene.memory.setdefault("deleted", {}), scene.event.queue, True)
 
 
@@ -63,7 +68,8 @@ def cancelled(scene: Scene) -> None:
     consumer = scene.facts["consumer"]
     queue = None if consumer is None else consumer.queue
     lost = scene.memory.setdefault("cancelled", [])
-    if queue in scene.memory.get("deleted", {}):
+    deleted = scene.memory.get("deleted", {})
+    if queue in deleted or None in deleted:
         return
     if len(lost) >= MOST_CANCELLED:
         scene.forget("consumers")

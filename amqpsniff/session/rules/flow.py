@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.plan import NO_ACK
+from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
 from amqpsniff.quantities import duration, octets, rate
 from amqpsniff.session.rules.amounts import SECOND, drop, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -54,12 +54,11 @@ def note_unlimited(scene: Scene) -> None:
     channel, event = scene.channel, scene.event
     if channel.deaf or not channel.known or scene.session.lossy or event.queue is None:
         return
-    if event.flags & NO_ACK or channel.prefetch_each or channel.prefetch_shared:
+    if event.flags & (NO_ACK | FLAGS_CUT) or channel.prefetch_each or channel.prefetch_shared:
         return
     noted = scene.memory.setdefault("unlimited", {})
     place = (channel.number, channel.incarnation)
-    queue = event.queue or channel.last_queue
-    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, queue, None, None])
+    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, scene.queue, None, None])
     if one is not None:
         one[0] += 1
         one[4:] = one[5], scene.number
@@ -74,8 +73,9 @@ def judge_unlimited(scene: Scene) -> None:
     if one is None or channel.prefetch_shared or not scene.both_sides:
         return
     count, number, ts_ns, queue, before, last = one
-    if channel.closed_by == "server" and channel.close_method == "basic.consume":
-        count, last = count - 1, before  # the last one was refused
+    refused = channel.close_method == "basic.consume" or not channel.blames
+    if channel.closed_by == "server" and refused:
+        count, last = count - 1, before  # the last one was refused, or may have been
     if not count:
         return
     most = channel.unsettled_max
@@ -135,7 +135,7 @@ def judge_single(scene: Scene) -> None:
     """channel-ends: very many acknowledgements of one delivery each; what is given back is none."""
     channel = scene.channel
     busy, count = _busy_ns(channel), channel.acknowledged
-    if channel.multiple_acks or count < ACKS_PER_SECOND or busy <= 0:
+    if channel.multiple_acks or count < ACKS_PER_SECOND or busy <= 0 or channel.delivery_doubt:
         return
     pace = count * SECOND / busy
     if pace > ACKS_PER_SECOND:
@@ -149,6 +149,8 @@ def judge_slow(scene: Scene) -> None:
     """channel-ends: deliveries that are acknowledged late, one by one."""
     channel = scene.channel
     if not channel.acknowledged or 2 * channel.multiple_acks > channel.acks:
+        return
+    if channel.delivery_doubt:
         return
     mean = channel.ack_ns / channel.acknowledged
     often = channel.acknowledged >= FEW and mean >= SLOW_NS

@@ -73,7 +73,7 @@ def _doubt(scene: Scene) -> str:
     if session.lossy and holes:
         return f"frames are missing, in {number_of(holes, 'hole')} of {octets(lost)}"
     if session.lossy and cut:
-        return f"frames are missing, in {octets(cut)} that the snap length cut"
+        return f"frames or arguments are missing, in {octets(cut)} that the snap length cut"
     return ""
 
 

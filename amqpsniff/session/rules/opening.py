@@ -162,7 +162,8 @@ def _hung_up(scene: Scene) -> None:
         return
     name, then, number = last
     if name == "connection.start-ok" and now - then <= LOGIN_GIVEN_UP_NS:
-        if _announced(scene).get("authentication_failure_close") is not True:
+        announced = _announced(scene).get("authentication_failure_close") is True
+        if scene.session.said_whole("connection.start-ok") and not announced:
             _refuse_login(scene, number, then, now - then)
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
@@ -252,7 +253,7 @@ def _announced(scene: Scene) -> dict[str, Any]:
 
 def _introduced(scene: Scene) -> None:
     """start-ok: what does the client not say of itself?"""
-    if not said(scene, "connection.start-ok"):
+    if not scene.session.said_whole("connection.start-ok"):
         return
     client = (client_host(scene), server_end(scene), client_says(scene, "product"))
     announced = _announced(scene)

@@ -59,7 +59,10 @@ def _deletes(scene: Scene) -> None:
         return
     arguments = scene.event.arguments
     names = (arguments.get(name) for name in ("queue", "destination", "exchange"))
-    name = next((name for name in names if name), None) or channel.last_queue
+    name = next((name for name in names if name), None)
+    if name is None and not scene.event.whole:
+        return
+    name = name or channel.last_queue
     if not str(name).startswith(_OWN):
         named = f"'{name}'" if name else "(its name is not known)"
         scene.report(

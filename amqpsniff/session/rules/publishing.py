@@ -24,16 +24,18 @@ _DIRECT_REPLY = "amq.rabbitmq.reply-to."
 def returned(scene: Scene) -> None:
     """A message came back because no queue took it.
 
-    A reply by direct reply-to goes to no queue: RabbitMQ hands it on and returns it all the same
-    (measured on RabbitMQ 3.10.8), which aiormq, for one, asks for with every publish.
+    By the default exchange that takes a routing key: a reply by direct reply-to goes to no queue,
+    and RabbitMQ hands it on and returns it all the same (measured on RabbitMQ 3.10.8), which
+    aiormq, for one, asks for with every publish.
     """
     rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
-    key = name_at(rows, "routing_key", row) or ""
-    if code_at(rows.reply_code, row) != _NO_ROUTE or key.startswith(_DIRECT_REPLY):
+    exchange, key = name_at(rows, "exchange", row), name_at(rows, "routing_key", row)
+    replies = not exchange if key is None else key.startswith(_DIRECT_REPLY)
+    if code_at(rows.reply_code, row) != _NO_ROUTE or replies:
         return
     if entry is not None:
         _not_taken(scene, entry)
-    where = route(name_at(rows, "exchange", row), key)
+    where = route(exchange, key)
     published = f", published in packet {entry.packet_number}" if entry else ""
     confirms = "; the confirm that follows does not mean success"
     confirming = scene.channel.mode == "confirm"

@@ -16,7 +16,7 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import name_at
+from amqpsniff.session.rules.wording import key_text, name_at
 from amqpsniff.session.sightings import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 
 POISON = "poison-message"
@@ -265,7 +265,7 @@ def route_of(scene: Scene) -> str:
     if consumer is not None and consumer.queue:
         return f"delivered from queue '{consumer.queue}'"
     rows, row = scene.facts["rows"], scene.facts["row"]
-    return f"with routing key '{name_at(rows, 'routing_key', row) or ''}'"
+    return f"with {key_text(name_at(rows, 'routing_key', row))}"
 
 
 def _deaths(headers: bytes) -> list[dict[str, Any]]:

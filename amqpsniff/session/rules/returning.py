@@ -72,9 +72,17 @@ def _failed(scene: Scene) -> None:
     user, name = user_of(scene), application(scene)
     if not user and not name:
         return
+    if not client_says(scene, "connection_name") and _is_cut(scene):
+        return
     client = (scene.session.capture, client_host(scene), server_end(scene), user, name)
     here = tuple(place_of(scene))
     across(scene, judge_failure, client, failure, now, shown(scene), here)
+
+
+def _is_cut(scene: Scene) -> bool:
+    """Whether a client may have said more of itself than was captured."""
+    session, method = scene.session, "connection.start-ok"
+    return method in session.facts and not session.said_whole(method)
 
 
 def judge_failure(

@@ -43,7 +43,8 @@ OCCASIONS = {
     "large-headers": "a message with headers of more than `LARGE_HEADERS_OCTETS`, or of more than "
     "`MANY_TABLES`; facts: entry, rows, row",
     "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",
-    "answered": "a delivery with a correlation-id while calls wait; facts: entry, rows, row",
+    "answered": "a delivery with a correlation-id, or one that is cut, while calls wait; facts: "
+    "entry, rows, row",
     "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "
     "facts: rows, row, took_ns (None: not whole)",
     "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
@@ -135,6 +136,13 @@ class Scene:
     def certain(self) -> bool:
         """Whether nothing of the connection so far can be missing from the capture."""
         return bool(self.session.peer.began and self.both_sides and not self.session.lossy)
+
+    @property
+    def queue(self) -> str | None:
+        """The queue that the event is about; one that it leaves empty is the last declared one."""
+        named: str | None = self.event.queue
+        last: str | None = self.channel.last_queue
+        return last if named == "" else named
 
     def forget(self, what: str) -> None:
         """Count that a limit kept something of what rules remember; `rules-limit` says so."""

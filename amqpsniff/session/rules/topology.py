@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.decode.plan import FLAGS_CUT
 from amqpsniff.quantities import duration, rate
 from amqpsniff.session.rules.amounts import SECOND, drop, open_channels, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -70,7 +71,7 @@ def note_declaration(scene: Scene) -> None:
     """A declaration or binding: was there the same before?"""
     event = scene.event
     octets = event.octets
-    if not octets or b'"passive":true' in octets:
+    if not octets or not event.whole or b'"passive":true' in octets:
         return
     if event.name == "queue.declare" and not event.queue:
         return  # each makes a queue with a name of its own
@@ -98,7 +99,9 @@ def _subject(event: Any) -> tuple[str, Any]:
 
 def forget_declaration(scene: Scene) -> None:
     """A deletion or unbinding: what is declared after it is new."""
-    drop(scene, scene.memory.get("declared", {}), _subject(scene.event))
+    declared, subject = scene.memory.get("declared", {}), _subject(scene.event)
+    for one in [subject] if scene.event.whole or subject[1] else list(declared):
+        drop(scene, declared, one)
 
 
 @after("repeated")
@@ -130,8 +133,8 @@ def note_poll(scene: Scene) -> None:
 
 def note_get(scene: Scene) -> None:
     """basic.get: one more from its queue."""
-    if not scene.channel.deaf:
-        _count(scene, "got", scene.event.queue or scene.channel.last_queue)
+    if not scene.channel.deaf and scene.event.queue is not None:
+        _count(scene, "got", scene.queue)
 
 
 def note_empty(scene: Scene) -> None:
@@ -178,7 +181,8 @@ def note_change(scene: Scene) -> None:
     """A queue or binding is made or deleted."""
     event = scene.event
     octets = event.octets
-    if event.name == "queue.declare" and octets and b'"passive":true' in octets:
+    passive = event.flags & FLAGS_CUT or (octets and b'"passive":true' in octets)
+    if event.name == "queue.declare" and passive:
         return
     if "changes" not in scene.memory:
         scene.memory["changes"] = (Series(scene), [0, 0], [0, 0])

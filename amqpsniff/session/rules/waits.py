@@ -97,7 +97,7 @@ def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, Any]]:
     for lane in session.lanes.values():
         for request in lane.requests if lane.number else ():
             waited = now_ns - request.ts_ns
-            if request.number < answered.get(lane.number, 0):
+            if not request.sure or request.number < answered.get(lane.number, 0):
                 continue
             if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
                 yield request, lane

@@ -36,9 +36,19 @@ def queue_text(name: str | None) -> str:
     return f"queue '{name}'" if name else "a queue not known"
 
 
+def key_text(routing_key: str | None) -> str:
+    """A routing key."""
+    return "a routing key not captured" if routing_key is None else f"routing key '{routing_key}'"
+
+
 def route(exchange: str | None, routing_key: str | None) -> str:
     """Where a message was published to."""
-    return f"{exchange_text(exchange)}, routing key '{routing_key or ''}'"
+    return f"{exchange_text(exchange)}, {key_text(routing_key)}"
+
+
+def reason_text(reason: str | None) -> str:
+    """What the broker gives as its reason."""
+    return "reason not captured" if reason is None else reason or "no reason given"
 
 
 def packets_text(first: int, last: int) -> str:
