@@ -120,9 +120,7 @@ class MessageMethods(Attacher):
             entry.outcome_ns = entry.ts_ns
             return entry
         known: cython.bint = consumer is not None and consumer.no_ack is not None
-        entry.wants = (
-            known and self.pairing.late_row != row
-        )  # else it may have been answered already
+        entry.wants = known and self.pairing.late_row != row  # or it may be answered already
         if entry.number >= 0:
             self.settler.deliver(channel, entry)
         else:
