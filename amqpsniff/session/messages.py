@@ -172,10 +172,9 @@ class MessageMethods(Attacher):
             self._doubt(channel, kind, side, tag)
         if tag < 0:
             return 0
-        if self.pairing.late_row == row:  # what was sent after it is here already
-            there = channel.publishes if side == 1 else channel.deliveries
-            last = max([one.number for one in there if one.packet_number < number], default=-1)
-            if last < 0 or (tag > last and not multiple):
+        if self.pairing.late_row == row:
+            last = self.due(channel.publishes if side == 1 else channel.deliveries, row, number)
+            if last is None or (tag > last and not multiple):
                 return 0
             tag = tag if 0 < tag < last else last
         if side == 1:
@@ -200,6 +199,14 @@ class MessageMethods(Attacher):
         elif kind != _REJECT:
             self.settler.confirm_in_part(channel, tag)
         return 0
+
+    def due(self, there, row, number):
+        """The number up to which a method in packet `number` answers what waits `there`; -1 for all
+        of it, None for nothing: when one comes late, what was sent after it is there already.
+        """
+        if self.pairing.late_row != row:
+            return -1
+        return max([one.number for one in there if one.packet_number < number], default=None)
 
     def capture_of(self, frames, row):
         """Name of the capture of a row."""

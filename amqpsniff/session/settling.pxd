@@ -16,7 +16,7 @@ cdef class Settler(Outcomes):
     cdef int acknowledge(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
     cdef int _acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int finally_acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
-    cpdef int recover(self, Channel channel, long long number, long long ts_ns) except? -1
+    cpdef int recover(self, Channel channel, long long until, long long number, long long ts_ns) except? -1
     cpdef int commit(self, Channel channel, list noted, long long number, long long ts_ns) except? -1
     cpdef int roll_back(self, Channel channel) except? -1
     cdef Entry give_back(self, Entry returned)

@@ -245,9 +245,9 @@ class Settler(Outcomes):
             self.watcher.tell(occasion, channel, number, ts_ns, {"entry": entry})
         return 0
 
-    def recover(self, channel, number, ts_ns):
-        """Everything outstanding goes back to its queue."""
-        for entry in channel.deliveries.take_until(-1):
+    def recover(self, channel, until, number, ts_ns):
+        """What is outstanding up to a tag, all of it for -1, goes back to its queue."""
+        for entry in channel.deliveries.take_until(until):
             self.outstanding -= 1
             outcome: cython.int = _REQUEUED if entry.number > channel.lost_tag else _UNKNOWN
             self.finally_acknowledge(channel, entry, outcome, number, ts_ns)

@@ -87,6 +87,21 @@ def test_acks_behind_deliveries_that_were_sent_after_them() -> None:
     assert all(one["outcome_ns"] > 0 for one in messages)
 
 
+def test_a_recover_behind_deliveries_that_were_sent_after_it() -> None:
+    deliver = "S1: basic.deliver consumer_tag=t delivery_tag={} | body=1\n"
+    _, messages = joined(
+        f"""{deliver.format(1)}{deliver.format(2)}
+        C1: basic.recover requeue=1
+        {deliver.format(3)}
+        C1: basic.ack delivery_tag=3
+        C1: basic.qos prefetch_count=1
+        S1: basic.qos-ok
+        """
+    )
+    assert [one["outcome"] for one in messages] == ["requeued", "requeued", "acked"]
+    assert all(one["outcome_ns"] > 0 for one in messages)
+
+
 def records_of(path: Path) -> tuple[bytes, list[bytes]]:
     """The header of a pcap file and its records."""
     octets = path.read_bytes()
