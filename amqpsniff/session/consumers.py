@@ -131,7 +131,7 @@ def _recover(
     if event.side == CLIENT and not event.whole:
         tracker.settler.acknowledge_in_part(channel, -1)
     elif event.side == CLIENT and event.flags & REQUEUE:
-        until = tracker.due(channel.deliveries, event.row, event.number)
+        until = tracker.due(channel.deliveries, event.row, event.number, event.ts_ns)
         if until is not None:
             tracker.settler.recover(channel, until, event.number, event.ts_ns)
 

@@ -173,7 +173,8 @@ class MessageMethods(Attacher):
         if tag < 0:
             return 0
         if self.pairing.late_row == row:
-            last = self.due(channel.publishes if side == 1 else channel.deliveries, row, number)
+            there = channel.publishes if side == 1 else channel.deliveries
+            last = self.due(there, row, number, ts_ns)
             if last is None or (tag > last and not multiple):
                 return 0
             tag = tag if 0 < tag < last else last
@@ -200,13 +201,16 @@ class MessageMethods(Attacher):
             self.settler.confirm_in_part(channel, tag)
         return 0
 
-    def due(self, there, row, number):
+    def due(self, there, row, number, ts_ns):
         """The number up to which a method in packet `number` answers what waits `there`; -1 for all
         of it, None for nothing: when one comes late, what was sent after it is there already.
+
+        Each capture counts its packets, so what has an earlier time came before it as well.
         """
         if self.pairing.late_row != row:
             return -1
-        return max([one.number for one in there if one.packet_number < number], default=None)
+        before = (one for one in there if one.packet_number < number or one.ts_ns < ts_ns)
+        return max([one.number for one in before], default=None)
 
     def capture_of(self, frames, row):
         """Name of the capture of a row."""

@@ -107,6 +107,7 @@ class Tracker(MessageMethods):
         first: cython.longlong = frame
         next_message: cython.longlong = message
         lost: cython.Py_ssize_t = 0
+        self.pairing.late_row = -1
         for peer, row in ended:
             some: cython.Py_ssize_t = lost
             while lost < len(losses) and losses[lost][0] <= row:
@@ -129,7 +130,6 @@ class Tracker(MessageMethods):
         order, `captures` the names of captures by code.
         """
         self.captures, self.frames = captures, frames
-        self.pairing.late_row = -1
         row: cython.longlong
         method: cython.int
         message: cython.longlong = first_message

@@ -87,7 +87,7 @@ def test_links_of_captures_that_lack_packets(tmp_path: Path) -> None:
     """What lies behind a hole is known later than it came, and links what is known by then."""
     until = time.monotonic() + SECONDS
     turn = 0
-    while turn < 6 or time.monotonic() < until:
+    while turn < 12 or time.monotonic() < until:
         turn += 1
         chance = random.Random(f"holes{turn}")
         script = made([chance.randrange(2**40) for _ in range(90)], holes=False)
