@@ -26,11 +26,16 @@ def u32_little(octets: Octets, at: int) -> int:
     return octets[at + 3] << 24 | octets[at + 2] << 16 | octets[at + 1] << 8 | octets[at]
 
 
+def u32_in(octets: Octets, at: int, big: bool) -> int:
+    """Unsigned 32-bit integer in network order if `big`, else least octet first."""
+    return u32(octets, at) if big else u32_little(octets, at)
+
+
 def checked_u32(octets: Octets, at: int, big: bool) -> int:
-    """Unsigned 32-bit integer in either order; IndexError where it is not in the octets."""
+    """The same; IndexError where it is not in the octets."""
     if at < 0 or at + 4 > len(octets):
         raise IndexError("a number outside the octets")
-    return u32(octets, at) if big else u32_little(octets, at)
+    return u32_in(octets, at, big)
 
 
 def i64(octets: Octets, at: int) -> int:

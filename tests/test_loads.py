@@ -22,6 +22,7 @@ def test_numbers_are_those_of_struct(octets: bytes, at: int) -> None:
     assert loads.i64(octets, at) == struct.unpack_from(">q", octets, at)[0]
     for big in (True, False):
         order = ">I" if big else "<I"
+        assert loads.u32_in(octets, at, big) == struct.unpack_from(order, octets, at)[0]
         assert loads.checked_u32(octets, at, big) == struct.unpack_from(order, octets, at)[0]
 
 

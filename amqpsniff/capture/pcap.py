@@ -31,11 +31,10 @@ from amqpsniff.errors import NotACapture
 if cython.compiled:
     from cython.cimports.amqpsniff.loads import (  # type: ignore[import-not-found]
         checked_u32,
-        u32,
-        u32_little,
+        u32_in,
     )
 else:
-    from amqpsniff.loads import checked_u32, u32, u32_little
+    from amqpsniff.loads import checked_u32, u32_in
 
 # tcpdump, dumpcap and Wireshark capture and accept at most 262,144 octets a packet; four times
 # that leaves room for snap lengths set by hand. Above it a length is taken for damage: it would
@@ -146,16 +145,6 @@ class PcapReader(Reader):
         if major == 2 and minor <= 3:
             swap = LENGTHS_MAYBE_SWAPPED if minor == 3 else LENGTHS_SWAPPED
         return array("q", [order == "big", unit_ns, record_octets, link_type, swap])
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _there(
-    octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
-) -> cython.longlong:
-    """A number whose four octets are there."""
-    return u32(octets, at) if big else u32_little(octets, at)
 
 
 @cython.cfunc
@@ -298,10 +287,10 @@ def _scan(
         if row == capacity:
             why = _FULL
             break
-        seconds = _there(octets, position, big)
-        fraction = _there(octets, position + 4, big)
-        length = _there(octets, position + 8, big)
-        whole = _there(octets, position + 12, big)
+        seconds = u32_in(octets, position, big)
+        fraction = u32_in(octets, position + 4, big)
+        length = u32_in(octets, position + 8, big)
+        whole = u32_in(octets, position + 12, big)
         if swap != 0 and (swap == 1 or length > whole):
             swapped = length
             length = whole

@@ -94,7 +94,6 @@ class MessageMethods(Attacher):
         )
         if kind == _PUBLISH:
             return entry if self._publish(session, channel, entry, frames, row) else channel
-        session.heard = True
         if kind == _RETURN:
             channel.returned += 1
             if frames.flags.values[row] & _CUT:
@@ -179,7 +178,6 @@ class MessageMethods(Attacher):
                 return 0
             tag = tag if 0 < tag < last else last
         if side == 1:
-            session.heard = True
             if kind != _REJECT:
                 outcome = _CONFIRMED if kind == _ACK else _REJECTED
                 self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)

@@ -12,7 +12,6 @@ cdef class Settler(Outcomes):
     cdef int confirm_in_part(self, Channel channel, long long tag) except? -1
     cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1
     cdef int refuse_in_part(self, Channel channel, long long tag) except? -1
-    cdef int _release(self, Channel channel, Entry entry) except? -1
     cdef int acknowledge(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
     cdef int _acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int finally_acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1

@@ -125,9 +125,8 @@ class Settler(Outcomes):
             return self.lately.guess(channel, tag, multiple, ts_ns)
         if multiple:
             for entry in channel.publishes.take_until(tag if tag > 0 else -1):
-                doubtful: cython.bint = entry.number <= channel.publish_doubt
-                known: cython.int = -1 if doubtful and entry.number != tag else outcome
-                self._confirm(channel, entry, known, number, ts_ns)
+                sure: cython.bint = entry.number > channel.publish_doubt or entry.number == tag
+                self._confirm(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             return 0
         entry = channel.publishes.take(tag)
         if entry is not None:
@@ -139,7 +138,7 @@ class Settler(Outcomes):
         if entry.outcome >= 0:
             return 0
         channel.unconfirmed -= 1
-        if outcome < 0 or (entry.number <= channel.return_doubt and entry.returnable):
+        if outcome == _UNKNOWN or (entry.number <= channel.return_doubt and entry.returnable):
             return self._be_done(entry)
         took: cython.longlong = 0
         if ts_ns != _NULL and entry.ts_ns != _NULL:
@@ -172,13 +171,11 @@ class Settler(Outcomes):
         channel.last_ack_ns = ts_ns
         if multiple:
             channel.multiple_acks += 1
+            doubt: cython.longlong = max(channel.delivery_doubt, channel.lost_tag)
             taken: list = channel.deliveries.take_until(tag if tag > 0 else -1)
             for entry in taken:
-                doubtful: cython.bint = entry.number <= channel.delivery_doubt
-                if (doubtful or entry.number <= channel.lost_tag) and entry.number != tag:
-                    self._acknowledge(channel, entry, _UNKNOWN, number, ts_ns)
-                else:
-                    self._acknowledge(channel, entry, outcome, number, ts_ns)
+                sure: cython.bint = entry.number > doubt or entry.number == tag
+                self._acknowledge(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             if taken or tag == 0:
                 return 0
         else:
@@ -200,17 +197,9 @@ class Settler(Outcomes):
         """A client's nack or reject of a delivery that may be requeued or discarded by it."""
         entry: Entry = channel.deliveries.take(tag)
         if entry is not None:
-            self._release(channel, entry)
+            self.outstanding -= 1
+            self.finally_acknowledge(channel, entry, _UNKNOWN, -1, _NULL)
         return 0
-
-    def _release(self, channel, entry):
-        """A delivery is settled, but not known how."""
-        self.outstanding -= 1
-        if entry.wants:
-            channel.unsettled -= 1
-            if entry.consumer is not None:
-                entry.consumer.unsettled -= 1
-        return self._close_row(entry, -1)
 
     def _acknowledge(self, channel, entry, outcome, number, ts_ns):
         if channel.in_transaction:
@@ -220,7 +209,7 @@ class Settler(Outcomes):
         return self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
 
     def finally_acknowledge(self, channel, entry, outcome, number, ts_ns):
-        """A delivery is settled, outside a transaction or at its commit, or is by now at last."""
+        """A delivery is settled, outside a transaction or at its commit, perhaps not known how."""
         if entry.wants:
             channel.unsettled -= 1
             if entry.consumer is not None:

@@ -175,6 +175,8 @@ class Tracker(MessageMethods):
             session: Session = peer.session
             if session is None:
                 session = self._begin(peer, self.capture_of(frames, row))
+            if side == 1:
+                session.heard = True
             lane: Lane = session.last
             if lane is None or lane.number != number:
                 lane = self._lane(session, number)
@@ -235,8 +237,6 @@ class Tracker(MessageMethods):
             return 0
         request: Request = None
         subject: object = None
-        if side == 1:
-            session.heard = True
         if lane.requests or (lane.early is not None and self.answers[method]):
             request = self.pairing.reply(lane, frames, row, method, side)
         if self.only_moves:

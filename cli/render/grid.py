@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .text import cells, cut, cut_middle, folded
+from .text import cells, cut, cut_middle, folded_at
 from .theme import Paint
 from .words import Words
 
@@ -177,21 +177,14 @@ class Grid:
         """The lines of a cell: how many columns each takes, and the text with its colours."""
         text = _plain(cell)
         if cells(text) <= width:
-            lines = [text]
+            lines = [(text, 0)]
         elif "~" in self._marks[at]:
-            lines = list(folded(text, width))
+            lines = list(folded_at(text, width))
         else:
-            lines = [(cut_middle if "=" in self._marks[at] else cut)(text, width)]
+            lines = [((cut_middle if "=" in self._marks[at] else cut)(text, width), 0)]
         if isinstance(cell, str):
-            return [(cells(line), line) for line in lines]
-        painted = []
-        place = 0
-        for line in lines:
-            if len(lines) > 1:
-                place = text.index(line, place)
-            painted.append((cells(line), cell.painted(paint, line, place)))
-            place += len(line)
-        return painted
+            return [(cells(line), line) for line, _ in lines]
+        return [(cells(line), cell.painted(paint, line, place)) for line, place in lines]
 
     def _fitted(self, width: int, without: int | None = None) -> tuple[list[int], list[int]]:
         """The width of each column, and which are shown."""

@@ -110,6 +110,15 @@ def folded(text: str, width: int, indent: str = "") -> Iterator[str]:
     yield head + text
 
 
+def folded_at(text: str, width: int) -> Iterator[tuple[str, int]]:
+    """The same lines, and where each begins in the text."""
+    at = 0
+    for line in folded(text, width):
+        at = text.index(line, at)
+        yield line, at
+        at += len(line)
+
+
 def count(number: int) -> str:
     """A number with its thousands apart."""
     return f"{number:,}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .text import folded
+from .text import folded_at
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -43,11 +43,8 @@ class Words:
         """The text as lines of at most so many columns."""
         begin = 0
         for whole in self.plain.split("\n"):
-            at = 0
-            for line in folded(whole, width):
-                at = whole.index(line, at)
+            for line, at in folded_at(whole, width):
                 yield self.painted(paint, line, begin + at)
-                at += len(line)
             begin += len(whole) + 1
 
     def painted(self, paint: Paint, shown: str, at: int = 0) -> str:

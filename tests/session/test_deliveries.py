@@ -302,15 +302,22 @@ def test_large_tags(ask: Ask) -> None:
     )
 
 
+HOLE = (
+    CONSUMING
+    + FIVE
+    + """
+        GAP C 21
+        [e] S1: basic.deliver consumer_tag=c delivery_tag=6
+    """
+)
+
+
 def test_several_at_once_after_a_hole_that_may_have_settled_them(ask: Ask) -> None:
     """Only the delivery that is named, and those that came after the hole, are known to be."""
     check(
         ask,
-        CONSUMING
-        + FIVE
+        HOLE
         + """
-        GAP C 21
-        [e] S1: basic.deliver consumer_tag=c delivery_tag=6
         [a2] C1: basic.ack delivery_tag=2 multiple=1
         [a3] C1: basic.ack delivery_tag=3
         [a0] C1: basic.nack delivery_tag=0 multiple=1
@@ -329,11 +336,8 @@ def test_several_at_once_after_a_hole_that_may_have_settled_them(ask: Ask) -> No
     )
     check(
         ask,
-        CONSUMING
-        + FIVE
+        HOLE
         + """
-        GAP C 21
-        [e] S1: basic.deliver consumer_tag=c delivery_tag=6
         [r] C1: basic.recover requeue=1
         """,
         """
