@@ -348,6 +348,8 @@ def lose(session, side):
             channel.numbering = False
             channel.last_queue = None
             channel.lost_tag = max(channel.lost_tag, channel.last_tag)
+        else:
+            channel.lost_publish = channel.next_number - 1
     return 0
 
 

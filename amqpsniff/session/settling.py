@@ -124,8 +124,9 @@ class Settler(Outcomes):
         if self.lately is not None and not channel.known and not channel.numbered:
             return self.lately.guess(channel, tag, multiple, ts_ns)
         if multiple:
+            doubt: cython.longlong = max(channel.publish_doubt, channel.lost_publish)
             for entry in channel.publishes.take_until(tag if tag > 0 else -1):
-                sure: cython.bint = entry.number > channel.publish_doubt or entry.number == tag
+                sure: cython.bint = entry.number > doubt or entry.number == tag
                 self._confirm(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             return 0
         entry = channel.publishes.take(tag)

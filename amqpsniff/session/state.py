@@ -276,7 +276,8 @@ class Channel(Closable):
     that may come back, `passed` how many were before them. `near`: the consumer of deliveries with
     `near_code` for a tag, in batch `near_batch`. `joined`: what is known of one that was open
     before, where times of late are measured. `lost_tag`: the tag of the last delivery before frames
-    of the client may be missing, else -1. `publish_doubt`, `delivery_doubt`: the numbers up to
+    of the client may be missing, else -1; `lost_publish`: the number of the last publish before
+    those of the broker may be. `publish_doubt`, `delivery_doubt`: the numbers up to
     which what waits may have been answered by a method that was cut; `return_doubt`: or have come
     back.
     """
@@ -299,7 +300,7 @@ class Channel(Closable):
         self.first_publish_ns = self.last_publish_ns = _NULL
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
-        self.last_tag = self.lost_tag = -1
+        self.last_tag = self.lost_tag = self.lost_publish = -1
         self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL

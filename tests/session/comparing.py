@@ -31,6 +31,15 @@ MESSAGES = (
     "packet_number channel method publish_number queue outcome outcome_packet_number outcome_ns"
 ).split()
 
+CONFIRMING = """
+    handshake
+    [open] C1: channel.open
+    S1: channel.open-ok
+    C1: confirm.select
+    S1: confirm.select-ok
+"""
+"""A channel whose publishes are confirmed."""
+
 CONSUMING = """
     handshake
     [open] C1: channel.open

@@ -171,7 +171,7 @@ class Connection:
         return None
 
     def _lose(self, event: Event) -> None:
-        """[R5, C2, P2, D3, D10, N4]"""
+        """[R5, C2, P2, P3, D3, D10, N4]"""
         if event.sender == "server":
             self.blocked_before = False
             if self.blocked_since is not None:
@@ -182,6 +182,10 @@ class Connection:
                 incarnation.lost_tag = incarnation.last_tag
                 incarnation.next_number = None
                 incarnation.declared = None
+        else:
+            for incarnation in self.incarnations:
+                numbered = (one.row["publish_number"] for one in incarnation.publishes)
+                incarnation.lost_publish = max((one or 0 for one in numbered), default=0)
 
     def _no_reply(
         self, channels: list[int], senders: tuple[str, ...], but: tuple[str, ...]

@@ -71,7 +71,9 @@ P2  A loss in the client's direction ends the numbering of all channels of the c
     publishes of these incarnations have no number. Earlier ones can still be settled.
 P3  basic.ack of the server: `confirmed`; basic.nack: `rejected`. delivery_tag names the
     publish_number; with multiple every number up to it; tag 0 with multiple every number so far,
-    tag 0 without it none. Only publishes without an outcome change.
+    tag 0 without it none. Only publishes without an outcome change. Those before a loss in the
+    server's direction may have been answered in it: what answers several answers them without an
+    outcome, which stays null, but for the one that it names; no return means them any more.
 P4  basic.return belongs to the oldest publish of the incarnation that was mandatory or immediate,
     has no outcome, is not done with (P6), and has the same exchange and routing_key, body size and
     properties (what was not captured of these is the same as all). That one is `returned`, with

@@ -32,7 +32,7 @@ class Message:
     def __init__(self, event: Event, row: Row) -> None:
         self.event = event
         self.row = row
-        self.unknown = False  # it was settled, but how is not known [D10]
+        self.unknown = False  # it was answered, but how is not known [P3, D10]
         self.tag = event.arguments.get("delivery_tag")
         self.done = False  # no return can mean it any more [P6]
         self.replaced = False  # its tag was given again [D5]
@@ -91,6 +91,7 @@ class Incarnation:
         self.selected = False  # the mode comes from a select that was sent
         self.next_number: int | None = None
         self.numbered = False
+        self.lost_publish = 0  # [P3]
         self.publishes: list[Message] = []
         self.deliveries: list[Message] = []
         self.consumers: dict[str, Consumer] = {}
@@ -131,10 +132,12 @@ class Incarnation:
         tag, multiple = event.arguments["delivery_tag"], event.arguments["multiple"]
         for message in self.publishes:
             number = message.row["publish_number"]
-            if number is None or message.row["outcome"] is not None:
+            if number is None or message.row["outcome"] is not None or message.unknown:
                 continue
             if number == tag or (multiple and (number < tag or tag == 0)):
-                message.settle(outcome, event)
+                sure = number > self.lost_publish or number == tag
+                message.settle(outcome if sure else UNKNOWN, event)
+                message.done = message.done or not sure
 
     def returned(self, event: Event) -> None:
         """[P4]"""
@@ -235,7 +238,9 @@ class Incarnation:
         unconfirmed = [
             message
             for message in self.publishes
-            if message.row["publish_number"] is not None and message.row["outcome"] is None
+            if message.row["publish_number"] is not None
+            and message.row["outcome"] is None
+            and not message.unknown
         ]
         unsettled = [
             message for message in self.deliveries if message.wants_ack and message.outstanding
@@ -260,7 +265,8 @@ class Incarnation:
         row["confirmed"] = outcomes.count("confirmed")
         row["acknowledged"] = outcomes.count("acked")
         for message in self.publishes:
-            if message.row["publish_number"] is not None and message.row["outcome"] is None:
+            numbered = message.row["publish_number"] is not None
+            if numbered and message.row["outcome"] is None and not message.unknown:
                 message.row["outcome"] = "unconfirmed"
         for message in self.deliveries:
             if message.wants_ack and message.row["outcome"] is None and not message.unknown:

@@ -1,0 +1,127 @@
+"""Returns: which publish each is of."""
+
+from tests.session.comparing import CONFIRMING, check
+from tests.session.conftest import Ask
+
+
+def test_returned_stays_when_the_confirm_follows(ask: Ask) -> None:
+    check(
+        ask,
+        CONFIRMING
+        + """
+        [p1] C1: basic.publish exchange=e routing_key=none mandatory=1 | body=5
+        [p2] C1: basic.publish exchange=e routing_key=some mandatory=1 | body=5
+        [r] S1: basic.return reply_code=312 reply_text=NO_ROUTE exchange=e routing_key=none | body=5
+        [a] S1: basic.ack delivery_tag=2 multiple=1
+        """,
+        """
+        messages:
+            p1 publish number=1 returned r 2ms
+            p2 publish number=2 confirmed a 2ms
+            r return -
+        channels:
+            1.1 opened=open mode=confirm published=2 confirmed=1 returned=1 unconfirmed=2/0
+        """,
+    )
+
+
+def test_returns_find_the_oldest_that_fits(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        S1: channel.open-ok
+        [p1] C1: basic.publish exchange=e routing_key=k | body=5
+        [p2] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5
+        [p3] C1: basic.publish exchange=e routing_key=k immediate=1 | body=5
+        [p4] C1: basic.publish exchange=f routing_key=k mandatory=1 | body=5
+        [p5] C1: basic.publish exchange=e routing_key=j mandatory=1 | body=5
+        [r1] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5
+        [r2] S1: basic.return reply_code=313 exchange=e routing_key=k | body=5
+        [r3] S1: basic.return reply_code=313 exchange=e routing_key=k | body=5
+        """,
+        """
+        messages:
+            p1 publish -
+            p2 publish returned r1 4ms
+            p3 publish returned r2 4ms
+            p4 publish -
+            p5 publish -
+            r1 return -
+            r2 return -
+            r3 return -
+        channels:
+            1.1 opened=open published=5 returned=3
+        """,
+    )
+
+
+def test_returns_are_of_the_same_content(ask: Ask) -> None:
+    check(
+        ask,
+        """
+        handshake
+        [open] C1: channel.open
+        S1: channel.open-ok
+        [p1] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5 message_id=1
+        [p2] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5 message_id=2
+        [p3] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=6 message_id=2
+        [r3] S1: basic.return reply_code=312 exchange=e routing_key=k | body=6 message_id=2
+        [r2] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5 message_id=2
+        [r1] S1: basic.return reply_code=312 exchange=e routing_key=k | body=7
+        [r4] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5 message_id=3
+        [q1] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5 message_id=1
+        [r5] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5 message_id=3
+        """,
+        """
+        messages:
+            p1 publish -
+            p2 publish returned r2 3ms
+            p3 publish returned r3 1ms
+            q1 publish -
+            r1 return -
+            r2 return -
+            r3 return -
+            r4 return -
+            r5 return -
+        """,
+    )
+
+
+def test_a_settled_publish_is_not_returned(ask: Ask) -> None:
+    check(
+        ask,
+        CONFIRMING
+        + """
+        [p1] C1: basic.publish exchange=e routing_key=k mandatory=1
+        [a1] S1: basic.ack delivery_tag=1
+        [p2] C1: basic.publish exchange=e routing_key=k mandatory=1
+        [r] S1: basic.return reply_code=312 exchange=e routing_key=k
+        """,
+        """
+        messages:
+            p1 publish number=1 confirmed a1 1ms
+            p2 publish number=2 returned r 1ms
+            r return -
+        """,
+    )
+
+
+def test_a_return_on_another_channel(ask: Ask) -> None:
+    check(
+        ask,
+        CONFIRMING
+        + """
+        C2: channel.open
+        [p1] C1: basic.publish exchange=e routing_key=k mandatory=1
+        [p2] C2: basic.publish exchange=e routing_key=k mandatory=1
+        [r] S2: basic.return reply_code=312 exchange=e routing_key=k
+        """,
+        """
+        messages:
+            p1 publish number=1 unconfirmed
+            p2 publish returned r 1ms
+            r return -
+        """,
+    )
