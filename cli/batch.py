@@ -62,7 +62,7 @@ def batch(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT",
+            metavar="INPUT...",
             help="Capture files, directories, patterns, or URIs such as s3://bucket/captures.",
             show_default=False,
         ),

@@ -135,7 +135,7 @@ def _usage_errors() -> type[Exception]:
 def _one_line(error: Any) -> str:
     context = getattr(error, "ctx", None)
     text = " ".join(error.format_message().split()).rstrip(".")
-    if context is not None and context.info_name == "sql" and "'CAPTURE'" in text:
+    if context is not None and context.info_name == "sql" and "'CAPTURE...'" in text:
         text = (
             "Missing argument 'SELECT', behind the captures"  # the only one there is taken for it
         )

@@ -87,8 +87,8 @@ class Sources:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Who to become when started as root; root to stay it. Default: who called sudo, "
-            "else nobody.",
+            help="User to become when started as root; `root` to stay root. Default: who called "
+            "sudo, else nobody.",
             rich_help_panel=CAPTURING,
             show_default=False,
         ),
