@@ -331,8 +331,8 @@ class Rows(Scope):
         typer.Option(
             metavar="SQL",
             help="Only rows for which this expression over the columns of the table is true, such "
-            "as \"method = 'basic.publish' AND exchange = 'orders'\". The table of inspect and "
-            "follow is frames, of bodies and trace messages, of diagnose findings.",
+            "as \"method = 'basic.publish' AND exchange = 'orders'\". inspect and follow show the "
+            "table frames, bodies and trace messages, diagnose findings.",
             rich_help_panel=ROWS,
             show_default=False,
         ),
