@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import SECOND, open_channels
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import open_channels
 from amqpsniff.session.rules.scene import Rule, Scene
 
 SHARED_MESSAGES = 10
@@ -17,16 +18,16 @@ MANY_CHANNELS = 100
 GROWN_CHANNELS = 20
 """Open channels from which on it is looked whether their number only grew."""
 
-GROWN_NS = 30 * SECOND
+GROWN_NS = 30 * SECOND_NS
 """Time over which channels are opened, beyond that of a pool that is filled at the start."""
 
-IDLE_NS = 5 * SECOND
+IDLE_NS = 5 * SECOND_NS
 """A channel that carried nothing for so long is idle."""
 
 IDLE_SHARE = 0.9
 """Share of the open channels that are idle where they leak; threads use theirs."""
 
-CLOSING_NS = 5 * SECOND
+CLOSING_NS = 5 * SECOND_NS
 """Time in which a client closes its channels, each by itself, before its connection."""
 
 CLOSING = "channels when the first was closed"

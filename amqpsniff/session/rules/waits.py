@@ -7,20 +7,20 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import SECOND
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
-MISSING_NS = 5 * SECOND
+MISSING_NS = 5 * SECOND_NS
 """Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
 
-SLOW_NS = SECOND
+SLOW_NS = SECOND_NS
 """Time to an answer that is long; a broker needs milliseconds."""
 
 BLOCKING_SHARE = 0.2
 """Share of a connection's time that goes into waiting for answers, from which on it matters."""
 
-BLOCKING_NS = 5 * SECOND
+BLOCKING_NS = 5 * SECOND_NS
 """Connections that last less have hardly done more than start."""
 
 BLOCKING_REQUESTS = 20
