@@ -116,7 +116,7 @@ def judge_declarations(scene: Scene) -> None:
     named = queue_text(name) if kind == "queue" else exchange_text(name)
     detail = f"{series.count} repeated for {published} publishes; first {method} of {named}"
     answers = scene.memory.get("answers", {})
-    waited = sum(answers[one][1] for one in DECLARES if one in answers)
+    waited = sum(answers[one].took_ns for one in DECLARES if one in answers)
     if waited:
         detail += f"; {duration(waited)} of waiting for all declarations"
     series.report(scene, "declaration-repeated", detail)
