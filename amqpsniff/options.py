@@ -33,7 +33,7 @@ class Options:
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
         tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
-        tls_keylog_later: The key log may come later: that it is not there is no error.
+        tls_keylog_later: The key log need not be there yet: that is no error.
         tls_keys: Files of RSA private keys that open TLS conversations, or `Contents` of them.
         secrets: Secrets that are known beforehand: (type, octets), as Decryption Secrets Blocks
             have them.

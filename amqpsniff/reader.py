@@ -102,11 +102,11 @@ class Capture:
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
         outcomes, replies: What `count` found out, or the last pass with a census.
-        encrypted: What is known of TLS conversations, of the last pass: a mapping each.
+        encrypted: The TLS conversations of the last pass, a mapping for each.
         comments: Comments of the captures' sections, once the last pass is over.
         link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
-        early: Whether replies and outcomes of the rows just given may still come: what standard
-            input has so far is given while it has no more.
+        early: Whether replies and outcomes of the rows just given may still come. While standard
+            input has no more for now, the rows of what came so far are given.
         found: A list of `Finding` of the last pass, once it is over; all of them when
             `messages` or `findings` were among its tables.
     """

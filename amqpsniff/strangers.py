@@ -1,5 +1,5 @@
-"""A Python that this one starts imports no module from the folder where somebody happens to be,
-which may hold anything. Python 3.10 does not know of it.
+"""Python processes that are started from here import nothing from the current folder, which may
+hold anything. Python 3.10 does not know the variable that says so.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def batch(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT",
+            metavar="INPUT...",
             help="Capture files, directories, patterns, or URIs such as s3://bucket/captures.",
             show_default=False,
         ),
@@ -165,9 +165,9 @@ def batch(
 ) -> int:
     """Write the tables of an archive as Parquet, with Spark.
 
-    Rows are those of one reader of all captures, however connections are spread over files. A run
-    reads only what is new; one that was stopped goes on where it was. What could not be read is in
-    the table errors.
+    The rows are those that one reader of all captures would give, however connections are spread
+    over files. A run decodes only what is new; one that was stopped goes on where it was. What
+    could not be read is in the table errors.
 
     Examples:
 

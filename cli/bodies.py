@@ -79,7 +79,7 @@ def bodies(
         ),
     ] = False,
     format_: Annotated[
-        str, format_option(MANIFEST_FORMATS, what="How the manifest is written")
+        str, format_option(MANIFEST_FORMATS, what="Format of the manifest")
     ] = MANIFEST_FORMATS[0],
 ) -> int:
     """Write the bodies of messages to files, with a manifest.

@@ -135,9 +135,8 @@ def _usage_errors() -> type[Exception]:
 def _one_line(error: Any) -> str:
     context = getattr(error, "ctx", None)
     text = " ".join(error.format_message().split()).rstrip(".")
-    if context is not None and context.info_name == "sql" and "'CAPTURE'" in text:
-        text = (
-            "Missing argument 'SELECT', behind the captures"  # the only one there is taken for it
-        )
+    if context is not None and context.info_name == "sql" and "'CAPTURE...'" in text:
+        # where there is only one argument typer takes it for SELECT
+        text = "Missing argument 'SELECT', behind the captures"
     where = context.command_path if context is not None else "amqpsniff"
     return f"{text}; see `{where} --help`"

@@ -15,7 +15,7 @@ MOST_NAMED = 5
 """Connections named in an error."""
 
 MOST_HELD = 10_000
-"""Connections remembered to name them in an error, some 25 MB; of those that are meant as many."""
+"""Connections remembered so that an error can name them, and as many that match; some 25 MB."""
 
 
 class Conversation(NamedTuple):

@@ -43,8 +43,9 @@ def diagnose(
 ) -> int:
     """Say what is wrong in captures: what, where, why, and what to do about it.
 
-    The important comes first. What one thing brought about stands under it; what was found on
-    several connections is said once, with the first places. `amqpsniff explain` knows more of each.
+    The important findings come first. Consequences stand under their cause; what was found on
+    several connections is shown once, with the first places. `amqpsniff explain CODE` says more
+    about each.
 
     Examples:
 

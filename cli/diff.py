@@ -61,7 +61,8 @@ def diff(
 
     Rates and latencies, findings that are new or gone, exchanges, queues, bindings, publishers and
     consumers, client versions, and how connections ended. Captures may differ in length: rates are
-    by the second. What chance explains is not called a change; docs/diff.md says how that is told.
+    by the second. What chance explains is not called a change; docs/diff.md says how that is
+    judged.
 
     Examples:
 

@@ -2,8 +2,8 @@
 
 Whatever a command raises ends here, as one line on standard error and an exit code: 0 fine, 1
 findings that `--fail-on` asked for, 2 usage, 3 a capture that could not be read or an output that
-could not be written, 130 Ctrl-C. Other signals that end a run end it as ever, once it has tidied
-up. A reader that closes the pipe early (`| head`) is no error, of standard error even less.
+could not be written, 130 Ctrl-C. A run that another signal ends tidies up and then dies of
+that signal. A reader that closes the pipe early (`| head`) is no error, on standard error neither.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def follow(
     the capture and findings about the connection stand where they occurred.
 
     The connection is named by the beginning of its id, its client's address:port or :port; where
-    there is only one, it need not be named. The captures are read twice, so standard input does
-    not do.
+    there is only one, it need not be named. The captures are read twice, so standard input
+    cannot be used.
 
     Examples:
 

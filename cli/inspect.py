@@ -70,7 +70,7 @@ def inspect(
     """List methods and messages in the order of time, one a line.
 
     A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
-    the channel and the method with what matters of it: x exchange, rk routing key, q queue, ct
+    the channel and the method with its main arguments: x exchange, rk routing key, q queue, ct
     consumer tag, dt delivery tag. A message is one line, at its method. What became of a request or
     a message follows a →, with the time it took: ok, no reply, confirmed, acked and so on.
 

@@ -68,8 +68,8 @@ class Sources:
             "--filter",
             "-f",
             metavar="BPF",
-            help="Capture only what this filter lets through, as tcpdump has it: 'host 10.0.0.7 "
-            "and port 5672'. Default: what --port says, else everything.",
+            help="Capture only what this filter lets through, in the language of tcpdump: 'host "
+            "10.0.0.7 and port 5672'. Default: what --port says, else everything.",
             rich_help_panel=CAPTURING,
             show_default=False,
         ),
@@ -87,8 +87,8 @@ class Sources:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Who to become when started as root; root to stay it. Default: who called sudo, "
-            "else nobody.",
+            help="User to become when started as root; `root` to stay root. Default: who called "
+            "sudo, else nobody.",
             rich_help_panel=CAPTURING,
             show_default=False,
         ),
@@ -135,7 +135,7 @@ class Recording:
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Begin another file when this one would become larger: 100MB, 2GB.",
+            help="Begin another file before one becomes larger than this: 100MB, 2GB.",
             rich_help_panel=CAPTURING,
             show_default=False,
         ),
@@ -154,7 +154,7 @@ class Recording:
         typer.Option(
             min=1,
             metavar="N",
-            help="Keep this many files of a rotation, the latest.",
+            help="Keep only this many files of a rotation, the latest.",
             rich_help_panel=CAPTURING,
             show_default=False,
         ),
@@ -184,8 +184,8 @@ def live(
         str | None,
         typer.Option(
             metavar="[HOST]:PORT",
-            help="Serve metrics for Prometheus (OpenMetrics) there; without a host on loopback "
-            "only.",
+            help="Serve metrics for Prometheus (OpenMetrics) at this address; without a host, on "
+            "loopback only.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
@@ -197,8 +197,8 @@ def live(
     """Watch traffic as it happens: a dashboard on a terminal, rows when piped.
 
     Packets come from network interfaces, from standard input, or from files that another program
-    still writes. Connections that were open before are joined. A row is given once, when its reply
-    or outcome is there. At the end (Ctrl-C) there is a summary.
+    still writes. Connections that were open before are joined. A row is written once, when its
+    reply or outcome is known. Ctrl-C ends the run with a summary.
 
     Capturing needs the capability CAP_NET_RAW; a pipe from tcpdump, also over ssh, needs none.
 

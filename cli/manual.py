@@ -14,15 +14,15 @@ from typing import Any
 from amqpsniff import __version__
 
 FOUND = (
-    "diagnose, report or diff found what --fail-on asks for, verify an unknown difference, diff "
-    "what --fail-slower asks for, or no connection in common."
+    "diagnose, report or diff found what --fail-on or --fail-slower asks for; verify found an "
+    "unknown difference; or the captures of diff --same-traffic have no connection in common."
 )
 EXIT_CODES = (
     ("0", "All is well."),
     ("1", FOUND),
-    ("2", "An option or an argument makes no sense."),
-    ("3", "A capture could not be read, or an output not be written."),
-    ("130", "Ctrl-C. Another signal that ends a run is what the process ends by."),
+    ("2", "An option or an argument is wrong."),
+    ("3", "A capture could not be read, or output could not be written."),
+    ("130", "Ended by Ctrl-C. Ended by another signal, the process dies of that signal."),
 )
 ENVIRONMENT = (
     ("NO_COLOR", "When set, nothing is coloured."),
@@ -32,7 +32,7 @@ ENVIRONMENT = (
 )
 HELP = ("-h, --help", "Show the help of the program, or of a command.")
 COMMON = 5
-"""Commands that must have an option alike for it to be described once, for all of them."""
+"""How many commands must share an option for it to be described once, for all of them."""
 _LONG = re.compile(r"--[a-z0-9-]+")
 SEE_ALSO = (("tshark", 1), ("editcap", 1), ("tcpdump", 8), ("pcap-filter", 7), ("capinfos", 1))
 
@@ -51,11 +51,10 @@ def page(command: Any) -> str:
         ".SH DESCRIPTION",
         *_paragraphs(rest),
         ".SH OPTIONS",
-        *_items([*_named(command.params), HELP]),
+        *_items([*named(command.params), HELP]),
         ".SH COMMANDS",
     ]
-    options = Counter(one for other in command.commands.values() for one in _named(other.params))
-    common = [one for one, times in options.items() if times >= COMMON and one[0][0] == "-"]
+    common = common_options(command)
     for name, one in command.commands.items():
         lines += _command(name, one, common)
     lines += [".SH COMMON OPTIONS", *_items(common)]
@@ -64,14 +63,20 @@ def page(command: Any) -> str:
     return "\n".join([*lines, ".SH SEE ALSO", seen, ""])
 
 
+def common_options(program: Any) -> list[tuple[str, str]]:
+    """Options that several commands have, as `named` gives them: they are described once."""
+    options = Counter(one for other in program.commands.values() for one in named(other.params))
+    return [one for one, times in options.items() if times >= COMMON and one[0][0] == "-"]
+
+
 def _command(name: str, command: Any, common: list[tuple[str, str]]) -> Iterator[str]:
     """A command with its own options, and the names of those that it has in common."""
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     yield f".SS amqpsniff {name} {' '.join(map(_argument, arguments))} [\\fIoption\\fR ...]"
     yield from _paragraphs(command.help.split("\n\n"))
-    named = list(_named(command.params))
-    yield from _items(one for one in named if one not in common)
-    shared = ", ".join(_LONG.findall(" ".join(one[0] for one in named if one in common)))
+    all_named = list(named(command.params))
+    yield from _items(one for one in all_named if one not in common)
+    shared = ", ".join(_LONG.findall(" ".join(one[0] for one in all_named if one in common)))
     if shared:
         yield ".PP"
         yield f"Common options: {_text(shared)}."
@@ -84,7 +89,7 @@ def _argument(argument: Any) -> str:
     return shown if argument.required else f"[{shown}]"
 
 
-def _named(parameters: Iterable[Any]) -> Iterator[tuple[str, str]]:
+def named(parameters: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """Arguments, then options: how each is written, and what it is for."""
     for one in sorted(parameters, key=lambda one: one.param_type_name):
         about = one.help or ""

@@ -33,7 +33,7 @@ def format_option(
     formats: Iterable[str],
     more: str = "",
     *,
-    what: str = "How it is written",
+    what: str = "Output format",
     panel: str | None = OUTPUT,
 ) -> Any:
     """The option `--format`; the help names the formats, and says more of them."""
@@ -170,8 +170,8 @@ Reader = Annotated[
     typer.Option(
         metavar="R",
         autocompletion=readers,
-        help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
-        "tshark what is not read here, where it is installed.",
+        help="What reads the capture: own (this program), tshark (knows more tunnels and rare "
+        "links), or auto: tshark, if installed, for what this program cannot read.",
         rich_help_panel=INPUT,
     ),
 ]
@@ -228,7 +228,7 @@ class Input(Decoding):
     captures: Annotated[
         list[str],
         typer.Argument(
-            metavar="CAPTURE",
+            metavar="CAPTURE...",
             help="Capture files, directories, patterns, or - for standard input.",
             show_default=False,
         ),
@@ -331,8 +331,8 @@ class Rows(Scope):
         typer.Option(
             metavar="SQL",
             help="Only rows for which this expression over the columns of the table is true, such "
-            "as \"method = 'basic.publish' AND exchange = 'orders'\". The table of inspect and "
-            "follow is frames, of bodies and trace messages, of diagnose findings.",
+            "as \"method = 'basic.publish' AND exchange = 'orders'\". inspect and follow show the "
+            "table frames, bodies and trace messages, diagnose findings.",
             rich_help_panel=ROWS,
             show_default=False,
         ),

@@ -53,7 +53,7 @@ def report(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="What stands above the page. Default: the names of the captures.",
+            help="Title of the page. Default: the names of the captures.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
@@ -62,10 +62,11 @@ def report(
 ) -> int:
     """Write what happened as one HTML page that needs nothing else.
 
-    In sentences; rates, latencies and what was outstanding over time; how connections lived and
-    ended; the topology as a picture; findings with evidence; what some connections and the broker
-    said to each other; tables that sort and filter. The page is a megabyte or two however large
-    the captures are, loads nothing from anywhere, and says where it leaves something out.
+    What happened in sentences; rates, latencies and what was outstanding over time; how
+    connections lived and ended; the topology as a picture; findings with evidence; what some
+    connections and the broker said to each other; tables that sort and filter. The page is a
+    megabyte or two however large the captures are, loads nothing from anywhere, and says where it
+    leaves something out.
 
     Examples:
 

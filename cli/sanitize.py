@@ -105,7 +105,9 @@ def sanitize(
     tls_key: TlsKey = None,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="No summary, no progress.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--quiet", "-q", help="No warnings, no summary, no progress.", rich_help_panel=OUTPUT
+        ),
     ] = False,
 ) -> int:
     """Write a capture that is safe to hand to a stranger.

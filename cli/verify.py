@@ -43,8 +43,8 @@ def verify(
     """Decode captures with tshark too, and list where it and this program differ.
 
     Frames are compared packet by packet: channel, type, size, class, method, and every argument
-    and property. A difference that is understood has a name; docs/verify.md explains them. Exit
-    code 1 when there is one that is not. tshark must be installed; it is told the ports of servers.
+    and property. Differences that are understood have names, which docs/verify.md explains; the
+    exit code is 1 when there are others. tshark must be installed; it is told the ports of servers.
 
     Examples:
 

@@ -21,7 +21,8 @@ CONTENTS = {
     "Begin": "docs/guide docs/concepts docs/capturing docs/commands",
     "Commands with more to say": "docs/live docs/report docs/diff docs/tls docs/verify "
     "docs/sanitize docs/spark docs/shells",
-    "Reference": "docs/tables docs/summary docs/findings docs/limits docs/python docs/api",
+    "Reference": "docs/options docs/tables docs/summary docs/findings docs/limits docs/python "
+    "docs/api",
     "Background": "docs/security docs/performance benchmarks/README samples/README ARCHITECTURE "
     "CHANGELOG",
 }
@@ -37,6 +38,7 @@ exclude_patterns = [".*", "build", "**/site-packages"]
 myst_heading_anchors = 3
 
 default_role = "code"
+smartquotes = False  # they would make dashes of `--where`
 maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

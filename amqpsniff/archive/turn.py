@@ -3,8 +3,9 @@
 A run puts a sign into the folder, under a name that no other has, and looks at the signs of others:
 it has its turn when it sees none. Nothing is asked of the file system but to create files, in one
 step, and to list them: of two runs that both looked, one looked after the other had written. A sign
-`asks` until its run was alone, then it `has` the turn. Who meets one that has gives way; of several
-that ask, all give way to the least name, which waits for that.
+`asks` until its run was alone, then it `has` the turn. A run that meets a sign which `has` the turn
+gives way; of several that ask, all give way to the one with the least name, which waits for them to
+go.
 
 A sign counts as long as its run lives. On one machine the system knows; elsewhere a sign is renewed
 now and then, and has ended when it is old. So a run that was killed keeps nobody waiting for long.

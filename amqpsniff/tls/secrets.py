@@ -94,7 +94,7 @@ class Secrets:
     Args:
         keylog: A key log; None for none.
         keys: Files of RSA private keys, PEM or DER, or their contents.
-        later: The key log may come later: that it is not there is no error.
+        later: The key log need not be there yet: that is no error.
 
     Attributes:
         revision: Grows with every secret that is learnt.

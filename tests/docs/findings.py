@@ -25,10 +25,11 @@ HEADINGS = {
 
 BEGIN = """# Findings
 
-What is wrong with a capture or with the traffic in it is a row of the `findings` table, one row per
-code, connection and channel with a count. A finding is never a reason to stop: what could be read
-is in the other tables. `amqpsniff diagnose` shows them for reading, `amqpsniff explain CODE` says
-what is here.
+What is wrong with a capture or with the traffic in it is a row of the
+[`findings` table](tables.md#findings), which counts how often it was seen on that connection and
+channel. A finding is never a reason to stop: what could be read is in the other tables.
+`amqpsniff diagnose` lists the findings of a capture; `amqpsniff explain CODE` prints an entry of
+this page.
 
 The severity is `error`, `warning` or `info`. The grade says what a finding rests on:
 
@@ -48,14 +49,14 @@ def _entry(kind: Kind) -> str:
     lines = [
         f"\n### `{kind.code}`\n",
         f"{kind.title} ({kind.severity}, {kind.grade})\n",
-        f"- *shown by* {kind.evidence}",
-        f"- *what to do* {kind.advice}",
+        f"- *shown by*: {kind.evidence}",
+        f"- *what to do*: {kind.advice}",
     ]
     if kind.false_alarms:
-        lines.append(f"- *false alarms* {kind.false_alarms}")
+        lines.append(f"- *false alarms*: {kind.false_alarms}")
     if kind.causes:
         links = ", ".join(f"[{cause}](#{cause})" for cause in kind.causes)
-        lines.append(f"- *brought about by* {links}")
+        lines.append(f"- *brought about by*: {links}")
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from amqpsniff.errors import TsharkError
 from amqpsniff.tables.schema import EVERYTHING
-from tests.docs import findings, pictures, verify
+from tests.docs import findings, options, pictures, verify
 from tests.docs.blocks import REPO, commands, run
 from tests.waiting import PATIENCE
 
@@ -51,6 +51,11 @@ def _tshark() -> str:
 def test_every_finding_is_explained() -> None:
     """docs/findings.md is what the catalogue says (`python -m tests.docs.findings`)."""
     assert findings.PAGE.read_text(encoding="utf-8") == findings.page()
+
+
+def test_every_option_is_explained() -> None:
+    """docs/options.md is what the commands say (`python -m tests.docs.options`)."""
+    assert options.PAGE.read_text(encoding="utf-8") == options.page()
 
 
 def test_every_known_disagreement_is_explained() -> None:

@@ -3,6 +3,7 @@
 import ast
 import importlib.machinery
 import importlib.util
+import re
 import shutil
 
 import pytest
@@ -129,3 +130,15 @@ def test_no_module_is_long_unless_it_is_a_table() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     names = {path.stem for path in packaging.sources().values()}
     assert not names & {"utils", "util", "common", "helpers", "misc"}
+
+
+def test_architecture_has_the_layers_that_are_checked() -> None:
+    """The lines of ARCHITECTURE.md are those of the contract, with a place for every module."""
+    text = (REPO / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    _, _, behind = text.partition("checked by `make lint`:\n\n")
+    told = [line.strip() for line in behind.partition("\n\n")[0].splitlines()]
+    layers = packaging.tool_table("importlinter")["contracts"][0]["layers"]
+    assert [set(re.findall(r"\w+", line)) for line in told] == [
+        set(re.findall(r"\w+", layer)) for layer in layers
+    ]
+    assert [" | " in line for line in told] == [" | " in layer for layer in layers]

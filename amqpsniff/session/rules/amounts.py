@@ -7,9 +7,6 @@ from typing import Any
 
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
-SECOND = 1_000_000_000
-"""Nanoseconds."""
-
 MOST_NAMES = 1_000
 """Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
 may make up any number of them."""

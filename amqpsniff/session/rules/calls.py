@@ -9,17 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import MOST_NAMES, SECOND, remember
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import MOST_NAMES, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, key_text, name_at, number_of
 
-SLOW_NS = SECOND
+SLOW_NS = SECOND_NS
 """Mean time to an answer that is long."""
 
-VERY_SLOW_NS = 10 * SECOND
+VERY_SLOW_NS = 10 * SECOND_NS
 """A single time that is long; the usual caller has given up by then."""
 
-UNANSWERED_NS = 10 * SECOND
+UNANSWERED_NS = 10 * SECOND_NS
 """Time in which an answer should have come before the capture says that none did."""
 
 CALLS = 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from amqpsniff.session.rules.amounts import MOST_NAMES
 from amqpsniff.session.rules.remembering import exchanges_of
@@ -49,36 +48,55 @@ def note_eta(scene: Scene) -> None:
     """to-be-done-later: a task that a worker received before its time."""
     entry = scene.facts["entry"]
     if entry is not None and entry.consumer is not None:
-        _counts(scene)[0] += 1
+        _delayed(scene).tasks += 1
 
 
 def note_prefetch(scene: Scene) -> None:
     """basic.qos: has the prefetch count risen by one?"""
-    counts = _counts(scene)
+    delayed = _delayed(scene)
     count = scene.channel.prefetch_count
-    if counts[1] is not None and count == counts[1] + 1:
-        counts[2] += 1
-        counts[3] = counts[3] or (scene.number, scene.ts_ns)
-        counts[4] = scene.number
-    counts[1] = count
+    if delayed.prefetch is not None and count == delayed.prefetch + 1:
+        if not delayed.rises:
+            delayed.number, delayed.ts_ns = scene.number, scene.ts_ns
+        delayed.rises += 1
+        delayed.last = scene.number
+    delayed.prefetch = count
 
 
-def _counts(scene: Scene) -> list[Any]:
-    """Tasks with an ETA, last prefetch count, rises, place of the first and packet of the last."""
-    all_counts = scene.memory.setdefault("eta", {})
-    counts: list[Any] = all_counts.setdefault(scene.channel.number, [0, None, 0, None, None])
-    return counts
+class Delayed:
+    """A channel's tasks with an ETA, its prefetch count, how often that rose, and where."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+        self.prefetch: int | None = None
+        self.rises = 0
+        self.number: int | None = None
+        self.ts_ns: int | None = None
+        self.last: int | None = None
+
+
+def _delayed(scene: Scene) -> Delayed:
+    channels: dict[int, Delayed] = scene.memory.setdefault("eta", {})
+    if scene.channel.number not in channels:
+        channels[scene.channel.number] = Delayed()
+    return channels[scene.channel.number]
 
 
 @after("eta")
 def judge_eta(scene: Scene) -> None:
     """channel-ends: tasks with an ETA that raise the prefetch count."""
-    noted = scene.memory["eta"].pop(scene.channel.number, None)
-    if noted is None or min(noted[0], noted[2]) < RISES:
+    delayed = scene.memory["eta"].pop(scene.channel.number, None)
+    if delayed is None or min(delayed.tasks, delayed.rises) < RISES:
         return
-    tasks, prefetch, rises, (number, ts_ns), last = noted
-    detail = f"{tasks} tasks with an ETA; the prefetch count rose {rises} times, to {prefetch}"
-    scene.report("celery-eta-prefetch", detail, number=number, ts_ns=ts_ns, count=rises, last=last)
+    scene.report(
+        "celery-eta-prefetch",
+        f"{delayed.tasks} tasks with an ETA; the prefetch count rose {delayed.rises} times, "
+        f"to {delayed.prefetch}",
+        number=delayed.number,
+        ts_ns=delayed.ts_ns,
+        count=delayed.rises,
+        last=delayed.last,
+    )
 
 
 def note_queue(scene: Scene) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 from amqpsniff.findings import Finding
 from amqpsniff.quantities import duration, rate
-from amqpsniff.session.rules.amounts import SECOND, open_channels
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import open_channels
 from amqpsniff.session.rules.peers import client_host, client_says
 from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.sharing import closed_together
 
-SHORT_NS = SECOND
+SHORT_NS = SECOND_NS
 """Life of a connection that was not worth its opening."""
 
 FEW_MESSAGES = 3
@@ -22,7 +23,7 @@ FEW_MESSAGES = 3
 SHORT_CONNECTIONS = 5
 """Short connections of a client, within `CHURN_NS`, from which on it is how it works."""
 
-CHURN_NS = 10 * SECOND
+CHURN_NS = 10 * SECOND_NS
 """Command-line tools and health checks connect less often than `SHORT_CONNECTIONS` in this."""
 
 MOST_CLIENTS = 10_000
@@ -139,7 +140,7 @@ def judge_channels(scene: Scene) -> None:
     detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"
     pace = 0.0
     if begin_ns is not None and end_ns is not None and end_ns > begin_ns:
-        pace = count * SECOND / (end_ns - begin_ns)
+        pace = count * SECOND_NS / (end_ns - begin_ns)
         detail += f", {rate(pace)} of them a second"
     scene.report("channel-churn", detail, number=number, ts_ns=begin_ns, count=count, last=last)
     if pace >= SPRING_RATE and _is_java(scene):

@@ -6,15 +6,15 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration, rate
-from amqpsniff.session.rules.amounts import SECOND
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.publishing import unconfirmed
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
-SLOW_NS = SECOND // 2
+SLOW_NS = SECOND_NS // 2
 """Mean time to a confirm that is long: a healthy disk takes some milliseconds."""
 
-VERY_SLOW_NS = 5 * SECOND
+VERY_SLOW_NS = 5 * SECOND_NS
 """A single time to a confirm that is long, also where none came at all."""
 
 FEW = 10
@@ -92,7 +92,7 @@ def judge_waiting(scene: Scene) -> None:
     detail = (
         f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
         f"{duration(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
-        f"{rate(numbered * SECOND / spent)} a second"
+        f"{rate(numbered * SECOND_NS / spent)} a second"
     )
     scene.report(
         "confirm-per-message",

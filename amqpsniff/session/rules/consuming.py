@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
+from amqpsniff.session.rules.peers import client_host
 from amqpsniff.session.rules.remembering import Place, across, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
@@ -48,10 +49,10 @@ def consumed(scene: Scene) -> None:
     queue = scene.queue
     cancelled = scene.memory.get("cancelled", [])
     cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
-    across(scene, judge_consumed, _host(scene), queue, scene.ts_ns)
+    across(scene, judge_consumed, client_host(scene), queue, scene.ts_ns)
 
 
-def judge_consumed(scene: Scene, host: str | None, queue: str | None, ts_ns: int | None) -> None:
+def judge_consumed(scene: Scene, host: str, queue: str | None, ts_ns: int | None) -> None:
     """A host consumes from a queue."""
     _note(scene, scene.everything.setdefault("consumed", {}), (host, queue), ts_ns)
 
@@ -87,11 +88,11 @@ def judge_cancelled(scene: Scene) -> None:
             continue
         place = Place(channel.capture, number, ts_ns, *scene.session.peer.name())
         what = (f"consumer '{tag}' of queue '{queue or '?'}'", queue, channel.number)
-        across(scene, judge_lost, _host(scene), *what, tuple(place))
+        across(scene, judge_lost, client_host(scene), *what, tuple(place))
 
 
 def judge_lost(
-    scene: Scene, host: str | None, what: str, queue: str | None, channel: int,
+    scene: Scene, host: str, what: str, queue: str | None, channel: int,
     where: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """A consumer that was cancelled: did its host consume from the queue again?"""
@@ -101,11 +102,6 @@ def judge_lost(
         return
     detail = f"{what}, and nothing was consumed from it since"
     report_at(scene, place, "consumer-cancelled", detail, channel=channel)
-
-
-def _host(scene: Scene) -> str | None:
-    client = scene.session.peer.name()[1]
-    return client.rpartition(":")[0] if client else None
 
 
 def _note(scene: Scene, known: dict[Any, Any], key: Any, value: Any) -> None:

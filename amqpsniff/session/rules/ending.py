@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.opening import STEPS
 from amqpsniff.session.rules.peers import (
@@ -134,7 +135,7 @@ def _cut(scene: Scene) -> None:
     if now is None or last <= 0 or now - last < LEAST_IDLE_NS:
         return
     idle, beat = now - last, interval(scene)
-    if beat is None or 0 < beat * 1_000_000_000 <= idle:
+    if beat is None or 0 < beat * SECOND_NS <= idle:
         return
     beats = f"the heartbeat is {beat} s" if beat else "heartbeats are off"
     place = tuple(place_of(scene))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
 from amqpsniff.quantities import duration, octets, rate
-from amqpsniff.session.rules.amounts import SECOND, drop, queues_of, remember
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import drop, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, queue_text
 
@@ -36,10 +37,10 @@ SPREAD_NS = 2_000_000
 ACKS_PER_SECOND = 1_000
 """Rate from which on the frames of acknowledgements are a cost."""
 
-SLOW_NS = SECOND
+SLOW_NS = SECOND_NS
 """Mean time to an acknowledgement that a person would call long."""
 
-VERY_SLOW_NS = 30 * SECOND
+VERY_SLOW_NS = 30 * SECOND_NS
 """A single time that is long; the usual consumer is done within it."""
 
 CANCELLED = "queues of cancelled consumers"
@@ -98,11 +99,11 @@ def judge_backlog(scene: Scene) -> None:
     work = 0.0
     if channel.unsettled_max >= BACKLOG_DELIVERIES and channel.acknowledged >= FEW:
         work = channel.unsettled_max * busy / channel.acknowledged
-    if size <= BACKLOG_OCTETS and work < BACKLOG_SECONDS * SECOND:
+    if size <= BACKLOG_OCTETS and work < BACKLOG_SECONDS * SECOND_NS:
         return
     detail = f"{channel.unsettled_max} deliveries unacknowledged at once, about {octets(size)}"
     if work:
-        pace = rate(channel.acknowledged * SECOND / busy)
+        pace = rate(channel.acknowledged * SECOND_NS / busy)
         detail += f"; at {pace} a second that is work for {duration(work)}"
     _report(scene, "backlog-in-client", detail, channel.most_number, channel.most_ns)
 
@@ -137,7 +138,7 @@ def judge_single(scene: Scene) -> None:
     busy, count = _busy_ns(channel), channel.acknowledged
     if channel.multiple_acks or count < ACKS_PER_SECOND or busy <= 0 or channel.delivery_doubt:
         return
-    pace = count * SECOND / busy
+    pace = count * SECOND_NS / busy
     if pace > ACKS_PER_SECOND:
         detail = f"{count} acknowledgements, {rate(pace)} a second, each of one delivery"
         _report(

@@ -7,6 +7,7 @@ A peer sends something at least every half interval, and is given up after two (
 from __future__ import annotations
 
 from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.peers import (
     application,
     client_host,
@@ -21,8 +22,6 @@ from amqpsniff.session.rules.scene import Rule, Scene
 
 TOO_SHORT_S = 5
 """Interval in seconds below which pauses of a network or a process end connections."""
-
-_SECOND_NS = 1_000_000_000
 
 
 def interval(scene: Scene) -> int | None:
@@ -60,7 +59,7 @@ def _ended(scene: Scene) -> None:
     found, cut = [], ""
     for side, unheard, at_end in _silences(scene):
         silence = unheard - _blocked_ns(scene) if side == "client" else unheard
-        if silence > 2 * beat * _SECOND_NS or (at_end and silence > beat * _SECOND_NS):
+        if silence > 2 * beat * SECOND_NS or (at_end and silence > beat * SECOND_NS):
             found.append(f"nothing from the {side} for {duration(silence)}")
             cut = "; then TCP was ended by the other side" if at_end else cut
     if found:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.event import read_json
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import (
@@ -39,7 +40,7 @@ STEPS = (
 
 _OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
-SLOW_STEP_NS = 1_000_000_000
+SLOW_STEP_NS = SECOND_NS
 """What a step takes beyond the quickest of the same side, from which on it is slow. A broker takes
 some ms for each; ten such steps reach the handshake timeout."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import octets
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.event import read_json
 from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import integer_at
@@ -27,7 +28,7 @@ HUGE_BODY = 512 << 20
 """Octets of a body that RabbitMQ since 4.3 refuses by its header alone."""
 
 MANY_CHANNELS = 1_000
-CHANNELS_WITHIN_NS = 1_000_000_000
+CHANNELS_WITHIN_NS = SECOND_NS
 """Channels opened within this time that no program has a use for."""
 
 _DELETED = {

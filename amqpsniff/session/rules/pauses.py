@@ -18,29 +18,47 @@ program's own pauses of 42 ms ended within 1 ms of the acknowledgement half of t
 """
 
 
+class Paused:
+    """Messages of one connection that paused on their way: how many, for how long in all."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.number, self.ts_ns = scene.number, scene.ts_ns
+        self.last = scene.number
+        self.count = 0
+        self.took_ns = 0
+
+
 def note(scene: Scene) -> None:
     """paused: count it."""
-    noted = scene.memory.setdefault("paused", [0, 0, scene.number, scene.ts_ns, scene.number])
-    noted[0] += 1
-    noted[1] += scene.facts["took_ns"]
-    noted[4] = scene.number
+    paused = scene.memory.get("paused")
+    if paused is None:
+        paused = scene.memory["paused"] = Paused(scene)
+    paused.count += 1
+    paused.took_ns += scene.facts["took_ns"]
+    paused.last = scene.number
 
 
 @after("paused")
 def judge(scene: Scene) -> None:
     """connection-ends: as many messages waited as segments that were sent upon a late ACK."""
-    count, total, number, ts_ns, last = scene.memory["paused"]
+    paused = scene.memory["paused"]
+    count = paused.count
     direction = scene.session.peer.client_direction
     waited = scene.session.peer.conversation.awaited_acks[direction]
     if min(count, waited) < OFTEN or waited < MOST_OF * count:
         return
     detail = (
-        f"{number_of(count, 'publish', 'publishes')} took {duration(total / count)} on average "
-        f"from method to end: {number_of(waited, 'time')} the client sent the rest when a delayed "
-        "acknowledgement of TCP came"
+        f"{number_of(count, 'publish', 'publishes')} took {duration(paused.took_ns / count)} on "
+        f"average from method to end: {number_of(waited, 'time')} the client sent the rest when a "
+        "delayed acknowledgement of TCP came"
     )
     scene.report(
-        "delayed-ack-stall", detail, number=number, ts_ns=ts_ns, count=min(count, waited), last=last
+        "delayed-ack-stall",
+        detail,
+        number=paused.number,
+        ts_ns=paused.ts_ns,
+        count=min(count, waited),
+        last=paused.last,
     )
 
 

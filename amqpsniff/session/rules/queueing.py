@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import SECOND
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of, queue_text
 
 RESIDENCE = "queue-residence-long"
 
-LONG_NS = SECOND
+LONG_NS = SECOND_NS
 """Mean time in a queue that is long: with a consumer that keeps up it takes milliseconds."""
 
-VERY_LONG_NS = 10 * SECOND
+VERY_LONG_NS = 10 * SECOND_NS
 """A single time that is long."""
 
 FEW = 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import SECOND
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.scene import Rule, Scene
 
-SHUT_NS = SECOND
+SHUT_NS = SECOND_NS
 """Time for which a window must be closed in all; shorter pauses are ordinary."""
 
 CODES = (("client", "client-not-reading"), ("broker", "broker-not-reading"))

@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any
 
 from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.peers import (
     application,
     began_ns,
@@ -37,7 +38,7 @@ FAILURES = 3
 FAILURES_WITHIN_NS = 60_000_000_000
 """Connections of a client that end the same way within this time, from which on it is a loop."""
 
-SHORT_NS = 1_000_000_000
+SHORT_NS = SECOND_NS
 SHORT_PUBLISHES = 3
 SHORT_CONNECTIONS = 5
 """A connection is short that lives less than the first and publishes no more than the second; so

@@ -7,6 +7,7 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
+from amqpsniff.session.counts import SECOND_NS
 
 OCCASIONS = {
     "channel-begins": "a channel incarnation begins; facts: none",
@@ -74,7 +75,7 @@ MOST_FORESEEN = 64
 more.
 """
 
-STALLED_NS = 1_000_000_000
+STALLED_NS = SECOND_NS
 """Time from a method to the end of its content from which on `half-sent` comes."""
 
 PAUSED_NS = (35_000_000, 55_000_000)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import SECOND, open_channels
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import open_channels
 from amqpsniff.session.rules.scene import Rule, Scene
 
 SHARED_MESSAGES = 10
@@ -17,20 +18,36 @@ MANY_CHANNELS = 100
 GROWN_CHANNELS = 20
 """Open channels from which on it is looked whether their number only grew."""
 
-GROWN_NS = 30 * SECOND
+GROWN_NS = 30 * SECOND_NS
 """Time over which channels are opened, beyond that of a pool that is filled at the start."""
 
-IDLE_NS = 5 * SECOND
+IDLE_NS = 5 * SECOND_NS
 """A channel that carried nothing for so long is idle."""
 
 IDLE_SHARE = 0.9
 """Share of the open channels that are idle where they leak; threads use theirs."""
 
-CLOSING_NS = 5 * SECOND
+CLOSING_NS = 5 * SECOND_NS
 """Time in which a client closes its channels, each by itself, before its connection."""
 
 CLOSING = "channels when the first was closed"
 """Name in `Scene.memory` of how many there were, how many of them idle, and when that was."""
+
+
+class Channels:
+    """Channels of one connection: `open` and `closed` counts those that were seen to open.
+
+    `mark` is the number of open ones from which on it is looked at them again, `reported` whether
+    that has told of a leak.
+    """
+
+    def __init__(self, first_ns: int | None) -> None:
+        self.open = 0
+        self.closed = 0
+        self.first_ns = first_ns
+        self.last_ns: int | None = None
+        self.mark = MANY_CHANNELS
+        self.reported = False
 
 
 def judge_shared(scene: Scene) -> None:
@@ -52,13 +69,16 @@ def judge_shared(scene: Scene) -> None:
 
 def count_opened(scene: Scene) -> None:
     """channel-begins: look at the open channels when there are more than 100, 200, 400 …"""
-    counts = scene.memory.setdefault("channels", [0, 0, scene.ts_ns, None, MANY_CHANNELS, False])
-    counts[0] += 1
-    counts[3] = scene.ts_ns
-    if counts[0] <= counts[4] or counts[5]:
+    channels = scene.memory.get("channels")
+    if channels is None:
+        channels = scene.memory["channels"] = Channels(scene.ts_ns)
+    channels.open += 1
+    channels.last_ns = scene.ts_ns
+    if channels.open <= channels.mark or channels.reported:
         return
-    counts[4] *= 2
-    counts[5] = _report(scene, counts[0], _idle(scene.session, scene.ts_ns, IDLE_NS))
+    channels.mark *= 2
+    idle = _idle(scene.session, scene.ts_ns, IDLE_NS)
+    channels.reported = _report(scene, channels.open, idle)
 
 
 def count_closed(scene: Scene) -> None:
@@ -66,14 +86,14 @@ def count_closed(scene: Scene) -> None:
     channel = scene.channel
     if not channel.known:  # so its beginning was not counted
         return
-    counts = scene.memory["channels"]
-    if not counts[1] and counts[0] >= GROWN_CHANNELS:
+    channels = scene.memory["channels"]
+    if not channels.closed and channels.open >= GROWN_CHANNELS:
         every = {channel, *open_channels(scene.session)}
         # consumers are cancelled before channels are closed
         idle = sum(not one.consumers and _is_idle(one, scene.ts_ns, 0) for one in every)
-        scene.memory[CLOSING] = (counts[0], idle, scene.ts_ns)
-    counts[0] -= 1
-    counts[1] += 1
+        scene.memory[CLOSING] = (channels.open, idle, scene.ts_ns)
+    channels.open -= 1
+    channels.closed += 1
 
 
 def closed_together(scene: Scene) -> tuple[int, int] | None:
@@ -83,19 +103,23 @@ def closed_together(scene: Scene) -> tuple[int, int] | None:
     if CLOSING not in scene.memory:
         return None
     count, idle, begin_ns = scene.memory[CLOSING]
-    left, closed = scene.memory["channels"][:2]
-    if left or closed != count or scene.ts_ns is None or begin_ns is None:
+    channels = scene.memory["channels"]
+    if channels.open or channels.closed != count or scene.ts_ns is None or begin_ns is None:
         return None
     return (count, idle) if scene.ts_ns - begin_ns <= CLOSING_NS else None
 
 
 def judge_grown(scene: Scene) -> None:
     """connection-ends: there are many, or they were opened all the time and none was closed."""
-    count, closed, first_ns, last_ns, _, reported = scene.memory.get("channels", (0,) * 6)
+    channels = scene.memory.get("channels")
+    if channels is None:
+        return
+    count, closed = channels.open, channels.closed
+    first_ns, last_ns = channels.first_ns, channels.last_ns
     together = closed_together(scene)
     if together is not None:
         count, closed = together[0], 0
-    if count < GROWN_CHANNELS or reported or first_ns is None or last_ns is None:
+    if count < GROWN_CHANNELS or channels.reported or first_ns is None or last_ns is None:
         return
     grown = not closed and scene.certain and last_ns - first_ns >= GROWN_NS
     if not grown and count <= MANY_CHANNELS:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.quantities import octets
-from amqpsniff.session.rules.amounts import SECOND, integer_at, open_channels
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import integer_at, open_channels
 from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
 from amqpsniff.session.rules.wording import exchange_text, name_at, number_of, queue_text
@@ -88,7 +89,7 @@ def judge_overhead(scene: Scene) -> None:
     sides = (("publishes", 0, carried[0], carried[1]), ("deliveries", 1, carried[2], carried[3]))
     for name, side, messages, bodies in sides:
         sent = conversation.octets[session.peer.client_direction ^ side]
-        often = messages >= OVERHEAD_MESSAGES and messages * SECOND >= OVERHEAD_RATE * lasted
+        often = messages >= OVERHEAD_MESSAGES and messages * SECOND_NS >= OVERHEAD_RATE * lasted
         if often and sent - bodies > OVERHEAD * bodies:
             detail = (
                 f"{messages} {name} with bodies of {bodies / messages:.0f} octets on average took "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from amqpsniff.quantities import duration, octets
-from amqpsniff.session.rules.amounts import SECOND, integer_at
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import integer_at
 from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.reading import shut_of
 from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene, after
@@ -47,7 +48,7 @@ def judge(scene: Scene) -> None:
 
 
 def _is_long(took: int, captured: int) -> bool:
-    return took > STALLED_NS + max(captured, 0) * SECOND // SLOW_OCTETS
+    return took > STALLED_NS + max(captured, 0) * SECOND_NS // SLOW_OCTETS
 
 
 def _may_judge(scene: Scene) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 
 from amqpsniff.decode.plan import FLAGS_CUT
 from amqpsniff.quantities import duration, rate
-from amqpsniff.session.rules.amounts import SECOND, drop, open_channels, remember
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.amounts import drop, open_channels, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, name_at, queue_text
 
@@ -56,7 +57,7 @@ class Series:
     @property
     def rate(self) -> float:
         """How many a second; 0 when that is not known."""
-        return (self.count - 1) * SECOND / self.lasted_ns if self.lasted_ns else 0.0
+        return (self.count - 1) * SECOND_NS / self.lasted_ns if self.lasted_ns else 0.0
 
     def report(self, scene: Scene, code: str, detail: str) -> None:
         """Raise a finding that stands for all of them."""
@@ -115,7 +116,7 @@ def judge_declarations(scene: Scene) -> None:
     named = queue_text(name) if kind == "queue" else exchange_text(name)
     detail = f"{series.count} repeated for {published} publishes; first {method} of {named}"
     answers = scene.memory.get("answers", {})
-    waited = sum(answers[one][1] for one in DECLARES if one in answers)
+    waited = sum(answers[one].took_ns for one in DECLARES if one in answers)
     if waited:
         detail += f"; {duration(waited)} of waiting for all declarations"
     series.report(scene, "declaration-repeated", detail)
@@ -201,7 +202,7 @@ def judge_changes(scene: Scene) -> None:
     pairs = [min(each) for each in zip(made, unmade, strict=True)]
     if 2 * sum(pairs) < CHANGES or not series.lasted_ns:
         return
-    pace = 2 * sum(pairs) * SECOND / series.lasted_ns
+    pace = 2 * sum(pairs) * SECOND_NS / series.lasted_ns
     if pace > CHANGES_PER_SECOND:
         kinds = ("queues declared and deleted", "bindings made and removed")
         parts = [f"{count} {kind}" for count, kind in zip(pairs, kinds, strict=True) if count]

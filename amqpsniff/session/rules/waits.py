@@ -7,24 +7,59 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import SECOND
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
-MISSING_NS = 5 * SECOND
+MISSING_NS = 5 * SECOND_NS
 """Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
 
-SLOW_NS = SECOND
+SLOW_NS = SECOND_NS
 """Time to an answer that is long; a broker needs milliseconds."""
 
 BLOCKING_SHARE = 0.2
 """Share of a connection's time that goes into waiting for answers, from which on it matters."""
 
-BLOCKING_NS = 5 * SECOND
+BLOCKING_NS = 5 * SECOND_NS
 """Connections that last less have hardly done more than start."""
 
 BLOCKING_REQUESTS = 20
 """Fewer are the start of an application."""
+
+
+class Answers:
+    """How long the answers to requests of one method took; the place is the slowest request's."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.took_ns = 0
+        self.longest_ns = -1
+        self.number: int | None = None
+        self.ts_ns = NULL
+
+    def add(self, request: Any, took_ns: int) -> None:
+        """One more."""
+        self.count += 1
+        self.took_ns += took_ns
+        if took_ns > self.longest_ns:
+            self.longest_ns = took_ns
+            self.number, self.ts_ns = request.number, request.ts_ns
+
+
+class Waited:
+    """Time in which a connection waited for answers, overlapping waits counted once."""
+
+    def __init__(self, request: Any) -> None:
+        self.number, self.ts_ns = request.number, request.ts_ns
+        self.count = 0
+        self.waited_ns = 0
+        self.until_ns = 0
+
+    def add(self, asked_ns: int, now_ns: int) -> None:
+        """One more answer."""
+        self.count += 1
+        self.waited_ns += max(0, now_ns - max(asked_ns, self.until_ns))
+        self.until_ns = now_ns
 
 
 def note_answer(scene: Scene) -> None:
@@ -41,19 +76,11 @@ def note_answer(scene: Scene) -> None:
     answers = memory.get("answers")
     if answers is None:
         answers = memory["answers"] = {}
-        memory["waited"] = [0, 0, 0, request.number, asked]
-    one = answers.get(name)
-    if one is None:
-        one = answers[name] = [0, 0, -1, None, NULL]
-    one[0] += 1
-    one[1] += took
-    if took > one[2]:
-        one[2:] = took, request.number, asked
-    waited = memory["waited"]
-    waited[0] += 1
-    free = max(asked, waited[2])
-    waited[1] += now - free if now > free else 0
-    waited[2] = now
+        memory["waited"] = Waited(request)
+    if name not in answers:
+        answers[name] = Answers()
+    answers[name].add(request, took)
+    memory["waited"].add(asked, now)
     if took >= SLOW_NS:
         memory["answered late"] = True
     if took > MISSING_NS:
@@ -121,37 +148,37 @@ def _report_missing(
 def judge_slow(scene: Scene) -> None:
     """connection-ends: answers that took long."""
     answers = scene.memory["answers"]
-    slow = {name: one for name, one in answers.items() if SLOW_NS <= one[2] <= MISSING_NS}
+    slow = {name: one for name, one in answers.items() if SLOW_NS <= one.longest_ns <= MISSING_NS}
     if not slow:
         return
     named = [
-        f"{name}: {count} answered after {duration(total / count)} on average and "
-        f"{duration(longest)} at most"
-        if count > 1
-        else f"{name}: answered after {duration(longest)}"
-        for name, (count, total, longest, *_) in sorted(slow.items())
+        f"{name}: {one.count} answered after {duration(one.took_ns / one.count)} on average and "
+        f"{duration(one.longest_ns)} at most"
+        if one.count > 1
+        else f"{name}: answered after {duration(one.longest_ns)}"
+        for name, one in sorted(slow.items())
     ]
-    number, ts_ns = min((one[3], one[4]) for one in slow.values())
+    number, ts_ns = min((one.number, one.ts_ns) for one in slow.values())
     scene.report("broker-slow", "; ".join(named), number=number, ts_ns=ts_ns, count=len(slow))
 
 
 @after("waited")
 def judge_blocking(scene: Scene) -> None:
     """connection-ends: much of its time went into waiting."""
-    count, waited, _, number, asked_ns = scene.memory["waited"]
+    waited = scene.memory["waited"]
     begin_ns = scene.session.peer.conversation.start_ns
-    if count < BLOCKING_REQUESTS or scene.ts_ns is None or begin_ns <= 0:
+    if waited.count < BLOCKING_REQUESTS or scene.ts_ns is None or begin_ns <= 0:
         return
     lasted = scene.ts_ns - begin_ns
-    if lasted < BLOCKING_NS or waited <= BLOCKING_SHARE * lasted:
+    if lasted < BLOCKING_NS or waited.waited_ns <= BLOCKING_SHARE * lasted:
         return
     answers = scene.memory["answers"]
-    most = max(answers, key=lambda name: int(answers[name][1]))
+    most = max(answers, key=lambda name: int(answers[name].took_ns))
     detail = (
-        f"{count} requests waited for {duration(waited)} of {duration(lasted)}, most of it "
-        f"{answers[most][0]} times {most}"
+        f"{waited.count} requests waited for {duration(waited.waited_ns)} of {duration(lasted)}, "
+        f"most of it {answers[most].count} times {most}"
     )
-    scene.report("synchronous-waiting", detail, number=number, ts_ns=asked_ns)
+    scene.report("synchronous-waiting", detail, number=waited.number, ts_ns=waited.ts_ns)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
