@@ -16,10 +16,11 @@ from tests.compare.editing import packets
 from tests.conftest import SAMPLES
 from tests.report.pages import HOSTILE, data_of, hostile_capture, report, text_of
 from tests.report.test_page import Balance
-from tests.tcp.wire import Talk
+from tests.tcp.wire import START_NS, Talk
 
 SECTIONS = "story findings time latencies connections topology conversations methods about".split()
 MOST_OCTETS = 3_000_000
+HOUR_NS = 3_600_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +262,50 @@ def test_bars_reach_to_the_edges_of_the_capture(tmp_path: Path) -> None:
         assert life["about"].endswith("began before the capture")
     (levels,) = (one["data"]["values"] for one in charts if one.get("title") == "Open connections")
     assert {row["v"] for row in levels} == {2}
+
+
+def test_no_channel_is_deeper_than_the_sentence_says(tmp_path: Path) -> None:
+    """What came and went between two looks at the depth is seen at the channel."""
+    assert report(tmp_path / "page.html", "node.pcap").code == 0
+    text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
+    rows = amqpsniff.open(SAMPLES / "node.pcap").table("channels").to_pylist()
+    deepest = max(row["unconfirmed_max"] for row in rows)
+    assert f"At most about {deepest} publishes waited for a confirm at a time" in text
+    assert "depths the highest of those looked at every" in text
+
+
+def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
+    packet = Talk().hands().client(b"AMQP\0\0\x09\x01")
+    capture = write_capture(tmp_path / "one.pcap", [packet])
+    assert report(tmp_path / "page.html", capture).code == 0
+    made = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r"<p>1 packet · \S+ \S+ UTC</p>", made)
+    assert 'id="time"' not in made
+    assert "1 AMQP connection was seen." in text_of(made)
+
+
+def test_connections_that_come_and_go_within_a_step(tmp_path: Path) -> None:
+    """Hours apart, and none is open at the end of a step: there was one at a time all the same."""
+    talks = [Talk(ports=(4000 + at, 5672), start_ns=START_NS + at * HOUR_NS) for at in range(3)]
+    for talk in talks:
+        talk.hands().client(b"AMQP\0\0\x09\x01")
+    listed = [one for talk in talks for one in talk.goodbye().packets]
+    assert report(tmp_path / "page.html", write_capture(tmp_path / "a.pcap", listed)).code == 0
+    text = text_of((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "3 AMQP connections were seen; at most about 1 at a time." in text
+
+
+def test_names_of_clients_are_short_in_sentences(tmp_path: Path) -> None:
+    capture = hostile_capture(tmp_path / "long.pcap", octets=b"x" * 10_000)
+    assert report(tmp_path / "page.html", capture).code == 0
+    text = text_of((tmp_path / "page.html").read_text(encoding="utf-8"))
+    (sentence,) = re.findall(r"<li>(1 AMQP connection was seen[^<]*)", text)
+    assert len(sentence) < 200
+    assert "x" * 1_000 not in text
+
+
+def test_catalogue_is_marked_up(page: str) -> None:
+    assert "the default virtual host <code>/</code> is written %2F" in page
 
 
 def test_a_single_line_is_named_by_the_title(tmp_path: Path) -> None:
