@@ -6,11 +6,13 @@ import re
 import shutil
 from html import unescape
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import amqpsniff
-from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections
+from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections, story
+from amqpsniff.report.buckets import MOST_STEPS, Counts, Steps
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
 from tests.conftest import SAMPLES
@@ -284,15 +286,18 @@ def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
     assert "1 AMQP connection was seen." in text_of(made)
 
 
-def test_connections_that_come_and_go_within_a_step(tmp_path: Path) -> None:
-    """Hours apart, and none is open at the end of a step: there was one at a time all the same."""
-    talks = [Talk(ports=(4000 + at, 5672), start_ns=START_NS + at * HOUR_NS) for at in range(3)]
-    for talk in talks:
-        talk.hands().client(b"AMQP\0\0\x09\x01")
-    listed = [one for talk in talks for one in talk.goodbye().packets]
-    assert report(tmp_path / "page.html", write_capture(tmp_path / "a.pcap", listed)).code == 0
-    text = text_of((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert "3 AMQP connections were seen; at most about 1 at a time." in text
+def test_connections_that_come_and_go_within_a_step() -> None:
+    """None is open at the end of a step: there was one at a time all the same."""
+    opened = Counts(Steps())
+    for at in range(3):
+        opened.put(START_NS + at * HOUR_NS, 1)
+        opened.put(START_NS + at * HOUR_NS + 1, -1)
+    gathering = Mock(levels={"connections": opened})
+    quality = {"midstream_connections": 0}
+    summary = {"packets": 9, "connection_count": 3, "clients": [], "quality": quality}
+    assert max(opened.levels(MOST_STEPS)) == 0
+    told = list(story._traffic(summary, gathering))
+    assert told == ["3 AMQP connections were seen; at most about 1 at a time."]
 
 
 def test_names_of_clients_are_short_in_sentences(tmp_path: Path) -> None:
