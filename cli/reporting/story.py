@@ -174,11 +174,11 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
     depths = (("unacked", "delivery", "deliveries", "an acknowledgement"),
               ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
     for name, one, several, awaited in depths:
-        levels = gathering.levels[name].levels(MOST_POINTS)
-        most = max(int(max(levels, default=0)), gathering.deepest[name])
+        level = gathering.levels[name]
+        most = max(int(max(level.levels(MOST_POINTS), default=0)), gathering.deepest[name])
         if most > 0:
             number = f"about {count(most)} {several}" if most > 1 else f"1 {one}"
-            rest = _rest(int(levels[-1]) if levels else 0)
+            rest = _rest(level.total)
             yield f"At most {number} waited for {awaited} at a time; {rest}."
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections, story
-from amqpsniff.report.buckets import MOST_STEPS, Counts, Steps
+from amqpsniff.report.buckets import MOST_STEPS, Counts, Delays, Steps
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
 from tests.conftest import SAMPLES
@@ -298,6 +298,22 @@ def test_connections_that_come_and_go_within_a_step() -> None:
     assert max(opened.levels(MOST_STEPS)) == 0
     told = list(story._traffic(summary, gathering))
     assert told == ["3 AMQP connections were seen; at most about 1 at a time."]
+
+
+def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
+    """Several steps are one point: the highest of the last ones is not what is left."""
+    steps = Steps()
+    levels = {name: Counts(steps) for name in ("unacked", "unconfirmed")}
+    levels["unacked"].put(START_NS, 4)
+    levels["unacked"].put(START_NS + HOUR_NS, -3)
+    used = steps.used[1] - steps.used[0]
+    assert used > story.MOST_POINTS
+    assert levels["unacked"].levels(story.MOST_POINTS)[-1] == 4
+    delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
+    gathering = Mock(levels=levels, delays=delays, deepest={"unacked": 5, "unconfirmed": 0})
+    (told,) = story._waiting(gathering)
+    assert told.startswith("At most about 5 deliveries waited for an acknowledgement")
+    assert told.endswith("; 1 still did at the end.")
 
 
 def test_names_of_clients_are_short_in_sentences(tmp_path: Path) -> None:
