@@ -316,6 +316,17 @@ def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
     assert told.endswith("; 1 still did at the end.")
 
 
+def test_axes_begin_with_the_capture(tmp_path: Path) -> None:
+    """Also where the first step begins before it: there are no seconds less than none."""
+    capture = hostile_capture(tmp_path / "short.pcap")
+    assert report(tmp_path / "page.html", capture).code == 0
+    charts = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["charts"]
+    (lives,) = (one for one in charts if one.get("mark", {}).get("type") == "bar")
+    assert lives["encoding"]["x"]["scale"]["domain"][0] == 0
+    times = [row["t"] for one in charts for row in one["data"]["values"] if "t" in row]
+    assert min(times) == 0
+
+
 def test_names_of_clients_are_short_in_sentences(tmp_path: Path) -> None:
     capture = hostile_capture(tmp_path / "long.pcap", octets=b"x" * 10_000)
     assert report(tmp_path / "page.html", capture).code == 0
