@@ -189,6 +189,7 @@ class _Overall:
                 assert one is not None
                 if bounds is not None and bounds[0] <= one[0] and one[0] + one[3] <= bounds[1]:
                     counts["client_side_only" if far is None else "broker_side_only"] += 1
+                touched.look(one, self._words)  # it may be what was lost
                 continue
             counts["both"] += 1
             touched.look(near, self._words)

@@ -81,6 +81,11 @@ class Steps:
         first, last = ends
         return first, last + 1
 
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one time, so that something may have a rate."""
+        return self._first < self._last
+
     def groups(self, most: int) -> list[range]:
         """Steps put together for a chart, in groups that differ by one step at most."""
         first, last = self.used

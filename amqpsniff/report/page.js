@@ -96,7 +96,7 @@ async function drawCharts() {
   root.dataset.drawn = isDark() ? "dark" : "light";
 }
 
-// On a phone: only the address beside bars, long legends in two columns.
+// On a phone: only the address beside bars, long legends in two columns or one.
 function fitNarrow(spec) {
   const encoding = spec.encoding ?? {};
   if (encoding.y?.type === "nominal") {
@@ -105,7 +105,8 @@ function fitNarrow(spec) {
   }
   for (const channel of ["color", "stroke"]) {
     const { legend, scale } = encoding[channel] ?? {};
-    if (legend?.columns && scale?.domain?.some((name) => name.length > 8)) legend.columns = 2;
+    const longest = Math.max(0, ...(scale?.domain ?? []).map((name) => name.length));
+    if (legend?.columns && longest > 8) legend.columns = longest > 16 ? 1 : 2;
   }
 }
 
@@ -194,6 +195,20 @@ function setUpConversations() {
   showConversation(choice.value);
 }
 
+// On paper nothing unfolds: findings are printed open.
+
+function setUpPaper() {
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const one of folded) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const one of folded) one.open = false;
+  });
+}
+
+setUpPaper();
 setUpTables();
 setUpConversations();
 setUpTheme();

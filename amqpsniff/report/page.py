@@ -37,6 +37,16 @@ _POLICY = (
 )
 """Styles may stand in the page because the charts' library writes some; no text of ours does."""
 
+_DEAD = (
+    ".charts, .choose, .lifelines, .filter { display: none; } th button::after { content: none; }"
+)
+"""What does nothing without the script is not shown then."""
+
+_SCRIPTLESS = (
+    '<noscript><p class="about">Charts, conversations, sorting and filters need JavaScript, which '
+    "is off; all else is here.</p></noscript>"
+)
+
 
 class Page:
     """A page that is put together section by section.
@@ -95,7 +105,8 @@ class Page:
                 '<meta name="color-scheme" content="light dark">',
                 '<meta name="referrer" content="no-referrer">',
                 f"<title>{escape(self._title)}</title>",
-                f"<style>{_asset('page.css')}</style></head><body>",
+                f"<style>{_asset('page.css')}</style>",
+                f"<noscript><style>{_DEAD}</style></noscript></head><body>",
                 '<a class="skip" href="#content">Skip to the content</a>',
                 (
                     f'<header><div class="title"><h1>{escape(self._title)}</h1>'
@@ -103,7 +114,7 @@ class Page:
                     f"<p>{escape(self._about)}</p></header>"
                 ),
                 f'<nav aria-label="Sections">{links}</nav>',
-                f'<main id="content" tabindex="-1">{sections}</main>',
+                f'<main id="content" tabindex="-1">{_SCRIPTLESS}{sections}</main>',
                 f'<script type="application/json" id="data">{in_script(values)}</script>',
                 f'<script type="module">{script}</script>',
                 "</body></html>",
@@ -135,10 +146,13 @@ def begin_bundle() -> subprocess.Popen[bytes]:
 @cache
 def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script; raises UsageError when they are not there."""
-    made, complaint = begin_bundle().communicate()
-    if not made:
+    process = begin_bundle()
+    made, complaint = process.communicate()
+    if process.returncode or not made:  # of one that was ended there may be a part
         why = complaint.decode(errors="replace").strip().rpartition("\n")[2]
-        raise UsageError(f"the charts' library does not run: {why}")
+        raise UsageError(
+            f"the charts' library does not run: {why or f'it ended with {process.returncode}'}"
+        )
     return made.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

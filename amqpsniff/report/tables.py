@@ -54,11 +54,14 @@ def table(
     columns: Sequence[Column],
     caption: str,
     *,
+    label: str = "",
     more: str = "",
     links: frozenset[str] = frozenset(),
     most: int = MOST_CHARACTERS,
 ) -> str:
     """A table with a caption; `more` says which rows are not there.
+
+    `label` is what it is called where a caption stands above several tables of a page.
 
     Values of a column with links that are among `links` lead to that conversation. Cells have at
     most `most` characters.
@@ -75,16 +78,15 @@ def table(
         for row in rows
     )
     field = ""
+    name = escape(label or caption)
     if len(rows) >= FILTERED_FROM:
-        label = escape(f"Filter {caption}")
         field = (
-            f'<input type="search" class="filter" placeholder="Filter" aria-label="{label}">'
+            f'<input type="search" class="filter" placeholder="Filter" aria-label="Filter {name}">'
             '<output class="matches" aria-live="polite"></output>'
         )
     told = f'<p class="about">{escape(more)}</p>' if more else ""
-    name = escape(caption)
     return (
-        f'<div class="sortable"><div class="tools"><h3>{name}</h3>{field}</div>'
+        f'<div class="sortable"><div class="tools"><h3>{escape(caption)}</h3>{field}</div>'
         f'<div class="table" role="region" tabindex="0" aria-label="{name}"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{told}</div>"
     )

@@ -230,7 +230,7 @@ class Result:
         columns = [python_values(column[: ROWS_SHOWN + 1]) for one in self._ahead for column in one]
         rows = list(zip(*columns, strict=True))
         more = len(rows) > ROWS_SHOWN
-        return grid(repr(self)[1:-1], self.schema.names, rows[:ROWS_SHOWN], more=more)
+        return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=more)
 
     def table(self) -> pa.Table:
         """The rows that were not given yet, as one table."""

@@ -118,6 +118,7 @@ def _short(text: str) -> str:
 
 def _keys(names: Any) -> str:
     """A few routing keys in short."""
+    names = list(dict.fromkeys(names))  # bindings may differ by their arguments alone
     shown = [_name(name) for name in names[:3] if name]
     if len(names) > len(names[:3]):
         shown.append("…")

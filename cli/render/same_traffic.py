@@ -17,6 +17,10 @@ from .words import Words
 Row = dict[str, Any]
 
 ARROWS = {"to-broker": "client → broker", "to-client": "broker → client"}
+LONG_NS = 60_000_000_000
+MILLISECONDS, MICROSECONDS = 3, 6
+"""Digits behind a second."""
+
 _QUANTILES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")
 _SHORT = {
     "lost": "lost, sent again", "unrepaired": "lost, not acknowledged",
@@ -86,9 +90,10 @@ def _clock(clock: Row) -> str:
         return "there are not frames both ways to compare them by: delays are as the clocks say"
     ahead = clock["offset_ns"]
     side = "ahead of" if ahead >= 0 else "behind"
+    lowest, highest = (signed(clock[f"{end}_ns"], MICROSECONDS) for end in ("lowest", "highest"))
     text = (
-        f"broker side {signed(abs(ahead))} {side} the client side, if the path takes as long both "
-        f"ways; for certain between {signed(clock['lowest_ns'])} and {signed(clock['highest_ns'])}"
+        f"broker side {signed(abs(ahead), MICROSECONDS)} {side} the client side, if the path takes "
+        f"as long both ways; for certain between {lowest} and {highest}"
     )
     if clock["drift_ppm"] is not None:
         text += f"; it drifts {clock['drift_ppm']:+.1f} µs a second"
@@ -97,8 +102,13 @@ def _clock(clock: Row) -> str:
     return text
 
 
-def signed(time_ns: float) -> str:
-    """A span of time that may be negative."""
+def signed(time_ns: float, digits: int = MILLISECONDS) -> str:
+    """A span of time that may be negative; a long one in seconds with so many digits after them.
+
+    Clocks may be minutes apart, and it is the milliseconds that tell how long the path is.
+    """
+    if abs(time_ns) >= LONG_NS:
+        return f"{time_ns / 1e9:,.{digits}f} s"
     return f"-{duration(-time_ns)}" if time_ns < 0 else duration(time_ns)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from pathlib import PurePath
 from typing import Any
@@ -44,6 +45,7 @@ class Evidence:
         self._several = several
         self._shown = shown
         self._left = MOST_CASES
+        self._tables = 0
         self._names: dict[str | None, str] = {}
 
     def html(self, cases: list[Case]) -> str:
@@ -65,7 +67,7 @@ class Evidence:
         kind = KINDS[case.code]
         severity = kind.severity
         facts = "".join(
-            f"<dt>{name}</dt><dd>{escape(text)}</dd>"
+            f"<dt>{name}</dt><dd>{_marked(text)}</dd>"
             for name, text in (
                 ("what to do", kind.advice),
                 ("what shows it", kind.evidence),
@@ -103,7 +105,16 @@ class Evidence:
                 f"--only {case.code} --places {len(case.rows)}"
             )
         self._names = {row["connection_id"]: row["ends"] for row in rows}
-        return table(rows, columns, "Places", more=more, links=self._shown, most=MOST_DETAIL)
+        self._tables += 1
+        return table(
+            rows,
+            columns,
+            "Places",
+            label=f"Places of finding {self._tables}, {case.code}",
+            more=more,
+            links=self._shown,
+            most=MOST_DETAIL,
+        )
 
     def _name(self, connection: Any) -> str:
         name: str = self._names[connection]
@@ -133,6 +144,11 @@ class Evidence:
         name = f"{harmless(PurePath(row['capture']).name)}#" if several else ""
         first, last = row["packet_number"], row["last_packet_number"]
         return shortened(name, 60) + f"{first}" + (f"–{last}" if last not in (None, first) else "")
+
+
+def _marked(text: str) -> str:
+    """Text of the catalogue as HTML: what stands in backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _seconds(since_ns: Any) -> str:

@@ -44,7 +44,8 @@ class Figures:
     """Makes charts of a gathering.
 
     Attributes:
-        step_ns: How wide a point of the lines is, None when there are no times.
+        step_ns: How wide a point of the lines is, None when there is but one time or none.
+        look_ns: How far apart depths are looked at.
         utc: Whether times are those of the clock; otherwise seconds since the beginning.
     """
 
@@ -55,7 +56,8 @@ class Figures:
         groups = steps.groups(self._points)
         self._first_ns = steps.at(groups[0].start) if groups else 0
         last_ns = steps.at(groups[-1].stop) if groups else 0
-        self.step_ns = (last_ns - self._first_ns) // len(groups) if groups else None
+        self.step_ns = (last_ns - self._first_ns) // len(groups) if steps.several else None
+        self.look_ns = steps.width_ns
         self.utc = last_ns - self._first_ns >= UTC_FROM_NS
         self._times = [self._time(steps.at(group.start)) for group in groups]
         self._span = (self._time(self._first_ns), self._time(last_ns))
@@ -179,7 +181,8 @@ class Figures:
         if self.utc:
             return time_ns / 1e6
         start = self._gathering.reading.started()
-        return round((time_ns - (self._first_ns if start is None else start)) / 1e9, 6)
+        since = time_ns - (self._first_ns if start is None else start)
+        return round(max(since, 0) / 1e9, 6)  # the first step may begin before the capture
 
 
 def _titled(title: str, series: Collection[str]) -> str:

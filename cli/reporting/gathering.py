@@ -44,6 +44,9 @@ WAITED_FOR = frozenset(("confirmed", "rejected", "unconfirmed"))
 SETTLED_LATER = frozenset(("acked", "requeued", "discarded", "unsettled"))
 """Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack."""
 
+DEEPEST = {"unacked": "unsettled_max", "unconfirmed": "unconfirmed_max"}
+"""Columns of the channels table that have the most that waited at once."""
+
 FINDING_COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
     "severity", "detail", "count", "last_packet_number", "grade", "cause_code",
@@ -75,6 +78,8 @@ class Gathering:
         connections, channels: Rows that were kept, and how many ended how.
         named: Rows of the connections that were named, by the name.
         rates, levels: `Counts` by what is counted.
+        deepest: The most that a channel had waiting at once; 0 where only a part of the time is
+            read, since that of a channel is of its whole life.
         delays: `Delays` by what took so long: confirm, ack, reply.
         spans: From when to when, in nanoseconds, each capture has connections.
     """
@@ -98,12 +103,14 @@ class Gathering:
         self.levels = {
             name: Counts(self.steps) for name in ("unconfirmed", "unacked", "connections")
         }
+        self.deepest = {"unacked": 0, "unconfirmed": 0}
         self.delays = {name: Delays(self.steps) for name in ("confirm", "ack", "reply")}
         self.spans: dict[str | None, tuple[int, int]] = {}
         self._midstream: Counter[str | None] = Counter()
         self._left: dict[str, Counter[str]] = {"unacked": Counter(), "unconfirmed": Counter()}
         self._ended: dict[str, int] = {}
         self._closed: list[tuple[str, int, int, int]] = []
+        self._whole = scope == Scope()
         tables = ("frames", "messages", "connections", "channels", "findings")
         started = self.reading.started
         self._selections = {table: Selection(scope, table, started) for table in tables}
@@ -205,6 +212,10 @@ class Gathering:
     def _channels(self, batch: Any) -> None:
         rows = batch.to_pylist()
         self.channels.add(rows)
+        if self._whole and rows:
+            for level, column in DEEPEST.items():
+                most = max(row[column] or 0 for row in rows)
+                self.deepest[level] = max(self.deepest[level], most)
         for row in rows:
             left = row["unsettled_end"] or 0, row["unconfirmed_end"] or 0
             ended = row["end_ns"] is not None and row["closed_by"] is not None

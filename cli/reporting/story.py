@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.quantities import duration, octets
+from amqpsniff.report.tables import shortened
 
 from ..quality import quality
 from ..render.diagnosis import NOUNS
@@ -25,6 +26,9 @@ MOST_POINTS = 500
 MOST_NAMED = 3
 """Findings of a severity that are named in a sentence."""
 
+MOST_CHARACTERS = 60
+"""Characters of a client's product, and of its version."""
+
 FEW = 100
 """So many times have no hundredth part."""
 
@@ -35,7 +39,9 @@ Tile = tuple[str, str, str]
 def headline(summary: Row) -> str:
     """How much there is of it, and when it was."""
     parts = [plural(summary["packets"], "packet")]
-    if summary["span_ns"] is not None:
+    if summary["span_ns"] == 0:
+        parts.append(f"{summary['start'][:19].replace('T', ' ')} UTC")
+    elif summary["span_ns"] is not None:
         parts[0] += f" in {duration(summary['span_ns'])}"
         start, end = summary["start"][:19], summary["end"][:19]
         shown_end = end[11:] if end[:10] == start[:10] else end.replace("T", " ")
@@ -99,7 +105,7 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
     clients = [one for one in summary["clients"] if one["client_product"]]
     if clients:
         names = [
-            f"{harmless(one['client_product'])} {harmless(one['client_version'] or '')}".strip()
+            f"{_short(one['client_product'])} {_short(one['client_version'] or '')}".strip()
             + (f" ({count(one['connections'])})" if number > 1 else "")
             for one in clients[:MOST_NAMED]
         ]
@@ -107,7 +113,7 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
         text += f", made with {', '.join(names)}" + (
             f" and {plural(more, 'other')}" if more else ""
         )
-    most = max(gathering.levels["connections"].levels(MOST_POINTS), default=0)
+    most = max(1, *gathering.levels["connections"].levels(MOST_POINTS))
     if number > 1:
         text += f"; at most about {count(int(most))} at a time"
     midstream = summary["quality"]["midstream_connections"]
@@ -168,11 +174,11 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
     depths = (("unacked", "delivery", "deliveries", "an acknowledgement"),
               ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
     for name, one, several, awaited in depths:
-        levels = gathering.levels[name].levels(MOST_POINTS)
-        most = int(max(levels, default=0))
+        level = gathering.levels[name]
+        most = max(int(max(level.levels(MOST_POINTS), default=0)), gathering.deepest[name])
         if most > 0:
             number = f"about {count(most)} {several}" if most > 1 else f"1 {one}"
-            rest = _rest(int(levels[-1]))
+            rest = _rest(level.total)
             yield f"At most {number} waited for {awaited} at a time; {rest}."
 
 
@@ -236,6 +242,10 @@ def _unknown(gathering: Gathering) -> Iterator[str]:
             f"{plural(totals.sealed, 'TLS conversation')} could not be read; --tls-keylog opens "
             f"{them} where there are keys."
         )
+
+
+def _short(name: str) -> str:
+    return shortened(harmless(name), MOST_CHARACTERS)
 
 
 def _joined(parts: list[str]) -> str:

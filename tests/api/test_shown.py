@@ -126,6 +126,7 @@ def test_result_in_a_notebook() -> None:
     shown = _Tags(result._repr_html_())
     assert shown.tags.count("tr") == query.ROWS_SHOWN + 2
     assert shown.tags.count("b") == 1
+    assert "<b>Result</b>" in result._repr_html_()  # names of columns stand above them
     assert shown.text == _Tags(result._repr_html_()).text
     assert result.table().equals(amqpsniff.open(MIX).sql(text).table()), "nothing was taken"
     assert _Tags(result._repr_html_()).tags.count("tr") == 1, "all rows were given"

@@ -183,6 +183,10 @@ def test_graph(scripted: Path) -> None:
     assert len(re.findall(r"^  n\d+ -\.?->", flowchart, re.MULTILINE)) == 4
 
 
+def test_bindings_that_differ_by_arguments_have_one_key() -> None:
+    assert '"order.*.eu · 58 · 25.9 kB"' in run("topology", "pika_mix.pcap", "--format", "dot").out
+
+
 @pytest.mark.parametrize("name", ["pika_mix.pcap", "aiopika_rpc.pcap", "bunny.pcapng"])
 def test_counts_are_those_of_the_messages(name: str) -> None:
     """Sums over each section, counted apart from rows of messages."""

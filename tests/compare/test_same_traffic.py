@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from amqpsniff.compare import sighting, spill
 from amqpsniff.compare.losses import KINDS, LOST, RECEIVER_MISSED, Loss
 from amqpsniff.compare.same_traffic import WAYS, _Touched
 from amqpsniff.compare.sighting import Vocabulary
-from tests.cli.running import write_capture
+from tests.cli.running import run, write_capture
 from tests.compare.editing import PAIRS, compared, data_packets, packets, replaced, shifted, without
 from tests.conftest import SAMPLES
 
@@ -92,6 +93,14 @@ def test_clocks_that_differ(tmp_path: Path, ahead_ns: int) -> None:
     assert raw["min_ns"] == before["to-client"]["delays"]["raw"]["min_ns"] - ahead_ns
 
 
+def test_clocks_far_apart_are_written_to_the_microsecond(tmp_path: Path) -> None:
+    other = shifted(BROKER, tmp_path / "b.pcap", lambda ts_ns: ts_ns + 7_200 * 10**9)
+    shown = run("diff", "--same-traffic", CLIENT, other).out
+    assert re.search(r"broker side 7,199\.999\d{3} s ahead of the client side", shown)
+    assert re.search(r"between 7,199\.99\d{4} s and 7,200\.00\d{4} s", shown)
+    assert re.search(r"client → broker +raw +183 +7,200\.002 s", shown)
+
+
 def test_a_clock_that_runs_faster(tmp_path: Path) -> None:
     """200 µs a second, over the 15 s of a capture stretched in time."""
     start = packets(CLEAN)[0].ts_ns
@@ -138,6 +147,8 @@ def test_a_packet_that_one_capture_lacks(tmp_path: Path, at_broker: bool) -> Non
     frames = report["to-broker"]["frames"]
     lacks = "client_side_only" if at_broker else "broker_side_only"
     assert frames[lacks] >= 1
+    (row,) = report["losses"]
+    assert row["frames"] == ["header"]
 
 
 @pytest.mark.parametrize("at_broker", [False, True])

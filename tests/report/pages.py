@@ -41,24 +41,18 @@ def _method(name: str, channel: int = 1, **values: Any) -> bytes:
     return encoder.method(row, given, channel=channel)
 
 
-def _publish(body: bytes) -> bytes:
+def _publish(name: bytes, body: bytes) -> bytes:
     row = describe("basic.publish")[0]
-    values = {
-        "ticket": 0,
-        "exchange": OCTETS,
-        "routing_key": OCTETS,
-        "mandatory": 0,
-        "immediate": 0,
-    }
-    properties = {"message_id": OCTETS, "content_type": OCTETS}
+    values = {"ticket": 0, "exchange": name, "routing_key": name, "mandatory": 0, "immediate": 0}
+    properties = {"message_id": name, "content_type": name}
     return b"".join(encoder.content(row, values, body, properties=properties))
 
 
-def hostile_capture(path: Path) -> Path:
-    """A capture in which every name tries to leave its place in the page."""
-    text = encoder.Field("S", OCTETS)
+def hostile_capture(path: Path, octets: bytes = OCTETS) -> Path:
+    """A capture in which every name tries to leave its place in the page, or has these octets."""
+    text, name = encoder.Field("S", octets), octets[:255]
     names = ("product", "version", "platform", "connection_name")
-    properties = [(name.encode(), text) for name in names]
+    properties = [(one.encode(), text) for one in names]
     said = [
         (0, encoder.PROTOCOL_HEADERS["0-9-1"]),
         (1, _method("connection.start", 0, server_properties=properties, mechanisms=b"PLAIN")),
@@ -66,23 +60,23 @@ def hostile_capture(path: Path) -> Path:
             0,
             _method(
                 "connection.start-ok", 0, client_properties=properties, mechanism=b"PLAIN",
-                response=b"\0user\0hunter2", locale=OCTETS,
+                response=b"\0user\0hunter2", locale=name,
             ),
         ),
-        (0, _method("connection.open", 0, virtual_host=OCTETS)),
+        (0, _method("connection.open", 0, virtual_host=name)),
         (0, _method("channel.open")),
-        (0, _method("exchange.declare", exchange=OCTETS, type=OCTETS)),
+        (0, _method("exchange.declare", exchange=name, type=name)),
         (1, _method("exchange.declare-ok")),
-        (0, _method("queue.declare", queue=OCTETS, arguments=[(OCTETS, text)])),
-        (1, _method("queue.declare-ok", queue=OCTETS)),
-        (0, _method("queue.bind", queue=OCTETS, exchange=OCTETS, routing_key=OCTETS)),
+        (0, _method("queue.declare", queue=name, arguments=[(name[:100], text)])),
+        (1, _method("queue.declare-ok", queue=name)),
+        (0, _method("queue.bind", queue=name, exchange=name, routing_key=name)),
         (1, _method("queue.bind-ok")),
-        (0, _method("basic.consume", queue=OCTETS, consumer_tag=OCTETS)),
-        (1, _method("basic.consume-ok", consumer_tag=OCTETS)),
-        (0, _publish(OCTETS)),
-        (1, _method("channel.close", reply_code=404, reply_text=OCTETS, class_id=50)),
+        (0, _method("basic.consume", queue=name, consumer_tag=name)),
+        (1, _method("basic.consume-ok", consumer_tag=name)),
+        (0, _publish(name, octets)),
+        (1, _method("channel.close", reply_code=404, reply_text=name, class_id=50)),
     ]  # fmt: skip
     talk = Talk().hands()
-    for side, octets in said:
-        (talk.server if side else talk.client)(octets)
+    for side, sent in said:
+        (talk.server if side else talk.client)(sent)
     return write_capture(path, talk.goodbye().packets)

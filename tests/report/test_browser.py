@@ -159,7 +159,48 @@ def test_page_is_there_without_its_script(browser: Any, pages: dict[str, Path]) 
     view.goto(pages["churn"].as_uri())
     assert "AMQP connections were seen" in view.locator("#story").inner_text()
     assert view.locator("#connections tbody tr").count() > 5
+    assert "need JavaScript" in view.locator("main noscript").inner_text()
+    for dead in (".charts", ".choose", ".lifelines", ".filter", "#theme"):
+        assert not view.locator(dead).nth(0).is_visible()
     context.close()
+
+
+@pytest.mark.parametrize("name", ["pika", "hostile"])
+def test_legends_are_whole_on_a_phone(opened: Opened, name: str) -> None:
+    view = opened(name, "phone")
+    for place in view.locator(".chart").all():
+        box = place.bounding_box()
+        for text in place.locator(".role-legend text").all():
+            word = text.bounding_box()
+            assert word["x"] + word["width"] <= box["x"] + box["width"]
+
+
+def test_regions_have_names_of_their_own(opened: Opened) -> None:
+    view = opened("pika")
+    names = [one.get_attribute("aria-label") for one in view.locator("[role=region]").all()]
+    assert len(names) == len(set(names)) > 10
+
+
+def test_paper_is_light_and_has_everything_unfolded(opened: Opened) -> None:
+    view = opened("pika", scheme="dark")
+    view.locator("#theme").focus()
+    for scheme in ("light", "dark"):  # one that was chosen is not the system's
+        view.keyboard.press("Enter")
+        view.wait_for_selector(f"html[data-drawn={scheme}]")
+    folded = view.locator("details:not([open])").count()
+    assert folded
+    view.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert view.locator("details:not([open])").count() == 0
+    view.emulate_media(media="print")
+    text = view.evaluate("getComputedStyle(document.body).color")
+    assert sum(map(int, text.strip("rgb()").split(","))) / 3 < 64
+    drawn = view.evaluate("getComputedStyle(document.querySelector('.chart svg')).filter")
+    assert drawn.startswith("invert")
+    for table in view.locator("#connections table").all():
+        box = table.bounding_box()
+        assert box["x"] + box["width"] <= 1440
+    view.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert view.locator("details:not([open])").count() == folded
 
 
 def test_policy_forbids_other_scripts_and_the_network(browser: Any, pages: dict[str, Path]) -> None:

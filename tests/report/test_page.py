@@ -13,7 +13,7 @@ import pytest
 from amqpsniff.report import page as module
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.page import Page, in_script
-from amqpsniff.report.tables import MOST_CHARACTERS, Column, table
+from amqpsniff.report.tables import FILTERED_FROM, MOST_CHARACTERS, Column, table
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\u2029<!--\"'&{{constructor}}\x00\x1b[31m"
 VOID = {"meta", "input", "br", "img", "link"}
@@ -99,12 +99,30 @@ def test_an_empty_table_says_so() -> None:
     assert "none" in table([], [Column("name", "name")], "Names")
 
 
+def test_tables_of_one_caption_are_told_apart() -> None:
+    rows = [{"name": str(at)} for at in range(FILTERED_FROM)]
+    made = table(rows, [Column("name", "name")], "Places", label="Places of <a>")
+    assert "<h3>Places</h3>" in made
+    assert made.count("Places of &lt;a&gt;") == 2
+    assert 'aria-label="Filter Places of &lt;a&gt;"' in made
+
+
 def test_missing_package_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from amqpsniff.errors import UsageError
 
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="amqpsniff\\[report\\]"):
         module.begin_bundle.__wrapped__()
+
+
+def test_a_library_that_was_ended_half_way_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    from amqpsniff.errors import UsageError
+
+    said = "import os, sys; sys.stdout.write('x' * 9); sys.stdout.flush(); os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(module, "_BUNDLER", said)
+    monkeypatch.setattr(module, "begin_bundle", module.begin_bundle.__wrapped__)
+    with pytest.raises(UsageError, match="library does not run: it ended with -9"):
+        module.bundle.__wrapped__()
 
 
 def test_a_drawing_with_loops_and_many_edges_is_sound() -> None:

@@ -6,20 +6,23 @@ import re
 import shutil
 from html import unescape
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import amqpsniff
-from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections
+from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections, story
+from amqpsniff.report.buckets import MOST_STEPS, Counts, Delays, Steps
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
 from tests.conftest import SAMPLES
 from tests.report.pages import HOSTILE, data_of, hostile_capture, report, text_of
 from tests.report.test_page import Balance
-from tests.tcp.wire import Talk
+from tests.tcp.wire import START_NS, Talk
 
 SECTIONS = "story findings time latencies connections topology conversations methods about".split()
 MOST_OCTETS = 3_000_000
+HOUR_NS = 3_600_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +264,80 @@ def test_bars_reach_to_the_edges_of_the_capture(tmp_path: Path) -> None:
         assert life["about"].endswith("began before the capture")
     (levels,) = (one["data"]["values"] for one in charts if one.get("title") == "Open connections")
     assert {row["v"] for row in levels} == {2}
+
+
+def test_no_channel_is_deeper_than_the_sentence_says(tmp_path: Path) -> None:
+    """What came and went between two looks at the depth is seen at the channel."""
+    assert report(tmp_path / "page.html", "node.pcap").code == 0
+    text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
+    rows = amqpsniff.open(SAMPLES / "node.pcap").table("channels").to_pylist()
+    deepest = max(row["unconfirmed_max"] for row in rows)
+    assert f"At most about {deepest} publishes waited for a confirm at a time" in text
+    assert "depths the highest of those looked at every" in text
+
+
+def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
+    packet = Talk().hands().client(b"AMQP\0\0\x09\x01")
+    capture = write_capture(tmp_path / "one.pcap", [packet])
+    assert report(tmp_path / "page.html", capture).code == 0
+    made = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r"<p>1 packet · \S+ \S+ UTC</p>", made)
+    assert 'id="time"' not in made
+    assert "1 AMQP connection was seen." in text_of(made)
+
+
+def test_connections_that_come_and_go_within_a_step() -> None:
+    """None is open at the end of a step: there was one at a time all the same."""
+    opened = Counts(Steps())
+    for at in range(3):
+        opened.put(START_NS + at * HOUR_NS, 1)
+        opened.put(START_NS + at * HOUR_NS + 1, -1)
+    gathering = Mock(levels={"connections": opened})
+    quality = {"midstream_connections": 0}
+    summary = {"packets": 9, "connection_count": 3, "clients": [], "quality": quality}
+    assert max(opened.levels(MOST_STEPS)) == 0
+    told = list(story._traffic(summary, gathering))
+    assert told == ["3 AMQP connections were seen; at most about 1 at a time."]
+
+
+def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
+    """Several steps are one point: the highest of the last ones is not what is left."""
+    steps = Steps()
+    levels = {name: Counts(steps) for name in ("unacked", "unconfirmed")}
+    levels["unacked"].put(START_NS, 4)
+    levels["unacked"].put(START_NS + HOUR_NS, -3)
+    used = steps.used[1] - steps.used[0]
+    assert used > story.MOST_POINTS
+    assert levels["unacked"].levels(story.MOST_POINTS)[-1] == 4
+    delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
+    gathering = Mock(levels=levels, delays=delays, deepest={"unacked": 5, "unconfirmed": 0})
+    (told,) = story._waiting(gathering)
+    assert told.startswith("At most about 5 deliveries waited for an acknowledgement")
+    assert told.endswith("; 1 still did at the end.")
+
+
+def test_axes_begin_with_the_capture(tmp_path: Path) -> None:
+    """Also where the first step begins before it: there are no seconds less than none."""
+    capture = hostile_capture(tmp_path / "short.pcap")
+    assert report(tmp_path / "page.html", capture).code == 0
+    charts = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["charts"]
+    (lives,) = (one for one in charts if one.get("mark", {}).get("type") == "bar")
+    assert lives["encoding"]["x"]["scale"]["domain"][0] == 0
+    times = [row["t"] for one in charts for row in one["data"]["values"] if "t" in row]
+    assert min(times) == 0
+
+
+def test_names_of_clients_are_short_in_sentences(tmp_path: Path) -> None:
+    capture = hostile_capture(tmp_path / "long.pcap", octets=b"x" * 10_000)
+    assert report(tmp_path / "page.html", capture).code == 0
+    text = text_of((tmp_path / "page.html").read_text(encoding="utf-8"))
+    (sentence,) = re.findall(r"<li>(1 AMQP connection was seen[^<]*)", text)
+    assert len(sentence) < 200
+    assert "x" * 1_000 not in text
+
+
+def test_catalogue_is_marked_up(page: str) -> None:
+    assert "the default virtual host <code>/</code> is written %2F" in page
 
 
 def test_a_single_line_is_named_by_the_title(tmp_path: Path) -> None:
