@@ -98,6 +98,11 @@ def test_errors_say_what_to_do() -> None:
     assert "--frames" in run("inspect", CAPTURE, "--frame").err
     assert "routing_key" in run("inspect", CAPTURE, "--where", "rk = 'a'").err
     assert "amqpsniff inspect --help" in run("inspect").err
+    assert "amqpsniff inspect --help" in run("inspect", CAPTURE, "--port").err
+    assert "amqpsniff inspect --help" in run("inspect", CAPTURE, "--quiet=1").err
+    assert "'amqp' is no whole number" in run("inspect", CAPTURE, "--port", "amqp").err
+    assert "'x' is no number" in run("diff", CAPTURE, CAPTURE, "--fail-slower", "x").err
+    assert "`amqpsniff --help`" in one_line(run("--colour").err)
     assert "ndjson, csv" in run("messages", CAPTURE, "--format", "x").err
     err = run("follow", "pika_mix.pcap", "--connection", "F").err
     assert "f6bf17b3 (10.77.0.2:43720), fed1a26c (10.77.0.2:43706)" in err
@@ -105,6 +110,26 @@ def test_errors_say_what_to_do() -> None:
     assert "7f298e1b (10.77.0.2:43700)" in run("follow", "pika_mix.pcap").err
     assert "and 25 more" in run("follow", "php_churn.pcap").err
     assert "--message-id" in run("trace", CAPTURE).err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "inspect --limit",
+        "export -t frames --limit",
+        "diagnose --places",
+        "summary --top",
+        "messages --body --body-limit",
+        "follow --body-limit",
+        "trace --routing-key hx --limit",
+    ],
+)
+def test_a_number_without_end(words: str) -> None:
+    """More than any machine counts to leaves nothing out."""
+    command, *options = words.split(" ")
+    most = run(command, CAPTURE, *options, str(10**6))
+    assert most.code == 0
+    assert run(command, CAPTURE, *options, str(10**20)) == most
 
 
 @pytest.mark.parametrize(
