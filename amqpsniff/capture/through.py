@@ -193,12 +193,12 @@ class ThroughTshark:
 
     def _read_secrets(self) -> None:
         """What a pcapng holds beside packets, which tshark does not write with the segments."""
-        with suppress(CaptureError):  # a format that only tshark reads
-            with CaptureFile(self.capture) as file:
-                if file.format == "pcapng":
-                    for _ in file:
-                        pass
-                    self.secrets, self.comments = file.secrets, file.comments
+        # a format that only tshark reads has none
+        with suppress(CaptureError), CaptureFile(self.capture) as file:
+            if file.format == "pcapng":
+                for _ in file:
+                    pass
+                self.secrets, self.comments = file.secrets, file.comments
 
     def _batches(self, run: Run) -> Iterator[PacketBatch]:
         while octets := self._read(run):

@@ -292,7 +292,7 @@ MP3 = (b"\xff\xfb\x90\0" + bytes(413)) * 5
         (b"\xd4\xc3", "2 octets"),
         (gzip.compress(b"[1]"), "inside its gzip compression it is ASCII text"),
     ],
-    ids=["mp3", "id3", "mpeg-ts", "midi", "mp3.gz", "json", "xml", "dump", "pem", "gif", "jpeg", "short", "gzip"],
+    ids="mp3 id3 mpeg-ts midi mp3.gz json xml dump pem gif jpeg short gzip".split(),
 )
 def test_a_file_as_packets(octets: bytes, what: str, tmp_path: Path) -> None:
     """Such files tshark shows as a packet each, or as many; they are no captures for that."""

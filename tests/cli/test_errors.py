@@ -37,6 +37,9 @@ USAGE = {
     "a port that cannot be": f"inspect {CAPTURE} --port 65536",
     "a port that is no number": f"inspect {CAPTURE} --port amqp",
     "a time that is none": f"inspect {CAPTURE} --from yesterday",
+    "a time before the other": f"inspect {CAPTURE} --from +10s --to +5s",
+    "the same time twice": f"summary {CAPTURE} --from 12:00 --to 12:00:00",
+    "a day before the other": f"report {CAPTURE} --from 2026-01-02T00:00Z --to 1700000000",
     "a form of time that is not there": f"inspect {CAPTURE} --time ago",
     "an unknown column": f"inspect {CAPTURE} --where colour=1",
     "no expression": f"messages {CAPTURE} --where method=",
@@ -213,7 +216,7 @@ def test_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     result = run("export", CAPTURE, "-t", "frames", "-o", tmp_path / "no" / "x.csv")
     assert result.code == 3
-    assert "x.csv" in one_line(result.err)
+    assert f"x.csv: there is no folder {tmp_path / 'no'}; make it first" in one_line(result.err)
     (tmp_path / "file").write_text("")
     assert run("bodies", CAPTURE, "-o", tmp_path / "file").code == 2
     assert run("bodies", CAPTURE, "-o", tmp_path / "file" / "below").code == 3

@@ -197,7 +197,9 @@ def test_channels_to_exhaust_a_broker(before: str, times: int, ms: int, exhausts
     assert found == ["1000 channels opened within a second"] * exhausts
 
 
-PIKA = "Pika Python Client Library {} reads and writes signed and unsigned octets swapped, until 1.4"
+PIKA = (
+    "Pika Python Client Library {} reads and writes signed and unsigned octets swapped, until 1.4"
+)
 
 
 @pytest.mark.parametrize(("server", "client", "said"), [
@@ -208,6 +210,9 @@ PIKA = "Pika Python Client Library {} reads and writes signed and unsigned octet
     ('{"product": "RabbitMQ", "version": "1.0.0"}', "{}", "RabbitMQ 1.0.0 at 10.0.0.2:5672; supported from 4.0 on"),
     ('{"product": "RabbitMQ", "version": "0.1"}', "{}", "RabbitMQ 0.1 at 10.0.0.2:5672; supported from 4.0 on"),
     ('{"product": "RabbitMQ", "version": "0.0.0"}', '{"product": "Pika Python Client Library", "version": "0.0.0"}', None),
+    ('{"product": "RabbitMQ", "version": "3.\u00b2"}', "{}", None),
+    ('{"product": "RabbitMQ", "version": "3.\u0661"}', "{}", None),
+    ('{"product": "RabbitMQ", "version": "%s.1"}' % ("3" * 5000), "{}", None),
     ('{"product": "LavinMQ", "version": "2.0.0"}', '{"version": "0.13"}', None),
     ('{"product": {"a": "b"}, "version": "2.0.0"}', '{"product": ["a"], "version": "0.13"}', None),
     ("{}", '{"product": "Pika Python Client Library", "version": "1.0.0"}', PIKA.format("1.0.0")),
