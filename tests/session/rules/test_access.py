@@ -250,3 +250,10 @@ def test_refused_logins_without_a_name() -> None:
     for ms, quick in ((14_997, True), (14_998, False)):  # and three packets before
         text = several(nobody.replace("90000ms", f"{ms}ms"), 5)
         assert bool(told(text, "password-guessing")) is quick
+
+
+def test_logins_refused_without_a_word_are_guesses_too() -> None:
+    login = "c{n}.hello\nc{n}.S: connection.start\n"
+    login += "c{n}.C: connection.start-ok mechanism=PLAIN response='\\0joe\\0a'\n"
+    assert told(several(login + "@+900ms c{n}.FIN S", 5), "password-guessing")
+    assert not told(several(login + "@+900ms c{n}.FIN C", 5), "password-guessing")

@@ -157,7 +157,9 @@ def test_open_before_tune_ok() -> None:
 def test_open_in_the_packet_of_another_step() -> None:
     asked = ASKED_FIRST.replace("S: connection.tune\nC: connection.open", "& C: connection.open")
     refused = asked + "S: connection.close reply_code=503 reply_text=COMMAND_INVALID"
-    wanted = "the client sent connection.open where connection.secure or connection.tune was to come"
+    wanted = (
+        "the client sent connection.open where connection.secure or connection.tune was to come"
+    )
     assert one(refused, "handshake-out-of-order")["detail"] == wanted
 
 
