@@ -28,6 +28,12 @@ COMPLETE = "_AMQPSNIFF_COMPLETE"
 _TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 """Environment variables with the line as far as it is typed, in bash and in other shells."""
 
+_PLAINER = {
+    "is not a valid int range": "is not a whole number",
+    "is not a valid float range": "is not a number",
+}
+"""What typer says of numbers -> the same for those who use no typer."""
+
 HELP = ["-h", "--help"]
 CONTEXT = {"help_option_names": HELP}
 
@@ -38,7 +44,8 @@ def run(arguments: list[str]) -> int:
 
     if os.environ.get(COMPLETE):
         _complete()
-    application = _application(arguments[0] if arguments else "")
+    name = arguments[0] if arguments else ""
+    application = _application(name)
     command = typer.main.get_command(application)
     _leave_out_types(command)
     if not arguments:
@@ -50,7 +57,7 @@ def run(arguments: list[str]) -> int:
     except typer.Exit as leave:
         return leave.exit_code
     except _usage_errors() as error:
-        raise UsageError(_one_line(error)) from None
+        raise UsageError(_one_line(error, name)) from None
     except typer.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
@@ -132,11 +139,13 @@ def _usage_errors() -> type[Exception]:
     return names["ClickException"]
 
 
-def _one_line(error: Any) -> str:
-    context = getattr(error, "ctx", None)
+def _one_line(error: Any, name: str) -> str:
+    """What typer says of a command line that begins with `name`, in words for anybody."""
     text = " ".join(error.format_message().split()).rstrip(".")
-    if context is not None and context.info_name == "sql" and "'CAPTURE...'" in text:
+    if name == "sql" and "'CAPTURE...'" in text:
         # where there is only one argument typer takes it for SELECT
         text = "Missing argument 'SELECT', behind the captures"
-    where = context.command_path if context is not None else "amqpsniff"
+    for said, meant in _PLAINER.items():
+        text = text.replace(said, meant)
+    where = f"amqpsniff {name}" if name in COMMANDS else "amqpsniff"
     return f"{text}; see `{where} --help`"

@@ -129,8 +129,13 @@ def _failed(error: Exception) -> int:
 
 
 def _reason(error: OSError) -> str:
+    from pathlib import Path
+
     what = error.strerror or str(error)
     if error.filename:
+        folder = Path(os.fsdecode(error.filename)).parent
+        if error.errno == errno.ENOENT and not folder.exists():
+            what = f"there is no folder {folder}; make it first"
         return f"{error.filename}: {what}"
     if error.errno == errno.ENOENT:  # what has no name and is missing is a folder, for `tempfile`
         return f"{what}; set TMPDIR to a folder that can be written to"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -361,6 +362,11 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, in
     return found
 
 
+def _countable(value: Any) -> Any:
+    """The value; of a number that no machine counts to, the highest to which it does."""
+    return min(value, sys.maxsize) if isinstance(value, int) else value
+
+
 def spread(function: Callable[..., int]) -> Callable[..., int]:
     """Give a command whose parameters are groups of options the signature that typer reads."""
     found = _parameters(function)
@@ -370,9 +376,10 @@ def spread(function: Callable[..., int]) -> Callable[..., int]:
         groups: dict[str, tuple[type, dict[str, Any]]] = {}
         for name, group, parameter in found:
             if group is None:
-                arguments[name] = values[name]
+                arguments[name] = _countable(values[name])
             else:
-                groups.setdefault(name, (group, {}))[1][parameter.name] = values[parameter.name]
+                fields = groups.setdefault(name, (group, {}))[1]
+                fields[parameter.name] = _countable(values[parameter.name])
         for name, (group, fields) in groups.items():
             arguments[name] = group(**fields)
         return function(**arguments)

@@ -37,10 +37,9 @@ class Selection:
         self._filter: Filter | None = None
         self._started = started
         (rows.connection or "").encode()  # Arrow says of what cannot be that it is no text
-        self._from = times.parse(rows.from_, "from") if rows.from_ else None
+        self._from, self._to = times.span(rows.from_, rows.to)
         if rows.channel is not None and table == "connections":
             raise UsageError("connections have no --channel; use channels, or --table channels")
-        self._to = times.parse(rows.to, "to") if rows.to else None
 
     @property
     def done(self) -> bool:

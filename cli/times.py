@@ -19,6 +19,9 @@ _EPOCH = r"(\d{1,10})(?:\.(\d{1,9}))?"
 _CLOCK = r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
 _INSTANT = r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?"
 
+_STARTS_NS = (0, DAY_NS - 1, 1 << 62)
+"""When a capture may have begun: two times that are of different kinds are in both orders then."""
+
 Moment = Callable[[int], int]
 """Nanoseconds since 1970, once it is known when the capture began."""
 
@@ -51,6 +54,16 @@ def parse(text: str, option: str) -> Moment:
         f"--{option} {text!r} is no time; write 2026-01-31T12:00:00Z, 12:00:00, seconds since 1970 "
         "or +10s"
     )
+
+
+def span(from_: str | None, to: str | None) -> tuple[Moment | None, Moment | None]:
+    """What `--from` and `--to` say; UsageError where nothing lies between, whenever the capture
+    began.
+    """
+    first, last = (parse(one, name) if one else None for one, name in ((from_, "from"), (to, "to")))
+    if first and last and all(last(start_ns) <= first(start_ns) for start_ns in _STARTS_NS):
+        raise UsageError(f"--to {to} is not after --from {from_}; nothing lies between them")
+    return first, last
 
 
 def _instant(match: re.Match[str]) -> int | None:

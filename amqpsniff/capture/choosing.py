@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amqpsniff.capture.file import CaptureFile, Opener, is_regular
 from amqpsniff.capture.formats import (
-    DESCRIBED_OCTETS,
+    head,
     is_wiresharks,
     may_be_wiresharks,
 )
@@ -102,8 +101,8 @@ def for_tshark(name: str, *, named: bool) -> bool:
     """
     if not is_regular(name):
         return False
-    head = _head(name)
-    return may_be_wiresharks(head) if named else is_wiresharks(head) and not _trouble()
+    octets = head(name)
+    return may_be_wiresharks(octets) if named else is_wiresharks(octets) and not _trouble()
 
 
 def _trouble() -> str:
@@ -115,11 +114,3 @@ def _trouble() -> str:
     except TsharkError as error:
         return str(error)
     return ""
-
-
-def _head(name: str) -> bytes:
-    try:
-        with Path(name).open("rb") as file:
-            return file.read(DESCRIBED_OCTETS)
-    except OSError:
-        return b""

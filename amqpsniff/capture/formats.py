@@ -5,6 +5,8 @@ Names and suffixes say nothing: rotated and compressed captures are called anyth
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from amqpsniff.errors import NotACapture
 
 # Octets that are enough to tell what can be read, and to describe what cannot.
@@ -30,7 +32,7 @@ ZSTD_SKIPPABLE_END = b"\x2a\x4d\x18"
 _EDITCAP = 'convert it with "editcap -F pcapng FILE OUT"'
 _TSHARK = 'extract packets with "tshark -r FILE -w OUT" if Wireshark reads it'
 _UNPACK = "unpack it first"
-_NOTHING = "give a pcap or pcapng file"
+NOTHING = "give a pcap or pcapng file"
 
 # First octets -> what it is, and what to do.
 _OTHERS = (
@@ -53,27 +55,46 @@ _OTHERS = (
     (b"BZh", "a bzip2 archive", _UNPACK),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
     (b"PK\x03\x04", "a zip archive", _UNPACK),
-    (b"\x7fELF", "an ELF program", _NOTHING),
-    (b"MZ", "a Windows program", _NOTHING),
-    (b"%PDF", "a PDF document", _NOTHING),
-    (b"PAR1", "a Parquet file", _NOTHING),
-    (b"SQLite format 3\x00", "an SQLite database", _NOTHING),
-    (b"\x89PNG", "a PNG image", _NOTHING),
-    (b"\xff\xd8\xff", "a JPEG image", _NOTHING),
-    (b"GIF8", "a GIF image", _NOTHING),
+    (b"\x7fELF", "an ELF program", NOTHING),
+    (b"MZ", "a Windows program", NOTHING),
+    (b"%PDF", "a PDF document", NOTHING),
+    (b"PAR1", "a Parquet file", NOTHING),
+    (b"SQLite format 3\x00", "an SQLite database", NOTHING),
+    (b"\x89PNG", "a PNG image", NOTHING),
+    (b"\xff\xd8\xff", "a JPEG image", NOTHING),
+    (b"GIF8", "a GIF image", NOTHING),
 )
+_TAR_MAGIC_AT = 257
+"""Where a tar archive says that it is one: its first entry's name comes before."""
+
 _TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one)'
 
 
 def is_wiresharks(octets: bytes) -> bool:
     """Whether a file begins as a format that is not read here and that Wireshark reads."""
-    return any(octets.startswith(magic) for magic, _, advice in _OTHERS if advice == _EDITCAP)
+    return _known(octets)[1] == _EDITCAP
 
 
 def may_be_wiresharks(octets: bytes) -> bool:
     """Whether Wireshark may read a file that is not read here: it begins as nothing else known."""
-    known = [advice for magic, _, advice in _OTHERS if octets.startswith(magic)]
-    return bool(octets) and any(octets) and known in ([], [_EDITCAP])
+    advice = _known(octets)[1]
+    return any(octets) and advice in ("", _EDITCAP)
+
+
+def _known(octets: bytes) -> tuple[str, str]:
+    """What a file is that begins as one of `_OTHERS`, and what to do; empty for any other."""
+    if octets.startswith(b"ustar", _TAR_MAGIC_AT):
+        return "a tar archive", _UNPACK
+    return next((one[1:] for one in _OTHERS if octets.startswith(one[0])), ("", ""))
+
+
+def head(name: str) -> bytes:
+    """The first octets of a file, enough to describe it; none of what cannot be read."""
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(DESCRIBED_OCTETS)
+    except OSError:
+        return b""
 
 
 def recognise(octets: bytes) -> str:
@@ -106,17 +127,17 @@ def pcapng_byte_order(octets: bytes) -> str:
 def describe(octets: bytes) -> tuple[str, str]:
     """What a file that is not read seems to be, from its first octets, and what to do about it."""
     if not octets:
-        return "it is empty", _NOTHING
-    for magic, name, advice in _OTHERS:
-        if octets.startswith(magic):
-            return f"it is {name}", advice
+        return "it is empty", NOTHING
+    name, advice = _known(octets)
+    if name:
+        return f"it is {name}", advice
     if not any(octets):
-        return "it begins with zeros", _NOTHING
+        return "it begins with zeros", NOTHING
     text = _text(octets)
     if text:
         return f"it is {text}", _TEXT_ADVICE
     if len(octets) < 4:
-        return f"it has only {len(octets)} octets", _NOTHING
+        return f"it has only {len(octets)} octets", NOTHING
     return f"it begins with {octets[:8].hex(' ')}", _TSHARK
 
 
@@ -134,8 +155,8 @@ def _text(octets: bytes) -> str:
 
 
 def shown(name: str) -> str:
-    """A name that is safe in one line of a message."""
-    return name if name.isprintable() else repr(name)
+    """A name that is safe in one line of a message, and seen there."""
+    return name if name.isprintable() and name.strip() else repr(name)
 
 
 def number(octets: bytes, order: str, *, signed: bool = False) -> int:

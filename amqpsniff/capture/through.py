@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from itertools import chain
 from subprocess import DEVNULL
 
 from amqpsniff.capture.choosing import LINK_TYPES
 from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile, is_regular
-from amqpsniff.capture.formats import shown
-from amqpsniff.capture.packets import NO_TIME, PacketBatch
+from amqpsniff.capture.formats import NOTHING, head, is_wiresharks, shown
+from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.ready import readable
 from amqpsniff.capture.segments import ARGUMENTS, LINK_RAW, Segments
 from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, find
@@ -26,6 +26,9 @@ from amqpsniff.findings import Finding
 
 PATIENCE_S = 1e9
 """Seconds that a stream may be silent: for as long as it likes."""
+
+NOT_READ = "isn't a capture file in a format"
+"""What tshark says of a file that it knows nothing of."""
 
 
 def found_tshark() -> Tshark:
@@ -38,12 +41,23 @@ def _found(_: str) -> Tshark:
     return find()
 
 
-def _may_be_a_file(batch: PacketBatch) -> bool:
-    """Whether these packets may be what tshark makes of JSON, XML, an image: one, without a time.
+def _is_known(name: str) -> bool:
+    """Whether a file is a capture by what it begins with, not only because tshark shows it.
 
-    Captures that only tshark reads have times.
+    tshark shows MP3, MPEG, images, JSON and what merely looks like a trace as packets too.
     """
-    return len(batch) == 1 and batch.ts_ns[0] == NO_TIME and not batch.captured[0]
+    if is_wiresharks(head(name)):
+        return True
+    try:
+        CaptureFile(name).close()
+    except CaptureError:
+        return False
+    return True
+
+
+def _refused(error: TsharkError) -> str:
+    """That tshark does not read a file, and why where that is more than that it does not."""
+    return "does not read it" + ("" if NOT_READ in str(error) else f" ({error})")
 
 
 class _Pipe:
@@ -111,6 +125,8 @@ class ThroughTshark:
         self._run: Run | None = None
         self._segments = Segments(name)
         self._closed = False
+        if self.regular and not _is_known(name):
+            self._expect_tcp()
         if segments or not self._convert():
             self._read_segments()
         detail = f"{self.why}; it is read through tshark {self.tshark.version_text}"
@@ -152,36 +168,37 @@ class ThroughTshark:
         """Have tshark look for TCP."""
         run = self._start(ARGUMENTS)
         self.link_types = [LINK_RAW]
-        ours = not self.regular or self._read_secrets()
+        if self.regular:
+            self._read_secrets()
         self._rows = self._batches(run)
         self._first = next(self._rows, None)
-        if not ours and self._first is not None and _may_be_a_file(self._first):
-            self._expect_another()
 
-    def _expect_another(self) -> None:
-        """The first packet may be all of a file that tshark can show: is there another?"""
-        second = next(self._rows, None)
-        if second is None:
-            raise NotACapture(
-                f"{shown(self.capture)}: not a capture: {self.why}, and tshark "
-                f"{self.tshark.version_text} finds no packets in it"
-            )
-        self._rows = chain((second,), self._rows)
-
-    def _read_secrets(self) -> bool:
-        """What a pcapng holds beside packets, which tshark does not write with the segments.
-
-        Gives whether the file is a capture that is also read here.
-        """
+    def _expect_tcp(self) -> None:
+        """Raise NotACapture when tshark finds no TCP in what nothing else says is a capture."""
+        run, segments = self._start(ARGUMENTS), Segments(self.capture)
         try:
-            with CaptureFile(self.capture) as file:
-                if file.format == "pcapng":
-                    for _ in file:
-                        pass
-                    self.secrets, self.comments = file.secrets, file.comments
-        except CaptureError:
-            return False  # a format that only tshark reads, if any
-        return True
+            while octets := run.read(self.block_octets):
+                batch = segments.feed(octets)
+                if batch is not None and any(batch.captured):
+                    return
+        except TsharkError as error:
+            raise self._no_capture(_refused(error)) from None
+        raise self._no_capture("finds no TCP in it")
+
+    def _no_capture(self, trouble: str) -> NotACapture:
+        return NotACapture(
+            f"{shown(self.capture)}: not a capture: {self.why}, and tshark "
+            f"{self.tshark.version_text} {trouble}; {NOTHING}"
+        )
+
+    def _read_secrets(self) -> None:
+        """What a pcapng holds beside packets, which tshark does not write with the segments."""
+        # a format that only tshark reads has none
+        with suppress(CaptureError), CaptureFile(self.capture) as file:
+            if file.format == "pcapng":
+                for _ in file:
+                    pass
+                self.secrets, self.comments = file.secrets, file.comments
 
     def _batches(self, run: Run) -> Iterator[PacketBatch]:
         while octets := self._read(run):
@@ -200,10 +217,7 @@ class ThroughTshark:
     def _fail(self, error: TsharkError) -> None:
         """tshark did not come to its end: what it gave is used, if it gave any."""
         if not self.packets:
-            raise NotACapture(
-                f"{shown(self.capture)}: not a capture: {self.why}, and tshark "
-                f"{self.tshark.version_text} does not read it ({error})"
-            ) from None
+            raise self._no_capture(_refused(error)) from None
         self.findings.append(Finding("capture-damaged", str(error), self.capture, self.packets))
 
     def _end(self, run: Run) -> None:

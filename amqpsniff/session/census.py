@@ -68,7 +68,7 @@ class Census:
             and the first that does not any more, None for no bound.
     """
 
-    most: cython.int
+    most: cython.longlong
     channel: cython.int
     wanted: object
     span: object

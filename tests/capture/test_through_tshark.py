@@ -269,11 +269,20 @@ def test_refused(tmp_path: Path) -> None:
         amqpsniff.open(text).table("frames")
 
 
+MP3 = (b"\xff\xfb\x90\0" + bytes(413)) * 5
+"""Frames of 128 kbit/s, as long as their headers say."""
+
+
 @needs_tshark
 @pytest.mark.tshark
 @pytest.mark.parametrize(
     ("octets", "what"),
     [
+        (MP3, "ff fb 90 00"),
+        (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + MP3, "49 44 33 03"),
+        ((b"\x47\x40\x11\x10" + bytes(184)) * 40, "47 40 11 10"),
+        (b"MThd\0\0\0\6\0\0\0\1\0\x60MTrk\0\0\0\4\0\xff\x2f\0", "4d 54 68 64"),
+        (gzip.compress(MP3), "inside its gzip compression it begins with ff fb"),
         (b'{"a":1}\n', "ASCII text"),
         (b'<?xml version="1.0"?><a/>', "ASCII text"),
         (b"0000  41 4d 51 50 00 00 09 01\n", "ASCII text"),
@@ -283,15 +292,15 @@ def test_refused(tmp_path: Path) -> None:
         (b"\xd4\xc3", "2 octets"),
         (gzip.compress(b"[1]"), "inside its gzip compression it is ASCII text"),
     ],
-    ids=["json", "xml", "dump", "pem", "gif", "jpeg", "short", "gzip"],
+    ids="mp3 id3 mpeg-ts midi mp3.gz json xml dump pem gif jpeg short gzip".split(),
 )
-def test_a_file_as_one_packet(octets: bytes, what: str, tmp_path: Path) -> None:
-    """Such files tshark shows as a packet each; they are no captures for that."""
+def test_a_file_as_packets(octets: bytes, what: str, tmp_path: Path) -> None:
+    """Such files tshark shows as a packet each, or as many; they are no captures for that."""
     path = tmp_path / "x"
     path.write_bytes(octets)
     with pytest.raises(NotACapture, match=f"not a capture: .*{what}"):
         amqpsniff.open(path).table("frames")
-    with pytest.raises(NotACapture, match="no packets in it"):
+    with pytest.raises(NotACapture, match="no TCP in it; give a pcap or pcapng file"):
         amqpsniff.open(path, reader=TSHARK).table("frames")
 
 

@@ -37,6 +37,9 @@ USAGE = {
     "a port that cannot be": f"inspect {CAPTURE} --port 65536",
     "a port that is no number": f"inspect {CAPTURE} --port amqp",
     "a time that is none": f"inspect {CAPTURE} --from yesterday",
+    "a time before the other": f"inspect {CAPTURE} --from +10s --to +5s",
+    "the same time twice": f"summary {CAPTURE} --from 12:00 --to 12:00:00",
+    "a day before the other": f"report {CAPTURE} --from 2026-01-02T00:00Z --to 1700000000",
     "a form of time that is not there": f"inspect {CAPTURE} --time ago",
     "an unknown column": f"inspect {CAPTURE} --where colour=1",
     "no expression": f"messages {CAPTURE} --where method=",
@@ -98,6 +101,11 @@ def test_errors_say_what_to_do() -> None:
     assert "--frames" in run("inspect", CAPTURE, "--frame").err
     assert "routing_key" in run("inspect", CAPTURE, "--where", "rk = 'a'").err
     assert "amqpsniff inspect --help" in run("inspect").err
+    assert "amqpsniff inspect --help" in run("inspect", CAPTURE, "--port").err
+    assert "amqpsniff inspect --help" in run("inspect", CAPTURE, "--quiet=1").err
+    assert "'amqp' is not a whole number" in run("inspect", CAPTURE, "--port", "amqp").err
+    assert "'x' is not a number" in run("diff", CAPTURE, CAPTURE, "--fail-slower", "x").err
+    assert "`amqpsniff --help`" in one_line(run("--colour").err)
     assert "ndjson, csv" in run("messages", CAPTURE, "--format", "x").err
     err = run("follow", "pika_mix.pcap", "--connection", "F").err
     assert "f6bf17b3 (10.77.0.2:43720), fed1a26c (10.77.0.2:43706)" in err
@@ -105,6 +113,26 @@ def test_errors_say_what_to_do() -> None:
     assert "7f298e1b (10.77.0.2:43700)" in run("follow", "pika_mix.pcap").err
     assert "and 25 more" in run("follow", "php_churn.pcap").err
     assert "--message-id" in run("trace", CAPTURE).err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "inspect --limit",
+        "export -t frames --limit",
+        "diagnose --places",
+        "summary --top",
+        "messages --body --body-limit",
+        "follow --body-limit",
+        "trace --routing-key hx --limit",
+    ],
+)
+def test_a_number_without_end(words: str) -> None:
+    """More than any machine counts to leaves nothing out."""
+    command, *options = words.split(" ")
+    most = run(command, CAPTURE, *options, str(10**6))
+    assert most.code == 0
+    assert run(command, CAPTURE, *options, str(10**20)) == most
 
 
 @pytest.mark.parametrize(
@@ -188,7 +216,7 @@ def test_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     result = run("export", CAPTURE, "-t", "frames", "-o", tmp_path / "no" / "x.csv")
     assert result.code == 3
-    assert "x.csv" in one_line(result.err)
+    assert f"x.csv: there is no folder {tmp_path / 'no'}; make it first" in one_line(result.err)
     (tmp_path / "file").write_text("")
     assert run("bodies", CAPTURE, "-o", tmp_path / "file").code == 2
     assert run("bodies", CAPTURE, "-o", tmp_path / "file" / "below").code == 3

@@ -209,9 +209,9 @@ PAIRS: dict[str, Pair] = {
     ),
     "prefetch-exceeded": Pair(
         CONSUMER.replace("C1: basic.consume", "C1: basic.qos prefetch_count=2\nC1: basic.consume")
-        + each(5, DELIVER),
+        + each(3, DELIVER),
         CONSUMER.replace("C1: basic.consume", "C1: basic.qos prefetch_count=2\nC1: basic.consume")
-        + each(4, DELIVER),
+        + each(2, DELIVER),
     ),
     # ends
     "channel-closed-by-broker": _refusal(404, "NOT_FOUND", 200),

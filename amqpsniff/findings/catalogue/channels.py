@@ -72,9 +72,10 @@ CHANNELS = (
          "Some clients pause their consumers so."),
     Kind("prefetch-exceeded", "warning", "C",
          "The broker delivered more than the prefetch count allows",
-         "Unacknowledged deliveries of a consumer were more than twice the prefetch count that was "
-         "set before it was started.",
+         "Unacknowledged deliveries of a consumer were more, when it ended, than the prefetch "
+         "count that was set before it was started, or more than twice as many at any time.",
          "Check where basic.qos is called and with which `global`: in RabbitMQ the count holds "
          "for each consumer that is started afterwards.",
-         "A basic.qos after basic.consume does not change consumers that run."),
+         "A basic.qos after basic.consume does not change consumers that run; a queue of the type "
+         "stream gives whole chunks, whatever the count."),
 )  # fmt: skip

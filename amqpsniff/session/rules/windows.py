@@ -24,8 +24,8 @@ CANCELLED = "cancelled while stuck"
 oldest delivery, of the first one on each channel."""
 
 EXCESS_TIMES = 2
-"""A few deliveries too many can be acknowledgements that were captured late; so many times what is
-allowed cannot."""
+"""A few deliveries too many for a moment can be acknowledgements that were captured late; so many
+times what is allowed cannot, nor can what is too much when the consumer is over."""
 
 
 def stuck(scene: Scene) -> None:
@@ -114,11 +114,13 @@ def overfull(scene: Scene) -> None:
         limit = consumer.prefetch
         if not limit or limit != channel.prefetch_count:
             continue
-        if consumer.unsettled_max > EXCESS_TIMES * limit:
+        most, last = consumer.unsettled_max, consumer.unsettled
+        held = most if most > EXCESS_TIMES * limit else last
+        if held > limit:
             scene.report(
                 "prefetch-exceeded",
                 f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
-                f"{consumer.unsettled_max} deliveries of {limit} allowed",
+                f"{held} deliveries of {limit} allowed",
             )
 
 

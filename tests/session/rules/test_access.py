@@ -197,11 +197,26 @@ def test_channels_to_exhaust_a_broker(before: str, times: int, ms: int, exhausts
     assert found == ["1000 channels opened within a second"] * exhausts
 
 
+PIKA = (
+    "Pika Python Client Library {} reads and writes signed and unsigned octets swapped, until 1.4"
+)
+
+
 @pytest.mark.parametrize(("server", "client", "said"), [
     ('{"product": "RabbitMQ", "version": "3.10.8"}', "{}", "RabbitMQ 3.10.8 at 10.0.0.2:5672; supported from 4.0 on"),
-    ("{}", '{"product": "Pika Python Client Library", "version": "1.3.2"}', "Pika Python Client Library 1.3.2 reads and writes signed and unsigned octets swapped, until 1.4"),
+    ("{}", '{"product": "Pika Python Client Library", "version": "1.3.2"}', PIKA.format("1.3.2")),
     ('{"product": "RabbitMQ", "version": "4.1.0"}', '{"product": "Pika Python Client Library", "version": "1.4.0"}', None),
     ('{"product": "RabbitMQ", "version": "x.y"}', '{"product": "RabbitMQ", "version": "3.2"}', None),
+    ('{"product": "RabbitMQ", "version": "1.0.0"}', "{}", "RabbitMQ 1.0.0 at 10.0.0.2:5672; supported from 4.0 on"),
+    ('{"product": "RabbitMQ", "version": "0.1"}', "{}", "RabbitMQ 0.1 at 10.0.0.2:5672; supported from 4.0 on"),
+    ('{"product": "RabbitMQ", "version": "0.0.0"}', '{"product": "Pika Python Client Library", "version": "0.0.0"}', None),
+    ('{"product": "RabbitMQ", "version": "3.\u00b2"}', "{}", None),
+    ('{"product": "RabbitMQ", "version": "3.\u0661"}', "{}", None),
+    ('{"product": "RabbitMQ", "version": "%s.1"}' % ("3" * 5000), "{}", None),
+    ('{"product": "LavinMQ", "version": "2.0.0"}', '{"version": "0.13"}', None),
+    ('{"product": {"a": "b"}, "version": "2.0.0"}', '{"product": ["a"], "version": "0.13"}', None),
+    ("{}", '{"product": "Pika Python Client Library", "version": "1.0.0"}', PIKA.format("1.0.0")),
+    ("{}", '{"product": "Pika Python Client Library", "version": "0.1"}', PIKA.format("0.1")),
 ])  # fmt: skip
 def test_old_software(server: str, client: str, said: str | None) -> None:
     rows = told(f"handshake server='{server}' client='{client}'", "software-outdated")
@@ -235,3 +250,10 @@ def test_refused_logins_without_a_name() -> None:
     for ms, quick in ((14_997, True), (14_998, False)):  # and three packets before
         text = several(nobody.replace("90000ms", f"{ms}ms"), 5)
         assert bool(told(text, "password-guessing")) is quick
+
+
+def test_logins_refused_without_a_word_are_guesses_too() -> None:
+    login = "c{n}.hello\nc{n}.S: connection.start\n"
+    login += "c{n}.C: connection.start-ok mechanism=PLAIN response='\\0joe\\0a'\n"
+    assert told(several(login + "@+900ms c{n}.FIN S", 5), "password-guessing")
+    assert not told(several(login + "@+900ms c{n}.FIN C", 5), "password-guessing")

@@ -40,6 +40,14 @@ def test_a_tag_that_was_never_delivered() -> None:
     ]
 
 
+def test_the_same_again_is_counted() -> None:
+    bad = "C1: basic.ack delivery_tag=9\n"
+    fed = feed(Script(CONSUMER + bad * 3))
+    (one,) = (one for one in fed.engine.findings() if one.code == INVALID[0])
+    assert one.packet_number is not None
+    assert (one.count, one.last_packet_number) == (3, one.packet_number + 2)
+
+
 def test_tag_zero_without_multiple() -> None:
     script = CONSUMER + "[bad] C1: basic.reject delivery_tag=0"
     assert said(script, *INVALID) == [
@@ -245,6 +253,15 @@ def test_a_delivery_captured_after_its_acknowledgement() -> None:
     assert said(script, "deliveries-in-doubt", *INVALID) == []
 
 
+def test_a_delivery_captured_late_before_the_broker_closes() -> None:
+    """What came late excuses all that was suspected, also when the channel ends only later."""
+    late = "C1: basic.ack delivery_tag=3\nS1: basic.deliver consumer_tag=t delivery_tag=3\n"
+    bad = "C1: basic.ack delivery_tag=9\n"
+    closed = "S1: channel.close reply_code=404\n"
+    assert found(CONSUMER + bad + closed, *INVALID) == ["acknowledgement-invalid #14"]
+    assert found(CONSUMER + late + bad + closed, *INVALID) == []
+
+
 def test_a_loss_that_shows_after_the_acknowledgement() -> None:
     """The client is read on while the server's octets wait behind the hole."""
     script = CONSUMER + "C1: basic.ack delivery_tag=9\nGAP S 100\nC1: basic.ack delivery_tag=9"
@@ -259,8 +276,10 @@ def test_suspicions_are_limited() -> None:
             S{number}: channel.open-ok
             C{number}: basic.ack delivery_tag=1
         """)
-    codes = [finding.code for finding in feed(script).engine.findings()]
+    findings = list(feed(script).engine.findings())
+    codes = [finding.code for finding in findings]
     assert codes.count("acknowledgement-invalid") == MOST_SUSPICIONS
+    assert "suspicions" in next(one.detail for one in findings if one.code == "rules-limit")
 
 
 UNKNOWN = 'S1: channel.close reply_code=406 reply_text="unknown delivery tag 9" class_id=60 method_id=80\n'

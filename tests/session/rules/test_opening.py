@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session.rules.telling import one, several, told
+from tests.findings.cases import packets_of
+from tests.session.rules.telling import one, several, told, told_of
 
 START = "hello\nS: connection.start version_minor=9 mechanisms=PLAIN\n"
 LOGIN = START + "C: connection.start-ok mechanism=PLAIN response='\\0joe\\0secret'\n"
@@ -138,12 +139,28 @@ C: connection.open
 """
 
 
+def test_clients_that_say_nothing_of_themselves() -> None:
+    missing = one("handshake client='{}'", "capabilities-missing")["detail"]
+    assert missing.startswith("the client does not announce connection.blocked, ")
+    unnamed = one("handshake client='{}'", "connection-unnamed")["detail"]
+    assert unnamed == "the client: no connection_name"
+
+
 def test_open_before_tune_ok() -> None:
     refused = ASKED_FIRST + "S: connection.close reply_code=503 reply_text=COMMAND_INVALID"
     row = one(refused, "handshake-out-of-order")
     wanted = "the client sent connection.open where connection.tune-ok was to come"
     assert (row["packet_number"], row["detail"]) == (5, wanted)
     assert one(ASKED_FIRST + "FIN S", "handshake-out-of-order")["packet_number"] == 5
+
+
+def test_open_in_the_packet_of_another_step() -> None:
+    asked = ASKED_FIRST.replace("S: connection.tune\nC: connection.open", "& C: connection.open")
+    refused = asked + "S: connection.close reply_code=503 reply_text=COMMAND_INVALID"
+    wanted = (
+        "the client sent connection.open where connection.secure or connection.tune was to come"
+    )
+    assert one(refused, "handshake-out-of-order")["detail"] == wanted
 
 
 def test_directions_that_seem_out_of_step() -> None:
@@ -196,8 +213,15 @@ def test_whom_a_broker_waited_for(text: str, whose: str) -> None:
     assert one(text, "handshake-slow")["detail"].endswith(f"waiting for {whose}")
 
 
+@pytest.mark.parametrize(("ms", "gave_up"), [(7998, False), (7999, True)])
+def test_how_long_a_broker_is_patient(ms: int, gave_up: bool) -> None:
+    """Since the connection began, a millisecond before its first word."""
+    assert bool(told(START + f"@+{ms}ms FIN S", "handshake-slow")) is gave_up
+
+
 @pytest.mark.parametrize("text", [
     "hello\n@+9990ms FIN S",  # it said nothing at all
+    LOGIN.replace(START, "hello\n") + "@+2900ms FIN S",
     OPEN + "S: connection.close reply_code=320\n@+9990ms FIN S",
     OPEN + "S: connection.open-ok\n@+9990ms FIN S",
 ])  # fmt: skip
@@ -212,7 +236,7 @@ def test_how_long_a_broker_takes_to_refuse_a_login() -> None:
 
 @pytest.mark.parametrize(("asked", "version", "fails"), [
     (4095, "4.0.9", True), (4096, "4.0.9", False), (8191, "4.1.0", True), (8192, "4.1.0", False),
-    (8191, "", False),
+    (8191, "", False), (1, "4.0.9", True),
 ])  # fmt: skip
 def test_the_smallest_frames(asked: int, version: str, fails: bool) -> None:
     server = f'{{"product": "RabbitMQ", "version": "{version}"}}'
@@ -228,6 +252,25 @@ def test_what_the_broker_does_not_limit() -> None:
     text = TUNED.replace("2047", "0").replace("131072", "0")
     text += "C: connection.tune-ok channel_max=9 frame_max=9999999\nFIN S"
     assert not told(text, "tuning-rejected")
+    assert not told(text.replace("9999999", "0"), "tuning-rejected")
+
+
+def test_who_ended_what_was_asked_for_too_much() -> None:
+    asked = TUNED + "C: connection.tune-ok channel_max=65535 frame_max=131072\n"
+    closed = "S: connection.close reply_code=530 reply_text=NOT_ALLOWED\n"
+    assert one(asked + closed, "tuning-rejected")["packet_number"] == 5
+    assert not told(asked + "FIN C", "tuning-rejected")
+    assert not told(asked + closed.replace("S:", "C:"), "tuning-rejected")
+
+
+def test_steps_that_are_cut_short() -> None:
+    """What was not captured of them is no reason to object, nor a login that was refused."""
+    packets = packets_of(ASKED + "@+2900ms FIN S")
+    for place, packet in enumerate(packets):
+        for length in range(54, len(packet.octets)):
+            cut = packet._replace(octets=packet.octets[:length], original=len(packet.octets))
+            rows = told_of([*packets[:place], cut, *packets[place + 1 :]], "tuning-rejected")
+            assert rows == []
 
 
 @pytest.mark.parametrize("text", [

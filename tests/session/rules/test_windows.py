@@ -103,6 +103,29 @@ def test_more_than_the_prefetch_count() -> None:
     assert len(said(script + CLOSED, "prefetch-exceeded")) == 1
 
 
+def test_one_more_to_the_end() -> None:
+    """No acknowledgement comes late any more."""
+    script = OPEN + "S1: basic.deliver consumer_tag=t delivery_tag=3"
+    held = "consumer 't' of queue 'q' held 3 deliveries of 2 allowed"
+    cancelled = "\n[cancel] C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t"
+    assert said(script + cancelled, "prefetch-exceeded") == [f"prefetch-exceeded cancel 1: {held}"]
+    closed = "\n[end] C1: channel.close\nS1: channel.close-ok\n"
+    assert said(script + closed, "prefetch-exceeded") == [f"prefetch-exceeded end 1: {held}"]
+    acked = "\nC1: basic.ack delivery_tag=3"
+    assert said(script + acked + cancelled, "prefetch-exceeded") == []
+    assert said(OPEN + cancelled, "prefetch-exceeded") == []
+
+
+def test_twice_as_many_are_no_late_acknowledgements() -> None:
+    def held(count: int) -> list[str]:
+        more = [f"S1: basic.deliver consumer_tag=t delivery_tag={n}" for n in range(3, count + 1)]
+        acked = f"C1: basic.ack delivery_tag={count} multiple=1"
+        return said("\n".join([OPEN, *more, acked]) + CLOSED, "prefetch-exceeded")
+
+    assert held(4) == []
+    assert len(held(5)) == 1
+
+
 def test_a_few_more_may_be_acknowledged_already() -> None:
     script = OPEN + "S1: basic.deliver consumer_tag=t delivery_tag=3\nC1: basic.ack delivery_tag=1"
     assert said(script + CLOSED, "prefetch-exceeded") == []
