@@ -33,7 +33,7 @@ def format_option(
     formats: Iterable[str],
     more: str = "",
     *,
-    what: str = "How it is written",
+    what: str = "Output format",
     panel: str | None = OUTPUT,
 ) -> Any:
     """The option `--format`; the help names the formats, and says more of them."""
@@ -50,7 +50,7 @@ def check_format(form: str, formats: Iterable[str]) -> None:
         raise UsageError(f"no format `{form}` here; there are {', '.join(formats)}")
 
 
-def top_option(text: str = "Rows shown of each section.") -> Any:
+def top_option(text: str = "Rows to show of each section.") -> Any:
     """The option `--top`, and what the help says of it."""
     return typer.Option(min=1, metavar="N", help=text, rich_help_panel=OUTPUT)
 
@@ -170,8 +170,8 @@ Reader = Annotated[
     typer.Option(
         metavar="R",
         autocompletion=readers,
-        help="Who reads the capture: own, tshark (also tunnels and rare links), or auto: "
-        "tshark what is not read here, where it is installed.",
+        help="What reads the capture: own (built in), tshark (knows more tunnels and link types), "
+        "or auto: own, and tshark, where it is installed, for formats that own does not know.",
         rich_help_panel=INPUT,
     ),
 ]

@@ -53,7 +53,7 @@ def report(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="What stands above the page. Default: the names of the captures.",
+            help="Title of the page. Default: the names of the captures.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
