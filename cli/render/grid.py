@@ -45,7 +45,8 @@ class Grid:
             before a heading: `>` aligns right, `*` may be cut (`**` before others), `?` may be left
             out on a narrow terminal (`??` sooner, and so on), `=` is cut in its middle rather than
             at its end. `~`, for the last column, is continued on further lines, or stands below its
-            row where there is little room; with `~~` it stands below where it is too long.
+            row where there is little room; with `~~` it stands below where it is too long. It is
+            left out where it says nothing.
         indent: Columns by which all of it is moved in where it stands alone.
         most: Columns that a `~` column has at most, however much room there is.
     """
@@ -126,7 +127,9 @@ class Grid:
         """The same as lines, without rich."""
         widths, shown = self._fitted(width)
         below = None
-        if self._stands_below(widths, shown, width):
+        if "~" in self._marks[-1] and self._rows and not any(_plain(row[-1]) for row in self._rows):
+            widths, shown = self._fitted(width, without=len(self._marks) - 1)
+        elif self._stands_below(widths, shown, width):
             below = shown[-1]
             widths, shown = self._fitted(width, without=below)
         if any(self._headings):
