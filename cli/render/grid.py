@@ -127,9 +127,7 @@ class Grid:
         """The same as lines, without rich."""
         widths, shown = self._fitted(width)
         below = None
-        if "~" in self._marks[-1] and self._rows and not any(_plain(row[-1]) for row in self._rows):
-            widths, shown = self._fitted(width, without=len(self._marks) - 1)
-        elif self._stands_below(widths, shown, width):
+        if self._stands_below(widths, shown, width):
             below = shown[-1]
             widths, shown = self._fitted(width, without=below)
         if any(self._headings):
@@ -144,6 +142,8 @@ class Grid:
 
     def _stands_below(self, widths: list[int], shown: list[int], width: int) -> bool:
         """Whether the last column has too little room for its texts."""
+        if shown[-1] != len(self._marks) - 1:
+            return False  # it says nothing
         if "~~" in self._marks[-1]:
             return _taken(widths, shown) > width
         wanted = min(SOON_CELLS, self._widths()[-1], self._most or SOON_CELLS)
@@ -192,6 +192,8 @@ class Grid:
     def _fitted(self, width: int, without: int | None = None) -> tuple[list[int], list[int]]:
         """The width of each column, and which are shown."""
         widths = self._widths()
+        if "~" in self._marks[-1] and self._rows and not any(_plain(row[-1]) for row in self._rows):
+            without = len(widths) - 1
         shown = [at for at in range(len(widths)) if at != without]
         optional = [at for at in shown if "?" in self._marks[at]]
         for at in sorted(optional, key=lambda at: -self._marks[at].count("?")):
