@@ -173,7 +173,7 @@ def batch(
 
         amqpsniff batch captures/ -o tables/
         amqpsniff batch captures/ -o tables/ --html --report latency
-        amqpsniff batch "s3://traces/2026-01-*" -o s3://tables/january --master spark://host:7077
+        amqpsniff batch "s3://traces/2026-01-*" -o s3://tables/january
     """
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [rows],

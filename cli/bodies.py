@@ -92,7 +92,7 @@ def bodies(
     Examples:
 
         amqpsniff bodies trace.pcapng -o bodies/
-        amqpsniff bodies trace.pcapng -o new/ --where "method = 'basic.publish'" --decode
+        amqpsniff bodies trace.pcapng -o new/ --where "exchange = 'orders'" --decode
     """
     from .reading import Reading
     from .selection import Selection

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from copy import copy
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -86,6 +87,12 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
     return application
 
 
+def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
+    """How an argument is named; in a usage line, with brackets where it may be left out."""
+    name: str = argument.metavar or argument.name
+    return name if argument.required or not usage else f"[{name}]"
+
+
 def _leave_out_types(program: Any) -> None:
     """Keep the help from saying `<str>` of captures and other arguments, as typer does."""
     for command in program.commands.values():
@@ -93,6 +100,7 @@ def _leave_out_types(program: Any) -> None:
             if one.param_type_name == "argument":
                 one.type = copy(one.type)
                 one.type.get_metavar = lambda param, ctx: ""
+                one.make_metavar = partial(_usage, one)
 
 
 def _show_version(wanted: bool) -> None:

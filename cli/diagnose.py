@@ -51,7 +51,7 @@ def diagnose(
 
         amqpsniff diagnose trace.pcapng
         amqpsniff diagnose captures/ --only frame-end-wrong,not-amqp --places 20
-        amqpsniff diagnose trace.pcapng --fail-on error --format sarif > findings.sarif
+        amqpsniff diagnose trace.pcapng --fail-on error --format sarif > found.sarif
     """
     check_format(format_, FORMATS)
     check(fail_on)

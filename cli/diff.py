@@ -68,7 +68,7 @@ def diff(
 
         amqpsniff diff monday.pcapng tuesday.pcapng
         amqpsniff diff baseline/ candidate/ --fail-on warning --fail-slower 20
-        amqpsniff diff monday.pcapng tuesday.pcapng --format json | jq '.findings[0]'
+        amqpsniff diff monday.pcapng tuesday.pcapng --format json | jq .findings
         amqpsniff diff --same-traffic client.pcap broker.pcap
     """
     check_format(format_, FORMATS)

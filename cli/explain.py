@@ -35,6 +35,8 @@ def explain(
 ) -> int:
     """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.
 
+    Codes stand behind the titles in what `diagnose` says, and in the column code of findings.
+
     Examples:
 
         amqpsniff explain frame-end-wrong

@@ -69,8 +69,8 @@ def export(
     Examples:
 
         amqpsniff export trace.pcapng --table messages -o messages.parquet
-        amqpsniff export captures/ -t frames --where "method = 'channel.close'" --format csv
-        amqpsniff export trace.pcapng -t messages --columns timestamp,routing_key,body_size
+        amqpsniff export captures/ -t channels --where "close_code > 0" -o x.csv
+        amqpsniff export trace.pcapng -t messages --columns routing_key,body_size
     """
     from .rows import Export, standard_output
 

@@ -78,7 +78,7 @@ def inspect(
 
         amqpsniff inspect trace.pcapng
         amqpsniff inspect trace.pcapng -v --connection :43700 --channel 1
-        amqpsniff inspect trace.pcapng --where "method LIKE '%.close'" --time absolute
+        amqpsniff inspect trace.pcapng --where "reply_code >= 400" --time absolute
         tcpdump -U -w - port 5672 | amqpsniff inspect -
     """
     check_format(format_, FORMATS)

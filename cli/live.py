@@ -44,7 +44,7 @@ class Sources:
     captures: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CAPTURE]...",
+            metavar="CAPTURE...",
             help="Instead of interfaces: - for a capture on standard input, a file that grows, or "
             "a directory or pattern of files that are written one after the other.",
             show_default=False,
@@ -205,7 +205,7 @@ def live(
     Examples:
 
         sudo amqpsniff live -i eth0 --port 5672
-        amqpsniff live -i lo -t messages --where "exchange = 'orders'" | jq .routing_key
+        amqpsniff live -i lo --where "exchange = 'orders'" | jq .routing_key
         amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
     """

@@ -62,8 +62,8 @@ def messages(
 
     Examples:
 
-        amqpsniff messages trace.pcapng --where "exchange = 'orders' AND body_size > 100000"
-        amqpsniff messages trace.pcapng --where "outcome IN ('returned', 'unconfirmed')"
+        amqpsniff messages trace.pcapng --where "body_size > 100000"
+        amqpsniff messages trace.pcapng --where "outcome = 'unconfirmed'"
         amqpsniff messages trace.pcapng --connection :43700 -v --body
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """

@@ -51,7 +51,7 @@ def check_format(form: str, formats: Iterable[str]) -> None:
         raise UsageError(f"no format `{form}` here; there are {', '.join(formats)}")
 
 
-def top_option(text: str = "Rows shown of each section.") -> Any:
+def top_option(text: str = "Rows to show of each section.") -> Any:
     """The option `--top`, and what the help says of it."""
     return typer.Option(min=1, metavar="N", help=text, rich_help_panel=OUTPUT)
 

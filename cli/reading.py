@@ -149,8 +149,9 @@ class Reading:
         from .render.text import count, plural, some
 
         text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
-        text += f", {count(segments)} of them looked at as TCP" if totals.packets else ""
-        if totals.packets and not segments and self.options.reader == "auto":
+        text += f", {count(segments) if segments else 'none'} of them TCP" if totals.packets else ""
+        through = any(one.code == "capture-through-tshark" for one in self.findings)
+        if totals.packets and not segments and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
             from .encrypted import unread

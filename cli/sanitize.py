@@ -121,7 +121,7 @@ def sanitize(
     Examples:
 
         amqpsniff sanitize trace.pcapng -o safe.pcapng --names --addresses
-        amqpsniff sanitize trace.pcapng -o safe.pcapng --keep-headers x-retries --drop-foreign
+        amqpsniff sanitize trace.pcapng -o safe.pcapng --keep-headers x-retries
     """
     from amqpsniff.options import Options
     from amqpsniff.quantities import octets

@@ -39,9 +39,9 @@ def sql(
 
     Examples:
 
-        amqpsniff sql trace.pcapng "SELECT method, count(*) AS n FROM frames GROUP BY 1 ORDER BY n"
-        amqpsniff sql trace.pcapng "SELECT queue, outcome, count(*) FROM messages GROUP BY ALL"
-        amqpsniff sql captures/ "SELECT * FROM channels WHERE close_code = 406" -o refused.parquet
+        amqpsniff sql trace.pcapng "SELECT method, count(*) FROM frames GROUP BY 1"
+        amqpsniff sql captures/ "SELECT queue, count(*) FROM messages GROUP BY 1"
+        amqpsniff sql trace.pcapng "SELECT * FROM findings" -o findings.parquet
     """
     form = _format(format_, output)
     if output is None and form in BINARY and sys.stdout.isatty():

@@ -16,7 +16,7 @@ def topology(
     source: Input,
     scope: Scope,
     top: Annotated[
-        int, top_option("Rows shown of each section; edges of each kind in a graph.")
+        int, top_option("Rows to show of each section; edges of each kind in a graph.")
     ] = TOP,
     format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:

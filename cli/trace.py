@@ -90,7 +90,7 @@ def trace(
     Examples:
 
         amqpsniff trace trace.pcapng --message-id 6852ac0124624b6f80c23e9278e7ee21
-        amqpsniff trace trace.pcapng --correlation-id eef8d969-fd36-42e8-b94f-8c51934e5273
+        amqpsniff trace trace.pcapng --correlation-id eef8d969-fd36-42e8-b94f
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
     from .tracing import Wanted

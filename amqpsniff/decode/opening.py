@@ -3,7 +3,8 @@
 
 What is neither may be AMQP all the same, captured from somewhere in its midst, for which `search`
 looks; where the begin is in the capture, it is another protocol, of which the first octets are kept
-to say which.
+to say which. A capture may lack the TCP handshake alone, as one that a display filter left of it
+does: then connection.start, which answers the protocol header, is known by its own first octets.
 """
 
 import cython
@@ -32,6 +33,9 @@ _METHOD = cython.declare(cython.int, 1)
 _AMQP = cython.declare(cython.longlong, 0x414D5150)
 FIRST_OCTETS = 16
 """Octets kept of a half-stream that is not AMQP, to say what it is."""
+
+START_OCTETS = 11
+"""Octets that tell connection.start: the frame's header, class and method."""
 
 _DIALECTS = cython.declare(dict, plan.HEADER_DIALECTS)
 
@@ -62,6 +66,8 @@ class OpeningFramer(Framer):
             there: bytes = reader.octets_at(at, min(end - at, MAX_PREAMBLE_OCTETS))
             proxied = preamble_octets(kept + there, known)
         wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
+        if proxied == 0 and 8 <= half.kept < START_OCTETS:
+            wanted = START_OCTETS - half.kept
         if wanted > end - at:
             wanted = end - at
         half.keep(reader, at, wanted)
@@ -74,7 +80,13 @@ class OpeningFramer(Framer):
                     self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
                 half.kept = 0
         elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
-            self._headless(half, octets)
+            if not self._is_answer(half, octets):
+                self._headless(half, octets)
+            elif len(octets) == START_OCTETS:
+                half.kept = 0
+                half.offset -= START_OCTETS
+                half.mode = _FRAMES
+                self.octets(half, octets, 0, START_OCTETS)
         elif len(octets) == 8:
             half.kept = 0
             half.frame_offset = half.offset - 8
@@ -92,6 +104,15 @@ class OpeningFramer(Framer):
         if len(octets) < 8 or half.connection.conversation.syn_seen:
             return False
         return protocol_of(octets[4:]) is None
+
+    def _is_answer(self, half, octets):
+        """Whether these are, or may become, connection.start after a protocol header."""
+        connection: Connection = half.connection
+        answers: cython.bint = half.direction != connection.client_direction
+        if connection.conversation.syn_seen or not connection.began or not answers:
+            return False
+        begun = octets[:3] == b"\1\0\0"[: len(octets)]
+        return begun and octets[7:] == b"\0\x0a\0\x0a"[: max(0, len(octets) - 7)]
 
     def _protocol_header(self, half, octets):
         """Eight octets that begin with AMQP, at the begin of a half-stream."""

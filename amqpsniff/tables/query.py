@@ -356,6 +356,7 @@ def _connect(memory: str, threads: int, folder: str = "") -> Any:
         }
     )
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")  # it is drawn among the rows
     connection.execute(f"SET streaming_buffer_size = '{STREAMING_OCTETS}'")
     return connection
 

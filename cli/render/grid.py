@@ -45,7 +45,8 @@ class Grid:
             before a heading: `>` aligns right, `*` may be cut (`**` before others), `?` may be left
             out on a narrow terminal (`??` sooner, and so on), `=` is cut in its middle rather than
             at its end. `~`, for the last column, is continued on further lines, or stands below its
-            row where there is little room; with `~~` it stands below where it is too long.
+            row where there is little room; with `~~` it stands below where it is too long. It is
+            left out where it says nothing.
         indent: Columns by which all of it is moved in where it stands alone.
         most: Columns that a `~` column has at most, however much room there is.
     """
@@ -141,6 +142,8 @@ class Grid:
 
     def _stands_below(self, widths: list[int], shown: list[int], width: int) -> bool:
         """Whether the last column has too little room for its texts."""
+        if shown[-1] != len(self._marks) - 1:
+            return False  # it says nothing
         if "~~" in self._marks[-1]:
             return _taken(widths, shown) > width
         wanted = min(SOON_CELLS, self._widths()[-1], self._most or SOON_CELLS)
@@ -189,6 +192,8 @@ class Grid:
     def _fitted(self, width: int, without: int | None = None) -> tuple[list[int], list[int]]:
         """The width of each column, and which are shown."""
         widths = self._widths()
+        if "~" in self._marks[-1] and self._rows and not any(_plain(row[-1]) for row in self._rows):
+            without = len(widths) - 1
         shown = [at for at in range(len(widths)) if at != without]
         optional = [at for at in shown if "?" in self._marks[at]]
         for at in sorted(optional, key=lambda at: -self._marks[at].count("?")):

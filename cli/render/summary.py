@@ -51,7 +51,7 @@ def _facts(result: dict[str, Any]) -> Iterator[tuple[str, str | Words]]:
         packets += f" in {duration(result['span_ns'])}"
     yield "capture" if len(names) == 1 else "captures", some(names)
     for comment in result["comments"][:MOST_COMMENTS]:
-        yield "comment", harmless(comment)
+        yield "comment", harmless(comment.rstrip())
     yield "packets", packets
     if result["start"] is not None:
         start, end = result["start"], result["end"]
@@ -248,7 +248,7 @@ def _packet(row: dict[str, Any], result: dict[str, Any]) -> str:
 
 def _findings_title(result: dict[str, Any]) -> str:
     shown = _of(len(result["findings"]), result["finding_kinds"])
-    return f"findings of decoding{shown}; amqpsniff diagnose looks for more"
+    return f"found while decoding{shown}; amqpsniff diagnose looks for more"
 
 
 def _findings(result: dict[str, Any]) -> Grid:
@@ -256,7 +256,7 @@ def _findings(result: dict[str, Any]) -> Grid:
     for one in result["findings"]:
         what = Words(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
         if one["places"] > 1:
-            what.add(f" (first of {count(one['places'])})")
+            what.add(f" and at {plural(one['places'] - 1, 'other place')}")
         what.add("  ").add(one["code"], "name")
         table.add(
             Words(one["severity"], one["severity"]),

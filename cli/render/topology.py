@@ -98,7 +98,7 @@ def _type(row: dict[str, Any]) -> str:
 
 
 def _bindings(rows: list[dict[str, Any]], several: bool) -> Grid:
-    table = _grid("*exchange|to|*destination|*routing key|?*arguments|since", several)
+    table = _grid("*exchange|to|*destination|*routing key|?*arguments|flags", several)
     for row in rows:
         table.add(
             *_where(row, several),

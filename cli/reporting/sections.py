@@ -352,7 +352,7 @@ class Report:
         segments = totals.counters.get("segments", 0)
         facts = [
             f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
-            (f"Packets: {count(totals.packets)}, of them looked at as TCP: {count(segments)}."),
+            (f"Packets: {count(totals.packets)}, of them TCP: {count(segments)}."),
             *(f"Comment: {harmless(text)}." for text in reading.capture.comments[:5]),
         ]
         if self._start is not None:

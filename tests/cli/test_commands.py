@@ -321,13 +321,22 @@ def test_a_summary_of_a_capture_without_packets(tmp_path: Path) -> None:
     said = run("summary", str(tmp_path / "one.pcap"))
     assert "packets  1 packet\n" in said.out  # one moment is no span
     assert "1 packet without TCP" in said.out
-    assert "1 packet, 0 of them looked at as TCP" in said.err
+    assert "1 packet, none of them TCP" in said.err
 
 
 def test_a_summary_says_of_what_its_findings_are() -> None:
     told = run("summary", "v08_v09.pcap", "--top", "1").out
-    assert "findings of decoding (1 of " in told
+    assert "found while decoding (1 of " in told
     assert "amqpsniff diagnose looks for more" in told
     sizes = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["messages"]
     deliveries = next(one for one in sizes if one["method"] == "basic.deliver")
     assert deliveries["octets"] is deliveries["size_max"] is None  # no content header was captured
+
+
+def test_a_comment_ends_where_its_text_ends(tmp_path: Path) -> None:
+    """Some programs end it with a line feed: no empty line comes of that."""
+    block = struct.pack("<IHHqHH", 0x1A2B3C4D, 1, 0, -1, 1, 6) + b"made\n\n" + bytes(6)
+    length = struct.pack("<I", len(block) + 12)
+    capture = tmp_path / "a.pcapng"
+    capture.write_bytes(bytes.fromhex("0a0d0d0a") + length + block + length)
+    assert "\ncomment  made\npackets " in run("summary", str(capture)).out

@@ -94,3 +94,10 @@ def test_closed_standard_input() -> None:
     result = process("inspect", "-", shell="<&-")
     assert result.code == 3
     assert "standard input is closed" in result.err
+
+
+def test_nothing_is_drawn_among_the_rows_of_a_slow_query() -> None:
+    """DuckDB draws how far it is on standard output where the program is no file of its own."""
+    statement = "SELECT current_setting('enable_progress_bar') AS drawn FROM connections"
+    told = process("sql", SAMPLES / "bunny.pcapng", statement, "--format", "csv")
+    assert told.out == '"drawn"\nfalse\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import inspect
 import os
 import pty
 import re
@@ -11,10 +12,12 @@ import struct
 import subprocess
 import sys
 import termios
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from amqpsniff.cli.commands import COMMANDS
 from tests.cli.running import PROGRAM, environment, on_terminal, process, rest_of, run
 from tests.conftest import SAMPLES
 from tests.waiting import PATIENCE
@@ -130,3 +133,20 @@ def test_what_is_written_is_not_followed(given: str, tmp_path: Path) -> None:
     assert result.code == 0
     alone = process("live", tmp_path / "a.pcapng", "-w", tmp_path / "b", "--duration", "1s", "-q")
     assert alone.code == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_can_be_copied_from_the_help(command: str) -> None:
+    """Each stands on a line of its own, where there are no more columns than usual."""
+    function = getattr(import_module(f"amqpsniff.cli.{command}"), command)
+    text = inspect.cleandoc(function.__doc__)
+    examples = text.partition("Examples:")[2].split("\n    ")[1:]
+    shown = on_terminal(command, "--help", columns=80).out.replace("\r", "").splitlines()
+    lines = [line.strip() for line in shown]
+    assert examples
+    assert [one.strip() for one in examples if one.strip() not in lines] == []
+
+
+def test_usage_says_that_there_may_be_several_captures() -> None:
+    assert "summary [OPTIONS] CAPTURE..." in on_terminal("summary", "--help", columns=80).out
+    assert "explain [OPTIONS] [CODE]" in on_terminal("explain", "--help", columns=80).out

@@ -367,3 +367,11 @@ def test_every_style_is_one_of_rich() -> None:
         assert "text" in paint(style, "text")
     assert paint("error", "x").startswith("\x1b[")
     assert PLAIN("error", "x") == "x"
+
+
+def test_a_last_column_that_says_nothing_is_left_out() -> None:
+    grid = Grid("id|name|~~why")
+    grid.add("1", "a", "")
+    assert _lines(grid, 80) == ["id  name", "1   a"]
+    grid.add("2", "b", "gone")
+    assert _lines(grid, 80) == ["id  name  why", "1   a", "2   b     gone"]

@@ -16,7 +16,7 @@ from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.conftest import SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Runs, Stream, Talk, run_file, streams_of
-from tests.decode.script import method
+from tests.decode.script import OPENING, method
 
 WINDOW = 6000
 """Octets fed after a cut: many frames, and few enough for thousands of cuts."""
@@ -154,6 +154,19 @@ def shown_dialect(octets: bytes, direction: int) -> tuple[str | None, str]:
     rows = feeder.finish().frames()
     first, second, third = (str(row["method"]) for row in rows[-3:])
     return DIALECT_SHOWN[first, second, third], rows[-4]["sender"]
+
+
+@pytest.mark.parametrize("piece", [1, 3, 8, 9, 11, 1000])
+def test_only_the_handshake_of_tcp_is_missing(piece: int) -> None:
+    """A protocol header without a SYN before it: the answer is read when it comes, not later."""
+    start = method("connection.start", 0, version_major=0, version_minor=9)
+    feeder = Feeder(Talk(syn_seen=False)).data(CLIENT, OPENING)
+    for at in range(0, len(start), piece):
+        feeder.data(SERVER, start[at : at + piece], 2)
+    feeder.data(CLIENT, method("connection.start-ok", 0), 3)
+    rows = feeder.finish().frames()
+    assert [row["method"] for row in rows] == [None, "connection.start", "connection.start-ok"]
+    assert [row["stream_offset"] for row in rows] == [0, 0, 8]
 
 
 @pytest.mark.parametrize("dialect", ["0-8", "0-9", "0-9-1"])

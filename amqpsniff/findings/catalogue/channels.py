@@ -6,7 +6,7 @@ from .ends import BROKER_CLOSES, CHANNEL_ENDS
 
 CHANNELS = (
     Kind("channel-zero-misused", "error", "A",
-         "Channel 0 was used for something else, or another channel for the connection",
+         "Channel 0 and other channels were mixed up",
          "A method of a class other than connection, or a content, on channel 0; or a connection "
          "method on another channel. RabbitMQ answers 503, 504 or 505.",
          "Update the client's library: the broker closes the whole connection over it, with all "
@@ -47,7 +47,7 @@ CHANNELS = (
          "Throw work in progress away when its channel is lost: the broker delivers it again, "
          "marked redelivered."),
     Kind("traffic-after-close", "warning", "B",
-         "After a close a side went on sending, or did not answer it",
+         "A side went on sending after a close, or did not answer it",
          "After connection.close a side may send nothing but close-ok; this one did, or TCP was "
          "closed without close-ok.",
          "A flaw in the client's shutdown; harmless by itself, but errors logged then may hide "

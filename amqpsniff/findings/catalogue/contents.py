@@ -11,7 +11,7 @@ CONTENTS = (
          "",
          ("content-interrupted",)),
     Kind("content-interrupted", "error", "A",
-         "A method came before the content before it was complete",
+         "A method came before the previous content was complete",
          "Between a method with content and the end of its body, another method or header came on "
          "the same channel.",
          "RabbitMQ answers 505; look for two threads publishing on one channel, and give each "

@@ -9,12 +9,12 @@ SECURITY = (
          "that are not loopback.",
          "Use TLS or client certificates (EXTERNAL), and change the password. The capture file "
          "now is a secret itself.",
-         "On a network of its own the risk may be accepted."),
+         "On an isolated network the risk may be acceptable."),
     Kind("account-default", "warning", "A",
          "A client logs in as guest",
          "start-ok has the user name guest, whose password everybody knows.",
          "Give each application a user of its own, and delete guest.",
-         "Brokers for tests."),
+         "Test brokers."),
     Kind("account-shared", "warning", "A",
          "Different applications share one user",
          "The same user name is used by different client products, or from ten addresses or "
@@ -48,7 +48,7 @@ SECURITY = (
          "See whether that user was meant to, and what its permissions allow it.",
          "Migrations and tests; a client's own temporary queues."),
     Kind("resource-bomb", "error", "A",
-         "Something was sent that is made to exhaust its reader",
+         "Something was sent that can only serve to exhaust its reader",
          "Arguments or headers with more than 10000 entries or more than 16 tables inside each "
          "other, a body-size above 512 MiB, or 1000 channels opened within a second.",
          "Disconnect the client that sends it and find out what it is: of a delivery, the one that "
@@ -72,5 +72,5 @@ SECURITY = (
          "The version in server-properties is of a series without support (RabbitMQ before 4.0), "
          "or the client's is one with known faults on the wire (pika before 1.4).",
          "Update it.",
-         "Distributors repair old versions without a new number."),
+         "Distributions backport fixes without changing the version number."),
 )  # fmt: skip

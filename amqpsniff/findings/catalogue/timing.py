@@ -17,13 +17,13 @@ TIMING = (
          "Make the handler faster or start more consumers.",
          "Consumers that acknowledge in batches wait on purpose."),
     Kind("queue-residence-long", "info", "B",
-         "Messages are in their queue for long",
+         "Messages stay in their queue for a long time",
          "The time from a publish to the delivery of the same message (message-id or "
          "correlation-id, properties, size and route) is a second on average, or ten once.",
          "Start more consumers or make them faster; where nothing is backed up, see how the "
          "message was routed.",
          "Delayed exchanges, and consumers that come now and then, make messages wait on purpose. "
-         "Of a channel only messages count whose publish was captured."),
+         "Only messages whose publish was captured count."),
     Kind("rpc-unanswered", "warning", "B",
          "A request got no answer",
          "A message with reply-to and correlation-id was published, and no message with that "
@@ -99,7 +99,7 @@ TIMING = (
          "connection.",
          "Capturing on two interfaces shows each packet twice."),
     Kind("message-stalled", "error", "B",
-         "A message was begun and not ended for a long time",
+         "A message was begun but not finished for a long time",
          "The method or header of a message was sent and its body did not follow for more than a "
          "second, although the receiver's window was open.",
          "The client keeps the rest in a buffer that it does not flush: update its library.",

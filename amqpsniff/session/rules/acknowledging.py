@@ -44,7 +44,7 @@ def _why(scene: Scene, tag: int) -> str:
     if tag == 0:
         return "does not exist: 0 means all, and only with multiple"
     if tag > channel.last_tag:
-        last = f"the last was {channel.last_tag}" if channel.last_tag >= 0 else "none was"
+        last = f"the last was {channel.last_tag}" if channel.last_tag >= 0 else "which had none"
         return f"was not sent on this channel, {last}{_elsewhere(scene, tag)}"
     if channel.acks == 1:
         return "needed no acknowledgement (no-ack)"

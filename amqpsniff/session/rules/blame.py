@@ -29,7 +29,7 @@ def objection(scene: Scene) -> str:
     method = closed.close_method
     number = request_packet(scene, method)
     if method is not None:
-        return f"{event.reply_code} {text}; it answers {method}{in_packet(number)}"
+        return f"{event.reply_code} {text}; answer to {method}{in_packet(number)}"
     if number:
         return f"{event.reply_code} {text}; the client's last frame before is{in_packet(number)}"
     return f"{event.reply_code} {text}"

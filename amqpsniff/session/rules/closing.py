@@ -71,7 +71,7 @@ def judge_locked(
     place = Place(*where)
     others = kept(scene, "open", client, _Open).connections
     count = len(others - {place.connection_id})
-    more = f"; it has {number_of(count, 'other connection')} open" if count else ""
+    more = f"; this client has {number_of(count, 'other connection')} open" if count else ""
     report_at(scene, place, "exclusive-queue-locked", objected + more, channel=channel)
 
 

@@ -91,8 +91,8 @@ def judge_waiting(scene: Scene) -> None:
         return
     detail = (
         f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
-        f"{duration(channel.confirm_ns / max(channel.confirmed, 1))} each allow "
-        f"{rate(numbered * SECOND_NS / spent)} a second"
+        f"a confirm took {duration(channel.confirm_ns / max(channel.confirmed, 1))} on average, "
+        f"and {rate(numbered * SECOND_NS / spent)} messages a second were published"
     )
     scene.report(
         "confirm-per-message",

@@ -57,7 +57,7 @@ def _doubts(scene: Scene) -> None:
     """Say once why a connection is not judged."""
     doubt = _doubt(scene)
     if doubt:
-        detail = f"{doubt}: what needs the whole of it is not judged"
+        detail = f"{doubt}: findings that need all of it are left out"
         scene.report("capture-inconclusive", detail)
 
 

@@ -41,8 +41,8 @@ def words(times: Any, queue: str | None, published: int) -> str:
     mean = times.queued_ns / times.queued
     return (
         f"{queue_text(queue)}: {number_of(times.queued, 'message')} came {duration(mean)} after "
-        f"their publish on average and {duration(times.queued_ns_max)} at most, that from "
-        f"packet {published}"
+        f"their publish on average and {duration(times.queued_ns_max)} at most (published in "
+        f"packet {published})"
     )
 
 

@@ -58,7 +58,7 @@ def test_tag_zero_without_multiple() -> None:
 def test_a_tag_of_another_channel() -> None:
     script = CONSUMER + "C2: channel.open\nS2: channel.open-ok\n[bad] C2: basic.ack delivery_tag=2"
     assert said(script, *INVALID) == [
-        "acknowledgement-invalid bad 2: delivery 2 was not sent on this channel, none was; it is outstanding on channel 1"
+        "acknowledgement-invalid bad 2: delivery 2 was not sent on this channel, which had none; it is outstanding on channel 1"
     ]
 
 

@@ -14,7 +14,7 @@ TWO = OPEN + "C2: channel.open\nS2: channel.open-ok\n"
 DECLARE, BIND, PUBLISH, ACK, NACK, NONE = (50, 10), (50, 20), (60, 40), (60, 80), (60, 120), (0, 0)
 """Methods that are blamed, by their numbers."""
 
-IN = "; it answers {} in packet {}"
+IN = "; answer to {} in packet {}"
 LAST = "; the client's last frame before is in packet {}"
 
 
@@ -22,14 +22,14 @@ LAST = "; the client's last frame before is in packet {}"
     ("frames", "channel", "blamed", "said"),
     [
         ("C1: queue.declare", 1, DECLARE, IN.format("queue.declare", 15)),
-        ("C1: queue.declare", 1, BIND, "; it answers queue.bind"),
+        ("C1: queue.declare", 1, BIND, "; answer to queue.bind"),
         ("C1: queue.declare", 1, NONE, LAST.format(15)),
         ("C1: queue.declare\nC1: queue.declare", 1, DECLARE, IN.format("queue.declare", 16)),
         ("C1: queue.declare\nC1: queue.bind", 1, DECLARE, IN.format("queue.declare", 15)),
         ("C1: basic.publish | body=1\nC1: tx.select", 1, PUBLISH, IN.format("basic.publish", 15)),
         ("C1: basic.ack delivery_tag=1\nC1: tx.select", 1, ACK, IN.format("basic.ack", 15)),
-        ("C1: tx.select", 1, ACK, "; it answers basic.ack"),
-        ("C1: tx.select", 1, PUBLISH, "; it answers basic.publish"),
+        ("C1: tx.select", 1, ACK, "; answer to basic.ack"),
+        ("C1: tx.select", 1, PUBLISH, "; answer to basic.publish"),
         ("C1: basic.nack delivery_tag=1\nC1: tx.select", 1, NACK, IN.format("basic.nack", 15)),
         ("C1: tx.select\nC1: basic.publish | body=200000", 1, NONE, LAST.format(19)),
         ("C1: queue.declare\nS1: queue.declare-ok", 1, NONE, LAST.format(15)),
@@ -98,7 +98,7 @@ def test_it_is_known_in_whatever_batches_and_after_whatever_of_others(
     engine.finish()
     rows = engine.take("findings").to_pylist()
     (said,) = [row["detail"] for row in rows if row["code"] == "connection-closed-by-broker"]
-    assert said == f"503 no; it answers queue.declare in packet {asked}"
+    assert said == f"503 no; answer to queue.declare in packet {asked}"
 
 
 @pytest.mark.parametrize(("code", "is_error"), [(299, False), (300, True)])

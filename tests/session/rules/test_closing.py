@@ -18,7 +18,7 @@ def test_an_error_of_the_broker() -> None:
         C: connection.close-ok
         S: connection.close reply_code=503 reply_text='COMMAND_INVALID - no' class_id=50 method_id=10
         """, "connection-closed-by-broker")  # fmt: skip
-    assert row["detail"] == "503 COMMAND_INVALID - no; it answers queue.declare in packet 13"
+    assert row["detail"] == "503 COMMAND_INVALID - no; answer to queue.declare in packet 13"
 
 
 def test_an_error_that_blames_no_method() -> None:
@@ -51,7 +51,7 @@ def test_a_user_id_of_somebody_else() -> None:
     close = f'S1: channel.close reply_code=406 reply_text="{text}" class_id=60 method_id=40'
     row = one(OPEN + "C1: basic.publish | body=1 user_id=x\n" + close, "user-id-refused")
     assert row["channel"] == 1
-    assert "it answers basic.publish in packet 13" in row["detail"]
+    assert "answer to basic.publish in packet 13" in row["detail"]
     assert not told(OPEN + close.replace("user_id", "message_id"), "user-id-refused")
 
 
@@ -60,9 +60,9 @@ def test_a_queue_that_another_connection_owns() -> None:
         "S1: channel.close reply_code=405 reply_text='RESOURCE_LOCKED - q' class_id=50 method_id=10"
     )
     alone = one(OPEN + "C1: queue.declare queue=q\n" + close, "exclusive-queue-locked")
-    assert alone["detail"] == "405 RESOURCE_LOCKED - q; it answers queue.declare in packet 13"
+    assert alone["detail"] == "405 RESOURCE_LOCKED - q; answer to queue.declare in packet 13"
     again = one("b.handshake\n" + OPEN + close, "exclusive-queue-locked")
-    assert again["detail"].endswith("; it has 1 other connection open")
+    assert again["detail"].endswith("; this client has 1 other connection open")
     assert not told(OPEN + close.replace("405", "404"), "exclusive-queue-locked")
 
 
@@ -238,7 +238,7 @@ def test_a_method_whose_number_another_dialect_has_for_another() -> None:
     """10/50 is connection.redirect in 0-8."""
     close = "S: connection.close reply_code=503 reply_text=NO class_id=10 method_id=50"
     row = one(OPEN + close, "connection-closed-by-broker")
-    assert row["detail"].startswith("503 NO; it answers connection.close")
+    assert row["detail"].startswith("503 NO; answer to connection.close")
 
 
 @pytest.mark.parametrize(("end", "loop"), [

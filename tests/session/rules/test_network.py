@@ -70,7 +70,7 @@ def test_one_side_only() -> None:
     (row,) = told_of(client, "capture-inconclusive")
     assert (
         row["detail"]
-        == "no packet of the broker was captured: what needs the whole of it is not judged"
+        == "no packet of the broker was captured: findings that need all of it are left out"
     )
     assert not told_of(packets, "capture-inconclusive")
 

@@ -73,7 +73,7 @@ def test_who_is_told_of_refused_logins_was_not_refused_without_a_word() -> None:
 def test_a_virtual_host_that_is_not_there() -> None:
     close = "S: connection.close reply_code=530 reply_text='NOT_ALLOWED - vhost shop not found' class_id=10 method_id=40"
     row = one(OPEN + close, "vhost-refused")
-    assert row["detail"].endswith("vhost shop not found; it answers connection.open in packet 9")
+    assert row["detail"].endswith("vhost shop not found; answer to connection.open in packet 9")
     assert not told(OPEN + close, "limit-reached", "connection-closed-by-broker")
 
 

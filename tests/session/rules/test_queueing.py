@@ -41,8 +41,8 @@ def test_a_queue_that_holds_messages_for_long() -> None:
     assert row is not None
     assert (row["packet_number"], row["count"]) == (script.labels["d1"], 10)
     assert row["detail"].startswith(
-        "queue 'jobs': 10 messages came 1.00 s after their publish on average and 1.00 s at most, "
-        "that from packet "
+        "queue 'jobs': 10 messages came 1.00 s after their publish on average and 1.00 s at most "
+        "(published in packet "
     )
 
 
