@@ -45,7 +45,7 @@ def show(
     *,
     verbose: bool = False,
 ) -> None:
-    """Write the conversations that could not be read, under a table of connections."""
+    """Write the conversations that could not be read, with a heading."""
     from .render.encrypted import blocks, grid
     from .render.text import folded
 
@@ -53,7 +53,7 @@ def show(
     if not sealed:
         return
     heading = folded(unread(totals), output.room)
-    output.lines(["", *(output.paint("heading", line) for line in heading)])
+    output.lines(output.paint("heading", line) for line in heading)
     laid_out = grid(sealed, narrow=output.narrow)
     if verbose:
         output.lines(blocks(sealed, output.paint))

@@ -143,10 +143,15 @@ def _reason(error: OSError) -> str:
 
 
 def complain(text: str) -> None:
-    """Write one line to standard error."""
-    from .render.text import harmless
+    """Write one line to standard error; on a terminal as many as it needs there."""
+    from .render.text import folded, harmless
 
-    tell(f"amqpsniff: {harmless(text)}\n")
+    line = f"amqpsniff: {harmless(text)}"
+    if sys.stderr.isatty():
+        from .output import columns
+
+        line = "\n".join(folded(line, columns(sys.stderr), "  "))
+    tell(f"{line}\n")
 
 
 def tell(text: str) -> None:

@@ -53,7 +53,7 @@ class Output:
     def __init__(self, file: IO[str] | None = None) -> None:
         self._file = file or sys.stdout
         self.terminal = self._file.isatty()
-        self.width = _columns(self._file) if self.terminal else None
+        self.width = columns(self._file) if self.terminal else None
         self.paint = Paint(coloured(self.terminal))
 
     @property
@@ -87,7 +87,7 @@ class Output:
         return (" " * block.indent + line for line in block.lines(room, self.paint))
 
 
-def _columns(file: IO[str]) -> int:
+def columns(file: IO[str]) -> int:
     """Columns of the terminal that a file is; `shutil` asks that of standard output alone."""
     usual = shutil.get_terminal_size().columns
     if file is sys.stdout or os.environ.get("COLUMNS"):

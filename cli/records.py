@@ -35,7 +35,9 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     selection.check()
     wanted = _rows(reading, selection, table)
     several = len(reading.capture.names) > 1
+    some = False
     while piece := list(islice(wanted, MOST_LAID_OUT)):
+        some = True
         piece.sort(key=_begin)
         if verbose:
             output.lines(blocks(table, piece, output.paint))
@@ -47,6 +49,8 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
         from . import encrypted
 
         capture = reading.capture
+        if some and capture.totals.sealed:
+            output.lines([""])
         encrypted.show(capture.encrypted, capture.totals, output, rows.limit, verbose=verbose)
     reading.miss(selection, chosen=selection.chooses)
     return reading.exit_code

@@ -9,10 +9,9 @@ exclusive and auto-delete queues, no capture shows.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import Any, NamedTuple
 
-from amqpsniff.session.counts import MOST_NAMES, Tally
+from amqpsniff.session.counts import MOST_NAMES, Tally, amounts
 
 from .counting import SENT, grouped, is_one_of, with_sent_octets
 
@@ -38,6 +37,12 @@ DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
 EXCHANGE = ("type", "durable", "auto_delete", "internal", "arguments")
 QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
 """What declares say; a passive one says nothing."""
+
+NOTHING = (0, 0, 0)
+"""No messages: their number, their octets, how many of them have octets."""
+
+NONE = (0, 0, 0, 0, 0, 0)
+"""No messages either way, as `Tally` counts them."""
 
 Facts = dict[str, Any]
 Name = tuple[str, Any, Any]
@@ -97,19 +102,19 @@ class Routing:
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""
         batch = with_sent_octets(batch)
-        sums = [([], "count_all"), (SENT, "sum")]
+        sums = [([], "count_all"), (SENT, "sum"), (SENT, "count")]
         rows = batch.filter(is_one_of(batch.column("method"), PUBLISHES))
         names = ("connection_id", "client", "exchange", "routing_key")
-        for connection, address, exchange, key, count, octets in grouped(rows, names, sums):
+        for connection, address, exchange, key, *sent in grouped(rows, names, sums):
             client = self._client(connection, address)
-            self.published.add((client, exchange), (count, octets or 0, 0, 0))
-            self.keys.add((client, exchange, key), (count, octets or 0, 0, 0))
+            self.published.add((client, exchange), _counts(sent, NOTHING))
+            self.keys.add((client, exchange, key), _counts(sent, NOTHING))
         rows = batch.filter(is_one_of(batch.column("method"), DELIVERIES))
         names = ("connection_id", "client", "exchange", "queue")
-        for connection, address, exchange, queue, count, octets in grouped(rows, names, sums):
+        for connection, address, exchange, queue, *sent in grouped(rows, names, sums):
             client = self._client(connection, address)
-            self.routes.add((client.vhost, exchange, queue), (0, 0, count, octets or 0))
-            self.received.add((client, queue), (0, 0, count, octets or 0))
+            self.routes.add((client.vhost, exchange, queue), _counts(NOTHING, sent))
+            self.received.add((client, queue), _counts(NOTHING, sent))
 
     # who connects
 
@@ -289,39 +294,33 @@ class Routing:
         }
 
     def _exchanges(self) -> list[Facts]:
-        published: Counter[Any] = Counter()
-        octets: Counter[Any] = Counter()
+        published = Tally()
         for (client, exchange), counts in self.published.counts.items():
-            published[client.vhost, exchange] += counts[0]
-            octets[client.vhost, exchange] += counts[1]
-        for vhost, exchange, _ in self.routes.counts:
-            published[vhost, exchange] += 0
-        names = dict.fromkeys((*self.exchanges, *published))
+            published.add((client.vhost, exchange), counts)
+        named = [(vhost, exchange) for vhost, exchange, _ in self.routes.counts]
+        names = dict.fromkeys((*self.exchanges, *published.counts, *named))
         nothing = dict.fromkeys(EXCHANGE)
         rows = [
             {"vhost": vhost, "exchange": exchange, "declared": (vhost, exchange) in self.exchanges}
             | self.exchanges.get((vhost, exchange), nothing)
             | {"removed": ("exchange", vhost, exchange) in self._gone}
-            | {"published": published[vhost, exchange], "octets": octets[vhost, exchange]}
+            | _published(published.counts.get((vhost, exchange), NONE))
             for vhost, exchange in names
         ]
         return sorted(rows, key=lambda row: -row["published"])
 
     def _queues(self) -> list[Facts]:
-        delivered: Counter[Any] = Counter()
-        octets: Counter[Any] = Counter()
+        delivered = Tally()
         for (vhost, _, queue), counts in self.routes.counts.items():
-            delivered[vhost, queue] += counts[2]
-            octets[vhost, queue] += counts[3]
-        for client, queue in self.consumers:
-            delivered[client.vhost, queue] += 0
-        names = dict.fromkeys((*self.queues, *delivered))
+            delivered.add((vhost, queue), counts)
+        named = [(client.vhost, queue) for client, queue in self.consumers]
+        names = dict.fromkeys((*self.queues, *delivered.counts, *named))
         nothing: Facts = dict.fromkeys((*QUEUE, "server_named"))
         rows = [
             {"vhost": vhost, "queue": queue, "declared": (vhost, queue) in self.queues}
             | self.queues.get((vhost, queue), nothing)
             | {"removed": ("queue", vhost, queue) in self._gone}
-            | {"delivered": delivered[vhost, queue], "octets": octets[vhost, queue]}
+            | _delivered(delivered.counts.get((vhost, queue), NONE))
             for vhost, queue in names
         ]
         return sorted(rows, key=lambda row: -row["delivered"])
@@ -349,9 +348,8 @@ class Routing:
                     "exchange": exchange,
                     "routing_keys": used[:top],
                     "routing_key_count": None if self.keys.forgotten else len(used),
-                    "published": counts[0],
-                    "octets": counts[1],
                 }
+                | _published(counts)
             )
         return rows
 
@@ -361,7 +359,7 @@ class Routing:
         rows = [
             {**client._asdict(), "queue": queue}
             | self.consumers.get((client, queue), nothing)
-            | _delivered(self.received.counts.get((client, queue), (0, 0, 0, 0)))
+            | _delivered(self.received.counts.get((client, queue), NONE))
             for client, queue in names
         ]
         return sorted(rows, key=lambda row: -row["delivered"])
@@ -380,5 +378,17 @@ def _said(arguments: Facts, names: tuple[str, ...]) -> Facts:
     return {name: arguments.get(name) for name in names}
 
 
+def _counts(published: Any, delivered: Any) -> tuple[int, ...]:
+    """Counts for a `Tally` of (messages, sum of their octets, how many have octets) each."""
+    (sent, sent_octets, sized), (came, came_octets, sized_too) = published, delivered
+    return sent, sent_octets or 0, came, came_octets or 0, sized, sized_too
+
+
+def _published(counts: Any) -> Facts:
+    published, octets, _, _ = amounts(counts)
+    return {"published": published, "octets": octets}
+
+
 def _delivered(counts: Any) -> Facts:
-    return {"delivered": counts[2], "octets": counts[3]}
+    _, _, delivered, octets = amounts(counts)
+    return {"delivered": delivered, "octets": octets}

@@ -214,10 +214,12 @@ def _by_exchange(routes: Any) -> Any:
 
 def _tallied(tally: Any, names: tuple[str, ...], top: int) -> dict[str, Any]:
     """The most used names; `distinct` is null when rare ones were forgotten."""
+    from amqpsniff.session.counts import amounts
+
     rows = []
     for name, counts in tally.top(top):
         parts = name if isinstance(name, tuple) else (name,)
-        published, published_octets, delivered, delivered_octets = counts
+        published, published_octets, delivered, delivered_octets = amounts(counts)
         rows.append(
             {
                 **dict(zip(names, parts, strict=True)),

@@ -89,7 +89,7 @@ class Collector:
 
         exchanges: dict[Any, list[int]] = {}
         for (exchange, _), counts in self._figures.counts_of("routes"):
-            known = exchanges.setdefault(exchange, [0, 0, 0, 0])
+            known = exchanges.setdefault(exchange, [0] * len(counts))
             for at, count in enumerate(counts):
                 known[at] += count
         for label, rows in (

@@ -15,6 +15,7 @@ cdef class Volume:
 
 cdef class Flow:
     cdef public long long published, published_octets, delivered, delivered_octets
+    cdef public long long published_sized, delivered_sized
     cdef int add(self, int way, long long size) except? -1
 
 cdef class Flows:

@@ -216,7 +216,8 @@ class Rate:
 class Tally:
     """Messages and octets by name, both ways; `forgotten` says that rare names are missing.
 
-    Counts are [published, octets of them, delivered, octets of them].
+    Counts are [published, octets of them, delivered, octets of them, published whose octets are
+    known, delivered whose octets are].
     """
 
     def __init__(self):
@@ -241,6 +242,18 @@ class Tally:
         return ranked[:most]
 
 
+def amounts(counts):
+    """Of counts as `Tally` has them (published, octets, delivered, octets); octets are None where
+    there are messages and of none of them is known how large it is."""
+    published, sent, delivered, received, sized, sized_too = counts
+    return (
+        published,
+        sent if sized or not published else None,
+        delivered,
+        received if sized_too or not delivered else None,
+    )
+
+
 class Volume:
     """What was counted of one connection."""
 
@@ -257,22 +270,33 @@ class Flow:
 
     def __init__(self):
         self.published = self.published_octets = self.delivered = self.delivered_octets = 0
+        self.published_sized = self.delivered_sized = 0
 
     def add(self, way, size):
         """Count a message that was published (0) or delivered (1)."""
-        if size < 0:
-            size = 0
+        known: cython.bint = size >= 0
         if way == 0:
             self.published += 1
-            self.published_octets += size
+            if known:
+                self.published_sized += 1
+                self.published_octets += size
         else:
             self.delivered += 1
-            self.delivered_octets += size
+            if known:
+                self.delivered_sized += 1
+                self.delivered_octets += size
         return 0
 
     def facts(self):
         """The counts as `Tally` has them."""
-        return (self.published, self.published_octets, self.delivered, self.delivered_octets)
+        return (
+            self.published,
+            self.published_octets,
+            self.delivered,
+            self.delivered_octets,
+            self.published_sized,
+            self.delivered_sized,
+        )
 
 
 class Flows:

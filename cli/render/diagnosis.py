@@ -60,7 +60,7 @@ class Diagnosis:
 
     def _parts(self, case: Case, depth: int, width: int) -> Iterator[Grid | Words]:
         kind = KINDS[case.code]
-        heading = Words("so: " if depth else "", "key").add(kind.severity, kind.severity)
+        heading = Words("as a result: " if depth else "", "key").add(kind.severity, kind.severity)
         yield heading.add("  ").add(kind.title, "heading").add("  ").add(kind.code, "name")
         wide = width >= WIDE and any(row["connection_id"] for row in case.rows)
         yield self._table(case) if wide else self._lines(case)

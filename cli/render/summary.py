@@ -11,7 +11,19 @@ from amqpsniff.quantities import duration, octets, rate
 from .grid import GAP, Grid, facts
 from .quality import EMPTY, FLAWLESS, flaws
 from .records import ended
-from .text import NONE, UNKNOWN, cells, count, exchange_name, harmless, named, plural, quoted, some
+from .text import (
+    NONE,
+    UNKNOWN,
+    cells,
+    count,
+    exchange_name,
+    harmless,
+    named,
+    octets_or_unknown,
+    plural,
+    quoted,
+    some,
+)
 from .words import Words
 
 METHOD_COLUMNS = 3
@@ -42,6 +54,8 @@ def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Ite
         if grid.rows:
             yield Words(f"\n{title}", "heading")
             yield grid
+    if result["frames"] and not result["findings"]:
+        yield Words("\nno findings while decoding; amqpsniff diagnose looks for more", "key")
 
 
 def _facts(result: dict[str, Any]) -> Iterator[tuple[str, str | Words]]:
@@ -179,7 +193,7 @@ def _messages(result: dict[str, Any]) -> Grid:
             count(one["count"]),
             rate(often) if often is not None else UNKNOWN,
             count(one["peak_per_second"]),
-            octets(one["octets"]) if one["octets"] is not None else UNKNOWN,
+            octets_or_unknown(one["octets"]),
             *(octets(size) if size is not None else UNKNOWN for size in sizes),
         )
     return table
@@ -215,11 +229,14 @@ def _names(result: dict[str, Any], section: str) -> Grid:
                 exchange_name(row[name]) if name == "exchange" else named(row[name])
                 for name in names
             ),
-            *((count(row["published"]), octets(row["published_octets"])) if both else ()),
-            count(row["delivered"]),
-            octets(row["delivered_octets"]),
+            *(_amount(row, "published") if both else ()),
+            *_amount(row, "delivered"),
         )
     return table
+
+
+def _amount(row: dict[str, Any], way: str) -> tuple[str, str]:
+    return count(row[way]), octets_or_unknown(row[f"{way}_octets"])
 
 
 def _errors(result: dict[str, Any]) -> Grid:

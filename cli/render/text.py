@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from amqpsniff.quantities import octets
+
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 MOST_NAMED = 3
 """Names of a list that are written out."""
@@ -56,6 +58,11 @@ def named(name: str | None) -> str:
 def exchange_name(name: str | None) -> str:
     """The name of an exchange for a table; the default one has none."""
     return DEFAULT_EXCHANGE if name == "" else named(name)
+
+
+def octets_or_unknown(number: int | None) -> str:
+    """So many octets for a table; null is not known."""
+    return UNKNOWN if number is None else octets(number)
 
 
 def quoted(safe: str) -> str:

@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.quantities import octets
-
 from .grid import Grid
-from .text import UNKNOWN, count, exchange_name, harmless, named
+from .text import UNKNOWN, count, exchange_name, harmless, named, octets_or_unknown
 from .words import Words
 
 SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
@@ -70,7 +68,7 @@ def _publishers(rows: list[dict[str, Any]], several: bool) -> Grid:
             exchange_name(row["exchange"]),
             keys,
             count(row["published"]),
-            octets(row["octets"]),
+            octets_or_unknown(row["octets"]),
         )
     return table
 
@@ -85,7 +83,7 @@ def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
             _flags(row, "durable", "auto_delete", "internal", "removed"),
             _arguments(row["arguments"]),
             count(row["published"]),
-            octets(row["octets"]),
+            octets_or_unknown(row["octets"]),
         )
     return table
 
@@ -121,7 +119,7 @@ def _queues(rows: list[dict[str, Any]], several: bool) -> Grid:
             _flags(row, "durable", "exclusive", "auto_delete", "server_named", "removed"),
             _arguments(row["arguments"]),
             count(row["delivered"]),
-            octets(row["octets"]),
+            octets_or_unknown(row["octets"]),
         )
     return table
 
@@ -141,7 +139,7 @@ def _consumers(rows: list[dict[str, Any]], several: bool) -> Grid:
             UNKNOWN if prefetch is None else count(prefetch),
             acknowledges,
             count(row["delivered"]),
-            octets(row["octets"]),
+            octets_or_unknown(row["octets"]),
         )
     return table
 

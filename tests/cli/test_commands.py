@@ -328,6 +328,8 @@ def test_a_summary_says_of_what_its_findings_are() -> None:
     told = run("summary", "v08_v09.pcap", "--top", "1").out
     assert "found while decoding (1 of " in told
     assert "amqpsniff diagnose looks for more" in told
+    last = run("summary", "pika_mix.pcap").out.splitlines()[-1]
+    assert last == "no findings while decoding; amqpsniff diagnose looks for more"
     sizes = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["messages"]
     deliveries = next(one for one in sizes if one["method"] == "basic.deliver")
     assert deliveries["octets"] is deliveries["size_max"] is None  # no content header was captured

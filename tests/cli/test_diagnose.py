@@ -167,7 +167,7 @@ def test_what_is_said_of_several_captures_is_said_of_none_of_them() -> None:
     caused = [one for one in found if one["code"] == "arguments-cut"]
     assert {one["cause_code"] for one in caused} == {"packets-cut"}
     lines = run("diagnose", "snapped.pcap", "bunny.pcapng").out.splitlines()
-    assert any(line.startswith("    so: info  Arguments of methods") for line in lines)
+    assert any(line.startswith("    as a result: info  Arguments of methods") for line in lines)
 
 
 def test_one_line_when_there_is_nothing() -> None:

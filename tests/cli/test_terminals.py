@@ -33,7 +33,7 @@ def test_a_terminal_whose_cursor_does_not_move() -> None:
     assert shown.out.startswith('{"capture":')
     refused = on_terminal(*given, "--format", "dashboard", columns=80, term="dumb")
     assert refused.code == 2
-    assert "--format ndjson" in refused.out
+    assert "--format ndjson" in " ".join(refused.out.split())
 
 
 @pytest.mark.parametrize("option", ["--limit 3", "--from +1s", "--to 12:00", "--table messages"])
@@ -66,6 +66,24 @@ def test_a_summary_fits_the_terminal_that_it_is_written_to() -> None:
     os.close(leader)
     _, _, summary = shown.decode().partition("\r\npackets ")
     assert max(map(len, summary.splitlines())) <= 60
+
+
+def test_a_long_warning_is_folded_on_a_terminal() -> None:
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 60, 0, 0))
+    command = (*PROGRAM, "connections", SAMPLES / "tls13.pcap")
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=follower, timeout=PATIENCE,
+        env=environment(),
+    )  # fmt: skip
+    os.close(follower)
+    first, *others = rest_of(leader).decode().splitlines()
+    os.close(leader)
+    assert first.startswith("amqpsniff: warning: no AMQP in")
+    assert others
+    assert all(line.startswith("  ") and len(line) <= 60 for line in others)
+    piped = subprocess.run(command, check=True, capture_output=True, env=environment())
+    assert piped.stderr.count(b"\n") == 1
 
 
 IMPATIENT = (

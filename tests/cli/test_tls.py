@@ -25,6 +25,7 @@ def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("inspect", "tls13.pcap").out == result.out
     monkeypatch.setenv("SSLKEYLOGFILE", "nowhere")
     assert run("inspect", "tls13.pcap").out == ""
+    assert run("connections", "tls13.pcap").out.startswith("2 TLS conversations cannot be read")
     assert run("inspect", "tls12.pcapng").out.count("basic.publish") == 10
 
 
@@ -58,7 +59,7 @@ def test_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_that_is_known_without_keys() -> None:
     result = run("connections", "tls12_rsa.pcap", "-q", "-v", "--limit", "1")
-    fields = dict((*line.split(maxsplit=1), "")[:2] for line in result.out.splitlines()[3:])
+    fields = dict((*line.split(maxsplit=1), "")[:2] for line in result.out.splitlines()[2:])
     assert fields["read"] == "no keys were given"
     assert fields["server_name"] == '"broker.example"'
     assert fields["cipher"] == '"TLS_RSA_WITH_AES_256_GCM_SHA384"'

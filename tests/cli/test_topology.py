@@ -294,6 +294,21 @@ def test_what_was_announced_and_never_sent_is_not_counted(tmp_path: Path) -> Non
     assert sizes.split()[1] == f"{10**12}"
 
 
+def test_octets_of_messages_whose_sizes_are_not_known() -> None:
+    """No content header of a delivery was captured: they are not said to have 0 octets."""
+    result = read(SAMPLES / "snapped.pcap")
+    unnamed = next(row for row in result["queues"] if row["queue"] is None)
+    assert (unnamed["delivered"], unnamed["octets"]) == (41, None)
+    idle = next(row for row in result["queues"] if row["queue"] == "dlq")
+    assert (idle["delivered"], idle["octets"]) == (0, 0)
+    orders = next(row for row in result["exchanges"] if row["exchange"] == "orders")
+    assert (orders["published"], orders["octets"]) == (51, 22_875)
+    rows = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["exchanges"]["rows"]
+    (orders, unnamed) = rows[:2]
+    assert (orders["published_octets"], orders["delivered_octets"]) == (22_875, 0)
+    assert (unnamed["published_octets"], unnamed["delivered_octets"]) == (0, None)
+
+
 def test_nothing_to_show(tmp_path: Path) -> None:
     """A protocol that is not decoded: empty answers say so, and how it ended is known."""
     talk = wire.Talk().hands()
