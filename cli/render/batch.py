@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..entry import tell
+from ..output import UNCUT
 from .text import folded, harmless
 
 WIDEST = (48, 32, 24, 18, 12)
@@ -81,11 +83,13 @@ class Shown:
                 tell("".join(f"{part}\n" for part in folded(line, width)))
         if self._page is not None and not self._quiet:
             tell(f"report: {self._page}\n")
-        console = Console()
+        wide = sys.stdout.isatty() or os.environ.get("COLUMNS")
+        console = Console() if wide else Console(width=UNCUT)
         for report in self._reports:
             with console.capture() as shown:
                 _show(console, report)
-            sys.stdout.write(shown.get())  # rich itself exits with 1 where nobody reads any more
+            # rich itself exits with 1 where nobody reads any more
+            sys.stdout.writelines(f"{line.rstrip(' ')}\n" for line in shown.get().splitlines())
 
     def _progress(self, fact: dict[str, Any]) -> None:
         if not self._wanted:
@@ -177,7 +181,7 @@ def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
 
 
 def _show(console: Console, report: dict[str, Any]) -> None:
-    """A report as a table: the columns that the terminal has room for."""
+    """A report as a table: the columns that a terminal has room for, in a pipe all."""
     rows = [[harmless(cell) for cell in row] for row in report["rows"]]
     names = [name.replace("_", " ") for name in report["columns"]]
     widths: list[int] = []

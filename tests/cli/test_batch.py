@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from amqpsniff.cli.render.batch import Shown
 from amqpsniff.spark_jobs.batch import _parser
 from tests.cli.running import PROGRAM, environment
 from tests.conftest import SAMPLES
@@ -85,3 +86,29 @@ def test_reports_that_nobody_takes(shell: str, code: int) -> None:
     )  # fmt: skip
     assert done.returncode == code
     assert "Traceback" not in done.stderr
+
+
+def test_a_report_in_a_pipe_is_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal it has the columns that there is room for."""
+    columns = [f"column_{number}" for number in range(20)]
+    report = {
+        "report": "churn", "title": "Churn", "columns": columns, "total": "1",
+        "rows": [[f"{'v' * 30}{number}" for number in range(20)]],
+    }  # fmt: skip
+
+    def shown() -> list[str]:
+        lines = Shown(quiet=True)
+        lines.take(report)
+        lines.finish()
+        return capsys.readouterr().out.splitlines()
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = shown()
+    assert f"{'v' * 30}19" in whole[2]
+    assert all(line == line.rstrip() for line in whole)
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = shown()
+    assert max(map(len, narrow)) <= 80
+    assert "column 19" in " ".join(narrow[-3:])
