@@ -36,7 +36,7 @@ WAYS = (
     "diff @ @ --same-traffic --format json",
     "export @ -t frames -o out/frames.parquet",
     "export @ -t findings",
-    "sql @ SELECT(capture)FROM(frames)",
+    'sql @ SELECT(capture)FROM"frames"',
     "bodies @ -o out/bodies",
     "sanitize @ -o out/safe.pcapng",
     "verify @",
