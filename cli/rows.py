@@ -90,8 +90,9 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
         return schema
     for name in columns:
         if name not in schema.names:
-            known = ", ".join(schema.names)
-            raise UsageError(f"{table} has no column `{name}`; there are {known}")
+            from amqpsniff.tables.statements import no_column
+
+            raise UsageError(f"{table}: {no_column(name, schema.names)}")
         if columns.count(name) > 1:
             raise UsageError(f"--columns names `{name}` more than once")
     return pa.schema([schema.field(name) for name in columns])
