@@ -39,7 +39,7 @@ MOST_WARNINGS = 20
 class Reading:
     """One pass over the captures of an `Input`.
 
-    `warned_of` are codes of findings that are said on standard error.
+    `warned_of` are codes of findings that are said on standard error; null for `WARNED_OF`.
 
     Attributes:
         capture: The `amqpsniff.reader.Capture`.
@@ -53,14 +53,14 @@ class Reading:
         *,
         bodies: bool = False,
         body_sha256: bool = False,
-        warned_of: Collection[str] = WARNED_OF,
+        warned_of: Collection[str] | None = None,
     ) -> None:
         import amqpsniff
         from amqpsniff.garbage import take_large_pages
 
         take_large_pages()
         self.options = options
-        self._warned_of = warned_of
+        self._warned_of = WARNED_OF if warned_of is None else frozenset(warned_of)
         self.findings: list[Finding] = []
         self.exit_code = 0
         self.capture = amqpsniff.open(
@@ -121,7 +121,7 @@ class Reading:
         codes = {finding.code for finding in self.findings}
         if codes & WHY_FAILED:
             self.exit_code = FAILED
-        told = WHY_FAILED if self.options.quiet else self._warned_of
+        told = self._warned_of & WHY_FAILED if self.options.quiet else self._warned_of
         warnings = Counter(
             f"{one.kind.severity}: {_said(one)}" for one in self.findings if one.code in told
         )

@@ -71,3 +71,7 @@ def test_why_a_run_failed_is_said_quietly_too() -> None:
     assert code == 3
     assert err.startswith("amqpsniff: error: README.md: not a capture: ")
     assert err.count("\n") == 1
+    assert run("diagnose", "-q", CAPTURE, "README.md").err == ""  # it is among the findings
+    for form in ("text", "ndjson"):  # reads twice, says it once
+        again = run("follow", CAPTURE, "README.md", "--format", form)
+        assert (again.code, again.err) == (3, err)
