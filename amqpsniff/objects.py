@@ -30,7 +30,9 @@ class _Cells:
         values = self._lists.get(name)
         if values is None:
             if name not in self.names:
-                raise AttributeError(f"no column `{name}`; there are {', '.join(self.names)}")
+                from amqpsniff.tables.statements import no_column
+
+                raise AttributeError(no_column(name, self.names))
             values = self._lists[name] = self._batch.column(name).to_pylist()
         return values
 

@@ -53,6 +53,12 @@ class Options:
     reader: str = AUTO
 
     def __post_init__(self) -> None:
+        for name in ("bodies", "body_sha256", "show_secrets", "tls_keylog_later"):
+            if getattr(self, name) not in (True, False):
+                raise UsageError(f"{name} is True or False, not `{getattr(self, name)!r}`")
+        if "" in (self.tls_keylog, *self.tls_keys):
+            what = "private key" if "" in self.tls_keys else "key log"
+            raise UsageError(f"the name of the {what} is empty; name its file, or leave it out")
         for port in self.ports:
             if port not in range(1 << 16):
                 raise UsageError(f"no port `{port}`; ports are numbers from 0 to 65535")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
+from amqpsniff.errors import UsageError
 from amqpsniff.spec import READINGS
 from amqpsniff.strangers import without_strangers
 
@@ -34,9 +36,10 @@ from .options import (
     TableDialect,
     TlsKey,
     TlsKeylog,
+    check_format,
     format_option,
 )
-from .reading import usual_keylog
+from .reading import keylog
 
 SPARK = "Spark"
 
@@ -53,6 +56,12 @@ JOB = "amqpsniff.spark_jobs.batch"
 
 REFUSED = "amqpsniff-batch: error: "
 """How the job begins a line that says what is wrong with its arguments."""
+
+TELLING = ("[DATA_SOURCE_NOT_FOUND]", "All masters are unresponsive")
+"""What a line of Spark's has that says enough: a format or a cluster that is not there."""
+
+_CLASSES = re.compile(r"^: \S*(?:Exception|Error): |^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
+"""What stands before it: classes of exceptions, or the time and the part of Spark."""
 
 MOST_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
@@ -175,12 +184,17 @@ def batch(
         amqpsniff batch captures/ -o tables/ --html --report latency
         amqpsniff batch "s3://traces/2026-01-*" -o s3://tables/january
     """
+    if not output.strip():
+        raise UsageError("--output is empty; name a folder for the tables")
+    check_format(format_, FORMATS)
+    if writer not in WRITERS:
+        raise UsageError(f"no writer `{writer}`; there are {', '.join(WRITERS)}")
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [rows],
         "--table-dialect": [table_dialect], "--storage": [storage], "--writer": [writer],
         "--format": [format_], "--progress": ["json"], "--report": report, "--port": port,
-        "--tls-key": tls_key, "--tls-keylog": filter(None, [tls_keylog or usual_keylog()]),
-        "--dialect": filter(None, [dialect]),
+        "--tls-key": tls_key, "--tls-keylog": _given(keylog(tls_keylog)),
+        "--dialect": _given(dialect),
     }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
@@ -190,6 +204,10 @@ def batch(
     given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
     given += [name for name, wanted in flags.items() if wanted]
     return _Job([*given, "--", *inputs], quiet).run()
+
+
+def _given(value: str | None) -> list[str]:
+    return [] if value is None else [value]
 
 
 class _Job:
@@ -263,6 +281,10 @@ def _explain(said: IO[bytes], code: int) -> int:
             "the Spark job was killed, as the system does where memory is short; what is done is "
             "kept: run it again"
         )
+        return FAILED
+    telling = [line for line in lines if any(one in line for one in TELLING)]
+    if telling:
+        complain(f"the Spark job failed: {_CLASSES.sub('', telling[0])}")
         return FAILED
     complain("the Spark job failed; it said:")
     worth = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")]

@@ -116,7 +116,7 @@ def refuse_captures(output: Path, captures: list[str]) -> None:
         return
     for name in expand(captures):
         if Path(name).exists() and output.samefile(name):
-            raise UsageError(f"{output} is the capture itself; give -o another name")
+            raise UsageError(f"{output} is the capture itself; give another name")
 
 
 def _special(path: Path) -> bool:

@@ -109,14 +109,14 @@ class _Following:
         if form == "ndjson":
             from .rows import write_rows
 
-            return write_rows(self._source, part, "frames", form)
+            return write_rows(self._source, part, "frames", form, warned_of=())
         return self._write_text(found, part, first.started())
 
     def _write_text(self, found: Conversation, part: Rows, started: int | None) -> int:
         from .reading import Reading
         from .render.conversation import Telling
 
-        reading = Reading(self._source, bodies=self._body_limit > 0)
+        reading = Reading(self._source, bodies=self._body_limit > 0, warned_of=())
         clock = times.Clock(self._form, started, short=self._output.narrow)
         telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
         self._output.lines(telling.heading())

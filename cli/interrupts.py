@@ -6,7 +6,8 @@ container would not be ended by the others at all, had they no handler.
 
 Python raises KeyboardInterrupt wherever it is, and drops it where nothing can be raised: in what an
 import, an `isinstance` or a destructor calls back. Of the moments of a start that is one in ninety.
-So a signal is remembered, for a run that nothing but another one would end.
+So a signal is remembered, for a run that nothing but another one would end, and one that Python
+dropped comes again a moment later.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -25,6 +27,9 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _USUAL = (signal.default_int_handler, signal.SIG_DFL)
 """What Python does of itself; what is anything else, as nohup has it, stays so."""
+
+AGAIN_SECONDS = 0.05
+"""How long after it was dropped a signal comes again: where something can be raised, mostly."""
 
 _heard: list[int] = []
 
@@ -39,9 +44,11 @@ def remembered() -> Iterator[None]:
     ours = {number: handler for number, handler in before.items() if handler in _USUAL}
     for number in ours:
         signal.signal(number, _hear)
+    told, sys.unraisablehook = sys.unraisablehook, _dropped
     try:
         yield
     finally:
+        sys.unraisablehook = told
         for number, handler in ours.items():
             signal.signal(number, handler)
 
@@ -67,6 +74,21 @@ def end() -> int:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     return 128 + number
+
+
+def _dropped(what: sys.UnraisableHookArgs) -> None:
+    """Python tells of an exception that cannot be raised; of a signal's nothing is said."""
+    if not heard() or what.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(what)
+        return
+    again = threading.Timer(AGAIN_SECONDS, _send, _heard[-1:])
+    again.daemon = True
+    again.start()
+
+
+def _send(number: int) -> None:
+    if signal.getsignal(number) is _hear:  # else the run is over
+        os.kill(os.getpid(), number)
 
 
 def _hear(number: int, _: object) -> NoReturn:

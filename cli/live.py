@@ -30,6 +30,9 @@ FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 TABLE = "messages"
 SETTLE = "10s"
 BUFFER = "64MiB"
+LEAST_FILE = 10_000
+"""Octets of a file of a rotation, at least: `--rotate-size 100` is meant to be more."""
+
 DUMB = ("dumb", "unknown")
 """Values of TERM of terminals whose cursor does not move."""
 
@@ -210,18 +213,18 @@ def live(
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
     """
     drawn_on = sys.stdout.isatty() and os.environ.get("TERM") not in DUMB
-    form = format_ or ("dashboard" if drawn_on else "ndjson")
+    form = ("dashboard" if drawn_on else "ndjson") if format_ is None else format_
     check_format(form, FORMATS)
     if form == "dashboard":
         _check_dashboard(sources, rows, table, settle, drawn_on=drawn_on)
     if form == "arrow" and sys.stdout.isatty():
         raise UsageError("arrow is not for a terminal; pipe it into a program")
-    table = table or TABLE
+    table = TABLE if table is None else table
     if table not in TABLES:
         raise UsageError(f"no table `{table}`; there are {', '.join(TABLES)}")
     from .watching import Live
 
-    settle_seconds = _settle(settle or SETTLE)
+    settle_seconds = _settle(SETTLE if settle is None else settle)
     run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, metrics=metrics)
     if form == "dashboard":
         return run.show()
@@ -246,6 +249,22 @@ def _check_dashboard(
 
 def _settle(text: str) -> float | None:
     return None if text == "end" else span(text, "settle")
+
+
+def rotation_octets(text: str) -> int:
+    """The size of a file of a rotation; raises UsageError for one that holds hardly a packet."""
+    octets = size(text, "rotate-size")
+    if octets < LEAST_FILE:
+        raise UsageError(f"--rotate-size {text}: from 10kB; a number without a unit is octets")
+    return octets
+
+
+def rotation_seconds(text: str) -> float:
+    """The time of a file of a rotation; raises UsageError for none."""
+    seconds = span(text, "rotate-time")
+    if not seconds:
+        raise UsageError(f"--rotate-time {text}: no file lasts for no time; write 30s, 5m or 1h")
+    return seconds
 
 
 def buffer_octets(text: str) -> int:

@@ -26,6 +26,9 @@ WARNED_OF = frozenset(
 """Findings that say why something is not there: those about the files, and about protocols that are
 not decoded."""
 
+WHY_FAILED = frozenset(("capture-unreadable",))
+"""Findings that make a run fail, which is said with `--quiet` too."""
+
 KEY_LOG = "SSLKEYLOGFILE"
 """Environment variable that names the file to which programs write the secrets of TLS."""
 
@@ -36,7 +39,7 @@ MOST_WARNINGS = 20
 class Reading:
     """One pass over the captures of an `Input`.
 
-    `warned_of` are codes of findings that are said on standard error.
+    `warned_of` are codes of findings that are said on standard error; null for `WARNED_OF`.
 
     Attributes:
         capture: The `amqpsniff.reader.Capture`.
@@ -50,14 +53,14 @@ class Reading:
         *,
         bodies: bool = False,
         body_sha256: bool = False,
-        warned_of: Collection[str] = WARNED_OF,
+        warned_of: Collection[str] | None = None,
     ) -> None:
         import amqpsniff
         from amqpsniff.garbage import take_large_pages
 
         take_large_pages()
         self.options = options
-        self._warned_of = warned_of
+        self._warned_of = WARNED_OF if warned_of is None else frozenset(warned_of)
         self.findings: list[Finding] = []
         self.exit_code = 0
         self.capture = amqpsniff.open(
@@ -68,7 +71,7 @@ class Reading:
             show_secrets=options.show_secrets,
             bodies=bodies,
             body_sha256=body_sha256,
-            tls_keylog=options.tls_keylog or usual_keylog(),
+            tls_keylog=keylog(options.tls_keylog),
             tls_key=options.tls_key or (),
             reader=options.reader,
         )
@@ -116,20 +119,17 @@ class Reading:
         """Warn of what is wrong with the files, and say when there was no AMQP in them."""
         self.findings = findings
         codes = {finding.code for finding in self.findings}
-        if "capture-unreadable" in codes:
+        if codes & WHY_FAILED:
             self.exit_code = FAILED
-        if self.options.quiet:
-            return
+        told = self._warned_of & WHY_FAILED if self.options.quiet else self._warned_of
         warnings = Counter(
-            f"{one.kind.severity}: {_said(one)}"
-            for one in self.findings
-            if one.code in self._warned_of
+            f"{one.kind.severity}: {_said(one)}" for one in self.findings if one.code in told
         )
         for warning, places in warnings.most_common(MOST_WARNINGS):
             complain(warning + (f" ({places} times)" if places > 1 else ""))
         if len(warnings) > MOST_WARNINGS:
             complain(f"warning: {len(warnings) - MOST_WARNINGS} more such findings")
-        if not self.capture.totals.connections:
+        if not self.options.quiet and not self.capture.totals.connections:
             complain(f"warning: {self._nothing()}")
 
     def miss(self, selection: Selection, *, chosen: bool) -> None:
@@ -182,11 +182,14 @@ def no_connection(name: str, number: int) -> UsageError:
     return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
 
 
-def usual_keylog(*, exists: bool = True) -> str | None:
-    """The key log that other programs write to, where it can be used and, if it must be, is there.
+def keylog(given: str | None, *, exists: bool = True) -> str | None:
+    """The key log that was given, else the one that other programs write to, where it can be used
+    and, if it must be, is there.
 
     Nothing is said where it cannot: nobody asked for it here.
     """
+    if given is not None:
+        return given
     import os
     from pathlib import Path
 

@@ -78,6 +78,7 @@ def report(
     check(fail_on)
     from amqpsniff.report.page import begin_bundle
 
+    from .entry import complain
     from .export import refuse_captures
 
     if output != STANDARD_OUTPUT:
@@ -91,6 +92,8 @@ def report(
     gathering = Gathering(source, scope, tuple(connection or ()))
     gathering.run()
     _check(gathering)
+    if gathering.missed and not source.quiet:
+        complain("warning: nothing lies in the time that was chosen")
     _write(_page(gathering, title, whole=scope == Scope()), output, quiet=source.quiet)
     return gathering.reading.exit_code or _judged(gathering, fail_on)
 

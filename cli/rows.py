@@ -12,9 +12,18 @@ CHOOSING = ("connection_id", "client", "channel", "ts_ns", "start_ns", "end_ns")
 """The columns that a `Selection` reads when there is no `--where`, where the table has them."""
 
 
-def write_rows(source: Input, rows: Rows, table: str, form: str, *, bodies: bool = False) -> int:
+def write_rows(
+    source: Input,
+    rows: Rows,
+    table: str,
+    form: str,
+    *,
+    bodies: bool = False,
+    warned_of: Collection[str] | None = None,
+) -> int:
     """Write the wanted rows of a table to standard output; the exit code."""
-    return Export(source, rows, table, bodies=bodies).write(form, standard_output())
+    export = Export(source, rows, table, bodies=bodies, warned_of=warned_of)
+    return export.write(form, standard_output())
 
 
 class Export:
@@ -23,6 +32,7 @@ class Export:
     Args:
         columns: Names of the columns in the order wanted; null for all.
         progress: Whether to say on a terminal how far it is.
+        warned_of: As `Reading` has it.
     """
 
     def __init__(
@@ -35,6 +45,7 @@ class Export:
         bodies: bool = False,
         body_sha256: bool = False,
         progress: bool = False,
+        warned_of: Collection[str] | None = None,
     ) -> None:
         from amqpsniff.tables.schema import schema_of
 
@@ -45,7 +56,7 @@ class Export:
         self._schema = _schema(schema_of(table, everything=columns is not None), table, columns)
         self._columns = columns
         self._progress = progress
-        self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
+        self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of)
         self._selection = Selection(rows, table, self._reading.started)
         self._selection.check()
 
@@ -90,8 +101,9 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
         return schema
     for name in columns:
         if name not in schema.names:
-            known = ", ".join(schema.names)
-            raise UsageError(f"{table} has no column `{name}`; there are {known}")
+            from amqpsniff.tables.statements import no_column
+
+            raise UsageError(f"{table}: {no_column(name, schema.names)}")
         if columns.count(name) > 1:
             raise UsageError(f"--columns names `{name}` more than once")
     return pa.schema([schema.field(name) for name in columns])

@@ -131,7 +131,7 @@ def sanitize(
     from .entry import complain
     from .export import refuse_captures
     from .progress import Progress
-    from .reading import usual_keylog
+    from .reading import keylog
     from .render.text import plural
 
     if capture == "-":
@@ -147,7 +147,7 @@ def sanitize(
     )
     decoding = Options(
         ports=frozenset(port or ()),
-        tls_keylog=tls_keylog or usual_keylog(),
+        tls_keylog=keylog(tls_keylog),
         tls_keys=tuple(tls_key or ()),
     )
     with _sink(output) as file, Progress(not quiet) as bar:

@@ -37,6 +37,8 @@ class Selection:
         self._filter: Filter | None = None
         self._started = started
         (rows.connection or "").encode()  # Arrow says of what cannot be that it is no text
+        if rows.connection == "":
+            raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
         self._from, self._to = times.span(rows.from_, rows.to)
         if rows.channel is not None and table == "connections":
             raise UsageError("connections have no --channel; use channels, or --table channels")

@@ -15,7 +15,7 @@ from amqpsniff import __version__
 from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
-from .measures import size, span
+from .measures import span
 from .steps import Steps
 
 if TYPE_CHECKING:
@@ -137,13 +137,8 @@ class Live:
             tls_keylog_later=True,
             tls_keys=tuple(decoding.tls_key or ()),
         )
-        source = self._source()
-        try:
-            writer = self._writer(source)
-        except BaseException:
-            source.close()
-            raise
         scope = Selection(self._rows, "frames", self._started)
+        source = self._source()
         self.figures = Figures(TOP, self._rows.channel, scope.wants())
         self.watch: Watch = Watch(
             source,
@@ -151,26 +146,29 @@ class Live:
             tables,
             census=self.figures,
             judge=judge,
-            writer=writer,
             packets=self._sources.count,
             settle_seconds=self._settle,
         )
         self.figures.join(self.watch.pipeline)
-        if self._metrics is not None:
-            try:
+        try:
+            if self._metrics is not None:
                 self._server = Server(self._metrics, self.watch, self.figures)
-            except BaseException:
-                self.watch.close()
-                raise
+            self.watch.writer = self._writer(source)  # what is there is written over: now or never
+        except BaseException:
+            self._let_go()
+            raise
 
     def _verb(self) -> str:
         """What this run does with its source."""
         return "following" if self._sources.captures else "capturing on"
 
-    def _close(self) -> None:
+    def _let_go(self) -> None:
         if self._server is not None:
             self._server.close()
         self.watch.close()
+
+    def _close(self) -> None:
+        self._let_go()
         for note in self._notes():
             complain(note)
 
@@ -188,7 +186,8 @@ class Live:
         from amqpsniff.capture.rights import drop
 
         expression = self._sources.filter_ or ports_expression(self._decoding.port or ())
-        octets = buffer_octets(self._sources.buffer or BUFFER)
+        buffer = self._sources.buffer
+        octets = buffer_octets(BUFFER if buffer is None else buffer)
         source = InterfaceCapture(self._sources.interface or (), expression, octets)
         written = self._recording.write
         folders = [written.absolute().parent] if written is not None else []
@@ -207,19 +206,21 @@ class Live:
         return [Path(name) for name in names if name is not None]
 
     def _keylog(self) -> str | None:
-        from .reading import usual_keylog
+        from .reading import keylog
 
-        return self._decoding.tls_keylog or usual_keylog(exists=False)
+        return keylog(self._decoding.tls_keylog, exists=False)
 
     def _writer(self, source: Source) -> CaptureWriter | None:
         from amqpsniff.capture.writer import CaptureWriter, Rotation
+
+        from .live import rotation_octets, rotation_seconds
 
         recording = self._recording
         if recording.write is None:
             return None
         rotation = Rotation(
-            None if recording.rotate_size is None else size(recording.rotate_size, "rotate-size"),
-            None if recording.rotate_time is None else span(recording.rotate_time, "rotate-time"),
+            None if recording.rotate_size is None else rotation_octets(recording.rotate_size),
+            None if recording.rotate_time is None else rotation_seconds(recording.rotate_time),
             recording.keep,
         )
         return CaptureWriter(
@@ -230,7 +231,7 @@ class Live:
         """The wanted rows as they come; each batch is written out before the next one is made."""
         for _ in steps:
             for note in self._notes():
-                if not self._decoding.quiet:
+                if not self._decoding.quiet or note.startswith("error: "):
                     complain(note)
             for _, batch in self.watch.rows():
                 yield from _chosen(selection, batch, sink)

@@ -65,7 +65,9 @@ def _open_more_files() -> None:
 
 def _run(given: argparse.Namespace, say: Say) -> int:
     from .reports import REPORTS
+    from .session import check_master
 
+    check_master(given.master)
     for name in given.report:
         if name not in REPORTS:
             raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")

@@ -56,8 +56,13 @@ ATTEMPTS = 4
 
 _LOCAL = re.compile(r"^local\[(\*|\d+)\]$")
 
-_MASTER = re.compile(r"yarn$|spark|k8s|local")
+_MASTER = re.compile(
+    r"yarn$|spark://.|k8s://.|local$|local\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\]$|local-cluster\["
+)
 """What Spark starts with; it ends before it says so to us where a master is none of them."""
+
+_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""Environment variables that say where YARN is."""
 
 INSTALL_JAVA = (
     'install it ("apt install default-jre-headless", "dnf install java-21-openjdk-headless", '
@@ -85,6 +90,18 @@ def require_java() -> None:
         raise NoJava(JAVA_MISSING)
 
 
+def check_master(master: str | None) -> None:
+    """Raise UsageError for a master that is none, or that Spark would not find."""
+    if master is None:
+        return
+    if not _MASTER.match(master):
+        raise UsageError(
+            f"no Spark master `{master}`; give local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT"
+        )
+    if master == "yarn" and not any(os.environ.get(name) for name in _HADOOP):
+        raise UsageError(f"--master yarn needs {' or '.join(_HADOOP)} to be set")
+
+
 def context(
     master: str | None = EMBEDDED, name: str = "amqpsniff", brief: bool = False
 ) -> SparkContext:
@@ -95,10 +112,7 @@ def context(
     listens on the loopback interface only, unless it is told where; `brief` says that few rows pass
     through its JVM. Raises NoJava, and UsageError for a master that is none.
     """
-    if master is not None and not _MASTER.match(master):
-        raise UsageError(
-            f"no Spark master `{master}`; give local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT"
-        )
+    check_master(master)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
         require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

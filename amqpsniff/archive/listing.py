@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from amqpsniff.capture.formats import shown
 from amqpsniff.errors import CaptureError
 
 from .places import StorageOptions, file_system, is_remote
@@ -56,7 +57,7 @@ def list_captures(
 
 def _local(name: str) -> Iterator[tuple[object, Listed]]:
     """Files, each with what all its names have in common."""
-    if Path(name).is_dir():
+    if name and Path(name).is_dir():  # of no name it makes the folder one is in
         yield from _below(name)
     elif os.path.lexists(name):
         file = _stated(name)
@@ -78,7 +79,7 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
             elif file := _stated(match):
                 yield file
     else:
-        raise CaptureError(f"{name}: no such file or directory")
+        raise CaptureError(f"{shown(name)}: no such file or directory")
 
 
 def _below(folder: str) -> Iterator[tuple[object, Listed]]:
@@ -137,7 +138,7 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[tuple[object,
     prefix = head[: len(head) - len(path)] if head.endswith(path) else f"{head.split('://')[0]}://"
     info = system.get_file_info(path)
     if info.type == fs.FileType.NotFound:
-        raise CaptureError(f"{name}: no such file or directory")
+        raise CaptureError(f"{shown(name)}: no such file or directory")
     if info.type == fs.FileType.File:
         found = [info]
     else:

@@ -57,8 +57,9 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
         ) from None
     try:
         system, path = url_to_fs(name, **(options or {}))
-    except (ImportError, ValueError) as error:
-        raise UsageError(f"{name}: {error}") from None
+    except (ImportError, OSError, ValueError) as error:  # OSError: hdfs without its libraries
+        why = str(error).partition("\n")[0]
+        raise UsageError(f"{name}: cannot be opened here: {why}") from None
     return fs.PyFileSystem(fs.FSSpecHandler(system)), path
 
 

@@ -44,7 +44,8 @@ def claim(folder: Folder, inputs: Iterable[str], turn: Turn) -> int:
         made = int.from_bytes(os.urandom(8), "big")
         folder.write(SEED, b"%016x" % made)
     except OSError as error:
-        raise OutputError(f"{base}: tables cannot be written there: {error}") from None
+        why = os.strerror(error.errno) if error.errno else error
+        raise OutputError(f"{base}: tables cannot be written there: {why}") from None
     return made
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,6 +41,9 @@ from amqpsniff.findings import Finding
 BLOCK_OCTETS = 1 << 20
 
 STANDARD_INPUT = "-"
+
+BEFORE_READ = "everything before was read"
+NOTHING_READ = "nothing of it could be read; get it once more from where it was made"
 
 Opener = Callable[[str], IO[bytes]]
 """Opens a file by its name, raising OSError."""
@@ -213,7 +217,7 @@ class CaptureFile:
     def _end(self) -> PacketBatch | None:
         self._source.close()
         for code, detail in self._troubles:
-            self._reader.report(code, detail)
+            self._reader.report(code, f"{detail}; {BEFORE_READ}")
         return self._reader.finish(explained=bool(self._troubles))
 
     def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
@@ -227,7 +231,9 @@ class CaptureFile:
             head, blocks = _peek(self._decoded(blocks, decompressor(found, self.capture)))
             found = recognise(head)
         if self._troubles and len(head) < MAGIC_OCTETS:
-            raise CaptureError(f"{shown(self.capture)}: {self._troubles[0][1]}")
+            code, detail = self._troubles[0]
+            more = "" if code == "capture-unreadable" else f"; {NOTHING_READ}"
+            raise CaptureError(f"{shown(self.capture)}: {detail}{more}")
         if found in READERS:
             reader = READERS[found](self.capture)
             reader.unpacked = self.compression is not None
@@ -264,15 +270,13 @@ class CaptureFile:
             except Damaged as damage:
                 if pieces:
                     yield b"".join(pieces)
-                self._troubles.append(
-                    ("capture-damaged", f"{damage}; everything before the damage was read")
-                )
+                self._troubles.append(("capture-damaged", str(damage)))
                 return
             if pieces:
                 yield b"".join(pieces)
-        if machine.inside and not self._troubles:
-            cut = f"the file ends inside its {self.compression} compression"
-            self._troubles.append(("capture-truncated", f"{cut}; everything before was read"))
+        if machine.inside and self.compression and not self._troubles:
+            cut = f"the file ends {inside(self.compression).strip()}"
+            self._troubles.append(("capture-truncated", cut))
 
 
 def is_regular(name: str) -> bool:
@@ -284,6 +288,20 @@ def is_regular(name: str) -> bool:
         return name != STANDARD_INPUT and stat.S_ISREG(Path(name).stat().st_mode)
     except OSError:
         return False
+
+
+def is_uri(name: str) -> bool:
+    """Whether a name is of something that is no file on this machine, as `s3://bucket/name`."""
+    return re.match("[a-z][a-z0-9+.-]+://", name, re.IGNORECASE) is not None
+
+
+def missing(name: str) -> CaptureError:
+    """The error for a name that is not there."""
+    if is_uri(name):
+        return CaptureError(
+            f"{shown(name)}: only `amqpsniff batch` reads URIs; download it, and give the file"
+        )
+    return CaptureError(f"{shown(name)}: no such file or directory")
 
 
 def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTETS) -> CaptureFile:

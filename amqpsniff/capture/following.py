@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, standard_input
+from amqpsniff.capture.file import BEFORE_READ, BLOCK_OCTETS, STANDARD_INPUT, standard_input
 from amqpsniff.capture.formats import (
     DESCRIBED_OCTETS,
     MAGIC_OCTETS,
@@ -103,7 +103,7 @@ class _Followed(ABC):
         try:
             return self._more()
         except OSError as error:
-            detail = f"{error.strerror or error}; everything before was read"
+            detail = f"{error.strerror or error}; {BEFORE_READ}"
             self.findings.append(Finding("capture-unreadable", detail, self._octets.capture))
             self._over(cut=True)
             self.ended = True

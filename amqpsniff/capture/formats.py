@@ -156,7 +156,7 @@ def _text(octets: bytes) -> str:
 
 def shown(name: str) -> str:
     """A name that is safe in one line of a message, and seen there."""
-    return name if name.isprintable() and not name.isspace() else repr(name)
+    return name if name.isprintable() and name.strip() else repr(name)
 
 
 def number(octets: bytes, order: str, *, signed: bool = False) -> int:

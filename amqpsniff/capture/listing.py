@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from amqpsniff.capture.file import is_uri, missing
 from amqpsniff.capture.formats import shown
 from amqpsniff.capture.octets import Octets
 from amqpsniff.errors import CaptureError
@@ -162,7 +163,7 @@ class Listing:
     def _entries(self, name: str, *, first: bool) -> Iterator[tuple[str, Ask]]:
         """Paths, and what asks for their state."""
         try:
-            if Path(name).is_dir():
+            if name and Path(name).is_dir():
                 with os.scandir(name) as found:
                     yield from [(one.path, one.stat) for one in found]
                 return
@@ -174,10 +175,10 @@ class Listing:
             return
         if os.path.lexists(name):
             yield name, Path(name).stat
-        elif glob.has_magic(name):
+        elif glob.has_magic(name) and not is_uri(name):
             yield from ((one, Path(one).stat) for one in glob.glob(name))  # noqa: PTH207
         elif first:
-            raise CaptureError(f"{shown(name)}: no such file or directory")
+            raise missing(name)
 
     def _judge(self, identity: Identity, path: str, status: os.stat_result) -> None:
         """See what a file is, when it is new or another one than it was."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
-from amqpsniff.capture.file import READERS
+from amqpsniff.capture.file import BEFORE_READ, NOTHING_READ, READERS
 from amqpsniff.capture.formats import (
     GZIP,
     MAGIC_OCTETS,
@@ -76,15 +76,19 @@ class Octets:
         if self._reader is None:
             return None
         if self._trouble is not None:
-            self._reader.report(*self._trouble)
+            code, detail = self._trouble
+            self._reader.report(code, f"{detail}; {BEFORE_READ}")
         return self._reader.finish(explained=cut or self._trouble is not None)
 
     def refuse(self) -> None:
         """Raise NotACapture where nothing told what the octets are, and no more will come."""
         if self._reader is None:
             where = self._where
-            if self._trouble is not None:
-                raise CaptureError(f"{shown(self.capture)}: {self._trouble[1]}")
+            why = None if self._trouble is None else self._trouble[1]
+            if why is None and self._machine is not None and self._machine.inside:
+                why = f"the file ends {self._where.strip()}"
+            if why is not None:
+                raise CaptureError(f"{shown(self.capture)}: {why}; {NOTHING_READ}")
             raise no_capture(self.capture, self._inside if where else self._head, where)
 
     def _recognised(self) -> bool:
@@ -125,5 +129,5 @@ class Octets:
             try:
                 yield from self._machine.feed(piece)
             except Damaged as damage:
-                self._trouble = ("capture-damaged", f"{damage}; everything before was read")
+                self._trouble = ("capture-damaged", str(damage))
                 return

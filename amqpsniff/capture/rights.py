@@ -13,10 +13,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from amqpsniff.capture.formats import shown
 from amqpsniff.errors import UsageError
 
 NOBODY = "nobody"
 ROOT = "root"
+OTHERS = "give another, or root to stay root"
 
 
 def drop(
@@ -37,7 +39,7 @@ def drop(
     obstacle = _obstacle(wanted, list(writes_to), there)
     if obstacle is not None:
         if user is not None:
-            raise UsageError(f"--user {user}: {obstacle}")
+            raise UsageError(f"--user {user}: {obstacle}; {OTHERS}")
         return obstacle
     os.setgroups(_groups(wanted))
     os.setresgid(wanted.pw_gid, wanted.pw_gid, wanted.pw_gid)
@@ -54,7 +56,7 @@ def _entry(user: str | None) -> pwd.struct_passwd | None:
         return pwd.getpwuid(int(sudo)) if sudo.isdigit() else pwd.getpwnam(NOBODY)
     except KeyError:
         if user is not None:
-            raise UsageError(f"--user {user}: there is no such user") from None
+            raise UsageError(f"--user {shown(user)}: there is no such user; {OTHERS}") from None
         return None
 
 

@@ -14,6 +14,8 @@ from amqpsniff.capture.file import (
     STANDARD_INPUT,
     CaptureFile,
     is_regular,
+    is_uri,
+    missing,
     open_capture,
 )
 from amqpsniff.capture.formats import shown
@@ -68,11 +70,11 @@ def read(
 def _named(one: str) -> Iterator[str]:
     if one == STANDARD_INPUT:
         yield one
-    elif Path(one).is_dir():
+    elif one and Path(one).is_dir():  # of no name it makes the folder one is in
         yield from _captures_below(one)
     elif os.path.lexists(one):
         yield one
-    elif glob.has_magic(one):
+    elif glob.has_magic(one) and not is_uri(one):
         matches = sorted(glob.glob(one, recursive=True))  # noqa: PTH207
         if not matches:
             raise CaptureError(f"{shown(one)}: no file matches this pattern")
@@ -82,7 +84,7 @@ def _named(one: str) -> Iterator[str]:
             elif is_regular(match):
                 yield match
     else:
-        raise CaptureError(f"{shown(one)}: no such file or directory")
+        raise missing(one)
 
 
 def _captures_below(directory: str) -> Iterator[str]:

@@ -72,7 +72,7 @@ def find(path: str | None = None, *, answer_s: float = ANSWER_S) -> Tshark:
     said = _answer([path, "--version"], answer_s)
     told = re.search(r"^TShark\D*?(\d+(?:\.\d+)+)", said, re.MULTILINE)
     if told is None:
-        first = shown(said.strip().split("\n", 1)[0][:80]) or "nothing"
+        first = shown(said.strip().split("\n", 1)[0][:80] or "nothing")
         raise TsharkError(f"{path} is not tshark: asked for its version it says {first!r}")
     version = tuple(map(int, told[1].split(".")))
     if version < LEAST_VERSION:
@@ -204,7 +204,7 @@ class Run:
     def _reason(self) -> str:
         lines = self._said.decode(errors="replace").split("\n")
         told = [line.removeprefix("tshark: ").strip() for line in lines if not _NOISE.match(line)]
-        return shown(" ".join(told)[:400]) or "it does not say why"
+        return shown(" ".join(told)[:400] or "it does not say why")
 
     def _listen(self) -> None:
         """Keep the end of standard error: a full pipe would stop tshark."""
@@ -276,7 +276,7 @@ def _answer(command: list[str], answer_s: float) -> str:
         raise TsharkError(f"tshark at {command[0]} cannot be run: {error.strerror}") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().split("\n")[-1]
-        raise TsharkError(f"{_outcome(done.returncode)}: {shown(said[:400]) or 'no reason given'}")
+        raise TsharkError(f"{_outcome(done.returncode)}: {shown(said[:400] or 'no reason given')}")
     return done.stdout.decode(errors="replace")
 
 

@@ -11,9 +11,12 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any
 
+from amqpsniff.capture import open_capture
 from amqpsniff.capture.dissection import dissect
+from amqpsniff.capture.file import STANDARD_INPUT
 from amqpsniff.capture.tshark import SILENCE_S, Tshark, find
 from amqpsniff.errors import UsageError
 from amqpsniff.opinion.difference import Difference
@@ -53,8 +56,7 @@ class Comparison:
     def __init__(
         self, capture: Capture, tshark: Tshark | None = None, *, silence_s: float = SILENCE_S
     ) -> None:
-        if len(capture.names) != 1 or capture.once:
-            raise UsageError("tshark is given one capture file; several, or a pipe, are not one")
+        _check_one_file(capture)
         self._show_secrets = capture.options.show_secrets
         self.capture = Capture(capture.names, replace(capture.options, show_secrets=True))
         self.tshark = tshark or find()
@@ -123,6 +125,16 @@ class Comparison:
     def _safe(self, difference: Difference) -> Difference:
         """The difference without credentials, unless the capture shows them."""
         return difference if self._show_secrets else redacted(difference)
+
+
+def _check_one_file(capture: Capture) -> None:
+    """Raise UsageError where tshark cannot be given the capture, CaptureError where nobody can."""
+    if len(capture.names) == 1 and not capture.once:
+        return
+    for name in capture.once[:1]:
+        if name != STANDARD_INPUT and not Path(name).is_fifo():
+            open_capture(name).close()
+    raise UsageError("tshark is given one capture file; several, or a pipe, are not one")
 
 
 def _ports(ends: Iterable[str]) -> set[int]:

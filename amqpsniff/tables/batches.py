@@ -26,6 +26,7 @@ from amqpsniff.session.waiting import CHANGING
 from amqpsniff.spec import FRAME_TYPES, METHODS
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKS, MESSAGES, OUTCOME, schema_of
+from amqpsniff.tables.statements import no_column
 
 Connections = Sequence[tuple[str, str | None, str | None]]
 
@@ -361,8 +362,7 @@ class Maker:
         if columns is not None:
             for name in columns:
                 if name not in self.schema.names:
-                    known = ", ".join(self.schema.names)
-                    raise UsageError(f"{table} has no column `{name}`; it has {known}")
+                    raise UsageError(f"{table}: {no_column(name, self.schema.names)}")
             self.schema = pa.schema([field for field in self.schema if field.name in columns])
 
     @property

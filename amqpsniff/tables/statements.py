@@ -14,6 +14,11 @@ from typing import Any
 SHOWN_CHARACTERS = 60
 """How much of an expression a message repeats."""
 
+MOST_MEANT = 3
+
+MOST_LISTED = 12
+"""Columns that a message names where none is like the one that was given."""
+
 _KINDS = {"VARCHAR": "text", "BLOB": "octets", '"NULL"': "null"}
 _NUMBERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"))
 
@@ -80,7 +85,7 @@ def said(error: object, given: str, names: Collection[str], tables: Collection[s
         name = found.group(1)
         if re.search(rf"(=|<>|like)\s*\"?{re.escape(name)}\b", given, re.IGNORECASE):
             return f"no column `{name}`; a text stands in single quotes: '{name}'"
-        return _no_column(name, names)
+        return no_column(name, names)
     found = _NO_TABLE.search(text)
     if found and names:
         return f"`{shown(given)}`: there is no `{found.group(1)}` to have columns"
@@ -94,11 +99,17 @@ def said(error: object, given: str, names: Collection[str], tables: Collection[s
     return f"`{shown(given)}`: {line}" + (f" {hint.group(1)}" if hint else "")
 
 
-def _no_column(name: str, names: Collection[str]) -> str:
+def no_column(name: str, names: Iterable[str]) -> str:
+    """What to say of a column that is not among those of a table, or of several."""
     known = list(dict.fromkeys(names))
-    near = get_close_matches(name.lower(), known, n=3, cutoff=0.6)
+    wanted = name.lower()
+    near = get_close_matches(wanted, known, n=MOST_MEANT, cutoff=0.6)
+    near += [one for one in known if len(wanted) > 1 and wanted in one and one not in near]
     if near:
-        return f"no column `{name}`; did you mean {' or '.join(f'`{one}`' for one in near)}?"
+        meant = " or ".join(f"`{one}`" for one in near[:MOST_MEANT])
+        return f"no column `{name}`; did you mean {meant}?"
+    if len(known) > MOST_LISTED:
+        return f"no column `{name}`; docs/tables.md lists the columns of every table"
     return f"no column `{name}`; there are {', '.join(known)}"
 
 

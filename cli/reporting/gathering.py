@@ -136,6 +136,12 @@ class Gathering:
         self._settle_rest()
         self.counted = census.facts()
 
+    @property
+    def missed(self) -> bool:
+        """Whether there is AMQP, and nothing of it in the time that was chosen."""
+        kept = (self._selections[table].kept for table in ("frames", "messages", "findings"))
+        return not self._whole and bool(self.reading.capture.totals.connections) and not any(kept)
+
     def _frames(self, batch: Any) -> None:
         import pyarrow.compute as pc
 

@@ -74,6 +74,8 @@ def _tile(number: int, noun: str, more: str = "", severity: str = "") -> Tile:
 
 def sentences(summary: Row, gathering: Gathering, cases: list[Case]) -> list[str]:
     """What happened, the whole of it first, then what was wrong, then what is not known."""
+    if gathering.missed:
+        return [*_traffic(summary, gathering), "Nothing of it lies in the time that was chosen."]
     return [
         *_traffic(summary, gathering),
         *_flow(summary, gathering),
@@ -113,7 +115,7 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
         text += f", made with {', '.join(names)}" + (
             f" and {plural(more, 'other')}" if more else ""
         )
-    most = max(1, *gathering.levels["connections"].levels(MOST_POINTS))
+    most = max((1, *gathering.levels["connections"].levels(MOST_POINTS)))
     if number > 1:
         text += f"; at most about {count(int(most))} at a time"
     midstream = summary["quality"]["midstream_connections"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import amqpsniff
 from amqpsniff import notebook
+from amqpsniff.errors import UsageError
 from amqpsniff.objects import Frame, Message, rows
 from amqpsniff.tables import query
 from amqpsniff.tables.schema import MESSAGES
@@ -96,6 +97,13 @@ def test_capture() -> None:
     assert "packets" in _Tags(capture._repr_html_()).text
     capture.close()
     assert repr(capture) == "<Capture closed>"
+
+
+@pytest.mark.parametrize("value", [-1, None, "no", 2.5])
+@pytest.mark.parametrize("name", ["bodies", "body_sha256", "show_secrets"])
+def test_what_is_neither_true_nor_false(name: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=f"{name} is True or False, not `{value!r}`"):
+        amqpsniff.open(SAMPLES / "bunny.pcapng", **{name: value})
 
 
 def test_many_captures() -> None:

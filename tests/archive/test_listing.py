@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.archive.listing import list_captures
-from amqpsniff.errors import CaptureError
+from amqpsniff.errors import CaptureError, UsageError
 
 LISTS = """
 import json, sys
@@ -65,3 +65,21 @@ def test_folders_that_may_not_be_listed_are_told(samples: Path, tmp_path: Path) 
         for folder in (names[1], names[3]):
             Path(folder).chmod(0o700)
     assert json.loads(made.stdout) == [names[0], names[2], names[3]]
+
+
+def test_an_empty_name_is_of_no_file() -> None:
+    """It is not the folder one is in."""
+    with pytest.raises(CaptureError, match=r"^'': no such file or directory"):
+        list_captures([""])
+
+
+def test_a_file_system_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("libhdfs is missing\nso it is")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", fail)
+    with pytest.raises(UsageError) as raised:
+        list_captures(["hdfs://nowhere/x"])
+    assert str(raised.value) == "hdfs://nowhere/x: cannot be opened here: libhdfs is missing"

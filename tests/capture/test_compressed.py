@@ -11,7 +11,8 @@ import pytest
 import zstandard
 
 from amqpsniff.capture import compressed, open_capture
-from amqpsniff.capture.file import CaptureFile
+from amqpsniff.capture.file import NOTHING_READ, CaptureFile
+from amqpsniff.capture.octets import Octets
 from amqpsniff.errors import CaptureError, NotACapture
 from tests.capture import build
 from tests.capture.build import Row
@@ -115,8 +116,22 @@ def test_no_capture_inside(compress: Compress, name: str, tmp_path: Path) -> Non
         read(path, compress(b"dear diary\n"))
     with pytest.raises(NotACapture, match="it is empty"):
         read(path, compress(b""))
-    with pytest.raises(CaptureError, match="ends inside"):
-        read(path, compress(PLAIN)[:10])
+
+
+@pytest.mark.parametrize(("compress", "name"), BOTH)
+def test_nothing_came_out(compress: Compress, name: str, tmp_path: Path) -> None:
+    """Then nothing was read before, which is not said."""
+    head = compress(PLAIN)[:16]
+    cut = f"the file ends inside its {name} compression"
+    for octets, why in ((head, cut), (head[:4] + b"\xff" * 40, "is damaged")):
+        with pytest.raises(CaptureError, match=why) as raised:
+            read(tmp_path / "cut", octets)
+        fed = Octets("cut")
+        assert not list(fed.feed(octets))
+        with pytest.raises(CaptureError, match=why) as also:
+            fed.refuse()
+        for error in (raised, also):
+            assert str(error.value).endswith(f"; {NOTHING_READ}")
 
 
 def test_offsets_are_those_of_the_unpacked_capture(tmp_path: Path) -> None:

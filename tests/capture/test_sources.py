@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture import expand, open_capture, read
+from amqpsniff.capture.listing import Listing
 from amqpsniff.errors import CaptureError, NotACapture
 from tests.capture import build
 
@@ -143,6 +144,21 @@ def test_expand_says_what_is_not_there(tree: Path, inputs: list[str]) -> None:
         expand(inputs)
     assert "\n" not in str(raised.value)
     assert not inputs or inputs[-1] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "'': no such file or directory"),
+        ("s3://bucket/a?.pcap", "s3://bucket/a?.pcap: only `amqpsniff batch` reads URIs; "),
+        ("HDFS://a/b", "HDFS://a/b: only `amqpsniff batch` reads URIs"),
+    ],
+)
+def test_names_that_are_of_no_file(tree: Path, name: str, said: str) -> None:
+    for look in (expand, lambda names: Listing(names).newest()):
+        with pytest.raises(CaptureError) as raised:
+            look([name])
+        assert str(raised.value).startswith(said)
 
 
 def test_read_a_directory(tree: Path) -> None:

@@ -100,7 +100,7 @@ def test_errors_say_what_to_do() -> None:
     assert "amqpsniff spec 404" in run("explain", "404").err
     assert "argument 'SELECT', behind the captures" in run("sql", CAPTURE).err
     assert "--frames" in run("inspect", CAPTURE, "--frame").err
-    assert "routing_key" in run("inspect", CAPTURE, "--where", "rk = 'a'").err
+    assert "routing_key" in run("inspect", CAPTURE, "--where", "routing = 'a'").err
     assert "amqpsniff inspect --help" in run("inspect").err
     assert "amqpsniff inspect --help" in run("inspect", CAPTURE, "--port").err
     assert "amqpsniff inspect --help" in run("inspect", CAPTURE, "--quiet=1").err

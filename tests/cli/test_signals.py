@@ -106,6 +106,35 @@ def test_what_a_library_makes_of_it_is_no_internal_error() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+DROPPED = """
+import signal, sys, time
+import amqpsniff.tables.query as query
+from amqpsniff.cli.entry import main
+
+class Gone:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def dropped(*_):
+    Gone()
+    while True:
+        time.sleep(0.01)
+
+query.sql = dropped
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main())
+"""
+
+
+def test_a_signal_in_a_destructor_is_not_lost() -> None:
+    """Python can raise nothing there, and would print what it dropped."""
+    done = subprocess.run(
+        (sys.executable, "-c", DROPPED, "sql", CAPTURE, "SELECT 1"),
+        env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def cut_capture(folder: Path) -> Path:
     """A capture of which there is something to say on standard error."""
     path = folder / "cut.pcap"

@@ -83,6 +83,8 @@ def test_on_a_terminal(columns: int) -> None:
         (("--tls-keylog", "none"), "none: key log cannot be read: No such file or directory"),
         (("--tls-key", "none"), "none: private key cannot be read: No such file or directory"),
         (("--tls-key", "README.md"), "README.md: not a private key (PEM or DER)"),
+        (("--tls-key", ""), "the name of the private key is empty; name its file, or leave it out"),
+        (("--tls-keylog", ""), "the name of the key log is empty; name its file, or leave it out"),
         (("--reader", "none"), "no reader `none`; there are auto, own, tshark"),
     ],
 )

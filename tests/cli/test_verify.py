@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -93,6 +94,24 @@ def test_a_file_that_is_no_capture() -> None:
     assert code == 3
     assert "README.md: not a capture" in err
     assert "unknown: 0" in out
+
+
+@real
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    """It is no pipe, of which tshark could not be given the capture."""
+    (tmp_path / "link").symlink_to("nowhere")
+    code, _, err = run("verify", tmp_path / "link")
+    assert (code, err) == (
+        3,
+        f"amqpsniff: {tmp_path / 'link'}: cannot be opened: No such file or directory\n",
+    )
+    code, _, err = run("verify", "/dev/null")
+    assert code == 3
+    assert err.startswith("amqpsniff: /dev/null: not a capture: it is empty")
+    os.mkfifo(tmp_path / "pipe")
+    code, _, err = run("verify", tmp_path / "pipe")
+    assert code == 2
+    assert "or a pipe, are not one" in err
 
 
 def test_usage() -> None:

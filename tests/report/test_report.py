@@ -191,6 +191,17 @@ def test_part_of_the_time(tmp_path: Path) -> None:
     assert "Clients published 2 messages" in text
 
 
+@pytest.mark.parametrize("chosen", [("--to", "12"), ("--from", "+1000s")])
+def test_a_time_in_which_there_is_nothing(chosen: tuple[str, str], tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    done = report(target, "pika_mix.pcap", *chosen)
+    assert done.code == 0
+    assert "amqpsniff: warning: nothing lies in the time that was chosen\n" in done.err
+    text = unescape(text_of(target.read_text(encoding="utf-8")))
+    assert "Nothing of it lies in the time that was chosen." in text
+    assert "The capture is good" not in text
+
+
 def test_standard_input_and_output() -> None:
     octets = (SAMPLES / "pika_mix.pcap").read_bytes()
     done = process("report", "-", "-o", "-", octets=octets)

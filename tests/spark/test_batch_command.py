@@ -147,6 +147,9 @@ def test_what_makes_no_sense_is_one_line(
         ([capture, "--storage", "{"], 2, "no JSON object"),
         ([capture, "--format", "delta"], 2, "--format delta needs --writer spark"),
         ([capture, "--master", "lokal"], 2, "no Spark master `lokal`"),
+        ([capture, "--master", "local[0]"], 2, "no Spark master `local[0]`"),
+        ([capture, "--master", "local[two]"], 2, "no Spark master `local[two]`"),
+        ([capture, "--master", "yarn"], 2, "--master yarn needs HADOOP_CONF_DIR or YARN_CONF_DIR"),
         (["nothere.pcap"], 3, "no such file"),
     ):
         assert main([*arguments, "-o", output]) == code
@@ -154,6 +157,7 @@ def test_what_makes_no_sense_is_one_line(
         assert words in said.err
         assert said.err.count("\n") == 1
         assert said.out == ""
+        assert not Path(output).exists()
     made = amqpsniff("batch", capture, "-o", output, "--writer", "quill", COLUMNS="400")
     assert made.returncode == 2
     assert "quill" in made.stderr

@@ -46,7 +46,8 @@ WRONG = {
     "metod = 'a'": "no column `metod`; did you mean `method`?",
     "exchange = orders": "no column `orders`; a text stands in single quotes: 'orders'",
     'exchange LIKE "ord"': "no column `ord`; a text stands in single quotes: 'ord'",
-    "zzz = 1": "no column `zzz`; there are capture, packet_number, ",
+    "conn = 'a'": "no column `conn`; did you mean `connection_id`?",
+    "zzz = 1": "no column `zzz`; docs/tables.md lists the columns of every table",
     "nothing.method = 'a'": "there is no `nothing` to have columns",
     "size": "`size` is a number, not true or false; compare it with something",
     "routing_key": "`routing_key` is text, not true or false",
@@ -96,6 +97,11 @@ def test_what_is_wrong_with_an_expression_is_said_in_one_line(where: str, said: 
     assert said in text
     assert "\n" not in text
     assert len(text) < 420
+
+
+def test_columns_are_listed_where_they_are_few() -> None:
+    with pytest.raises(FilterError, match="no column `zzz`; there are size, method"):
+        query.Filter(pa.schema([("size", pa.int64()), ("method", pa.string())]), "zzz = 1")
 
 
 def test_an_expression_that_fails_on_a_row_says_so(capture: amqpsniff.Capture) -> None:
@@ -215,6 +221,7 @@ def test_only_columns_that_a_statement_needs_are_read(
         ("", "no statement; give one SELECT"),
         ("select 1; select 2", "several statements; give one SELECT"),
         ("select metod from frames", "no column `metod`; did you mean `method`?"),
+        ("select zzz from frames", "no column `zzz`; docs/tables.md lists the columns of every"),
         ("select 1 from connection", "no table `connection`; there are frames, messages, "),
         ("drop table frames", "only SELECT statements can be run"),
         ("copy frames to 'x.csv'", "only SELECT statements can be run"),
