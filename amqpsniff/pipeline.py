@@ -209,7 +209,7 @@ class Pipeline:
         self._finished = True
         counters = self.totals.counters = dict(self.reassembler.counters)
         if counters.get("cut"):
-            detail = f"{counters['cut']} segments of {counters['segments']}"
+            detail = f"{counters['cut']} of {counters['segments']} segments"
             self.log.add(Finding("packets-cut", detail, None if self._several else self.capture))
         self.tracker.finish(None, self.totals.last_ns)
         hits = self.tracker.settler.hits | self.decoder.hits

@@ -81,4 +81,4 @@ def _add_cut(log: FindingLog, notes: Sequence[Note], files: Sequence[Surveyed]) 
         segments = sum(note.counters.get("segments", 0) for note in notes)
         read = [one.path for one in files if one.packets]
         capture = read[0] if len(read) == 1 else None
-        log.add(Finding("packets-cut", f"{cut} segments of {segments}", capture))
+        log.add(Finding("packets-cut", f"{cut} of {segments} segments", capture))

@@ -37,7 +37,7 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
     if opener is not None:
         return CaptureFile(name, block_octets=block_octets, opener=opener)
     if reader == TSHARK:
-        why = "tshark is asked for"
+        why = "tshark was asked for"
         return _through(name, why, block_octets=block_octets, segments=True)
     try:
         file = CaptureFile(name, block_octets=block_octets)

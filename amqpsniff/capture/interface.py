@@ -38,9 +38,11 @@ class InterfaceStatistics(NamedTuple):
     def text(self) -> str:
         """The counts for a person."""
         received = "an unknown number" if self.received is None else self.received
+        dropped = self.dropped or 0
         return (
-            f"{shown(self.interface)}: {self.dropped or 0} packets dropped by the interface, "
-            f"{self.dropped_by_system or 0} by the operating system, {received} received"
+            f"{shown(self.interface)}: {dropped} packet{'' if dropped == 1 else 's'} dropped by "
+            f"the interface, {self.dropped_by_system or 0} by the operating system, "
+            f"{received} received"
         )
 
 

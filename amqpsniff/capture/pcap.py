@@ -109,9 +109,13 @@ class PcapReader(Reader):
                 break
             if why == _SHORTENED:
                 at = rows.start[count - 1] - self._settings[2]
-                what = f"a record says that it has {state[1]} octets of a packet"
-                of = f"of {rows.captured[count - 1]}"
-                self._damaged(at, f"{what} {of}", 0, "it was read as its end shows")
+                what = f"a record claims {state[1]} octets of a packet of"
+                self._damaged(
+                    at,
+                    f"{what} {rows.captured[count - 1]}",
+                    0,
+                    "it was read to where the next begins",
+                )
             elif why == _FILE_HEADER:
                 self._damaged(state[0], "another pcap file begins", 0, "it was read as well")
                 self._begin(block, state)

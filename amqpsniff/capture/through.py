@@ -129,7 +129,7 @@ class ThroughTshark:
             self._expect_tcp()
         if segments or not self._convert():
             self._read_segments()
-        detail = f"{self.why}; it is read through tshark {self.tshark.version_text}"
+        detail = f"{self.why}; read through tshark {self.tshark.version_text}"
         self.findings.append(Finding("capture-through-tshark", detail, name))
 
     def _start(self, options: tuple[str, ...]) -> Run:

@@ -133,7 +133,8 @@ class ContentAssembler:
         content = half.others.pop(channel)
         self.allowance.held -= _OTHER
         if content.state != _AWAIT_METHOD:
-            self.report("channel-limit", half, "", (channel, half.number, half.ts_ns))
+            detail = f"given up: {plan.method_name(content.method)} of packet {content.number}"
+            self.report("channel-limit", half, detail, (channel, half.number, half.ts_ns))
             self._end(half, content, _INCOMPLETE)
         return 0
 
@@ -148,17 +149,14 @@ class ContentAssembler:
         content.open(channel, self.allowance)
         if half.lossy:
             half.opened_since.add(channel)
-        content.method = facts.method
-        content.class_id = facts.class_id
+        content.method, content.class_id = facts.method, facts.class_id
         content.capture = self.writer.capture
         content.number = content.last_number = half.number
         content.ts_ns = half.ts_ns
-        content.delivery_tag = facts.delivery_tag
-        content.reply_code = facts.reply_code
+        content.delivery_tag, content.reply_code = facts.delivery_tag, facts.reply_code
         content.flags = facts.flags
         content.safe_text = facts.safe_text
-        content.ordinal = self.opened
-        content.mark = 0
+        content.ordinal, content.mark = self.opened, 0
         self.opened += 1
         if self.unread:
             return 0
@@ -186,13 +184,15 @@ class ContentAssembler:
         if content.lossy or content.lost:
             self._end(half, content, _TRUNCATED)
             return 0
+        method = self.frames.method.values[self.frames.rows - 1] if half.frame_type == 1 else -1
+        came = plan.frame_words(half.frame_type, method)
         if content.state == _AWAIT_BODY and content.body_seen:
             size = "too many" if content.body_size == _NULL else content.body_size
-            detail = f"{content.body_seen} of {size} octets before the next method"
+            detail = f"{content.body_seen} of {size} octets, then {came}"
             self.report("content-body-shorter", half, detail)
         else:
             awaited = "content header" if content.state == _AWAIT_HEADER else "body"
-            detail = f"the next method came where its {awaited} should"
+            detail = f"{came} came where the {awaited} of {plan.method_name(content.method)} should"
             self.report("content-interrupted", half, detail)
         self._end(half, content, _INCOMPLETE)
         return 0
@@ -251,7 +251,7 @@ class ContentAssembler:
                 self._keep_header(content, reader, at, end)
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
-            self.report("number-out-of-range", half, "body size")
+            self.report("number-out-of-range", half, "a body size of 2^63 or more")
             size = _NULL
         content.body_size = size
         content.last_number = half.number

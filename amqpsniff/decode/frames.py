@@ -10,7 +10,7 @@ import cython
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
-from amqpsniff.decode.oddities import oddity_codes
+from amqpsniff.decode.oddities import oddity_codes, oddity_text
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
 
 if cython.compiled:
@@ -204,7 +204,8 @@ class FrameHandler(Parties):
             return self.contents.header(half, reader, at, end, whole)
         if kind == _HEARTBEAT:
             if half.frame_size or half.frame_channel:
-                detail = f"{half.frame_size} octets on channel {half.frame_channel}"
+                octets = "1 octet" if half.frame_size == 1 else f"{half.frame_size} octets"
+                detail = f"a payload of {octets}, channel {half.frame_channel}"
                 self.report("heartbeat-malformed", half, detail)
         elif 0 < kind < 11:
             self.report("frame-type-unusual", half, f"type {kind}")
@@ -292,7 +293,8 @@ class FrameHandler(Parties):
             self._vote(connection, reader, at, end)
         if reader.oddities:
             for oddity in oddity_codes(reader.oddities):
-                self.report(oddity, half, f"arguments of {name_of(method)}")
+                where = f"arguments of {plan.method_name(method)}"
+                self.report(oddity, half, oddity_text(oddity, where, reader.strange_tag))
         if self.content[method]:
             return self.contents.method(half, decoder, reader, at, end)
         self.contents.other_method(half)
@@ -327,7 +329,7 @@ class FrameHandler(Parties):
             code = "arguments-cut"
         else:
             code = "arguments-truncated" if answer == _TOO_SHORT else "arguments-trailing"
-        self.report(code, half, name_of(method))
+        self.report(code, half, plan.method_name(method))
 
     def _unknown_method(self, half, reader, at):
         """Write the row of a method that no dialect knows, named by its numbers."""
@@ -339,10 +341,5 @@ class FrameHandler(Parties):
             code = self.method_names.setdefault(name, self.known_methods + len(self.method_names))
         decoder.method = code
         self.frames.end_method(decoder, reader, at)
-        self.report("method-unknown", half, f"class.method {name}")
+        self.report("method-unknown", half, f"class {decoder.class_id}, method {decoder.method_id}")
         return self.contents.other_method(half)
-
-
-def name_of(method):
-    """Name of a method by its index."""
-    return plan.METHODS[method].name

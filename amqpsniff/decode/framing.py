@@ -12,7 +12,7 @@ beside the `Half` it is called with.
 
 import cython
 
-from amqpsniff.decode import state
+from amqpsniff.decode import plan, state
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
 
 if cython.compiled:
@@ -104,6 +104,7 @@ class Framer:
         reader.kinds = block.kinds
         reader.widths = block.widths
         reader.base64 = block.base64
+        reader.strange_tag = 0
         reader.floats = block.floats
         reader.doubles = block.doubles
         reader.read_from(octets)
@@ -178,7 +179,7 @@ class Framer:
         kind: cython.int = half.frame_type
         if 0 < kind < 11:
             code = "frame-too-large"
-            detail = f"type {kind}, {half.frame_size} octets"
+            detail = f"{plan.frame_words(kind, -1)} of {half.frame_size} octets"
             if half.connection.frame_max > 0:
                 detail += f", frame-max {half.connection.frame_max}"
         else:

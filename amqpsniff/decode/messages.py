@@ -9,7 +9,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, rows
-from amqpsniff.decode.oddities import oddity_codes
+from amqpsniff.decode.oddities import oddity_codes, oddity_text
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
@@ -221,7 +221,9 @@ class MessageWriter:
             self._name(out.cluster_id, words.cluster_id, row, at, 13)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
-                self.report(code, half, "properties", content.place())
+                where = f"properties of {plan.method_name(content.method)}"
+                detail = oddity_text(code, where, reader.strange_tag)
+                self.report(code, half, detail, content.place())
         return 0
 
     def _text(self, column, row, at, place):

@@ -25,6 +25,17 @@ ODDITY_CODES = (
 """Which finding each bit of `oddities` stands for."""
 
 
+_OF_TAGS = ("field-tag-unknown", "field-tag-unusual")
+
+
+def oddity_text(code: str, where: str, tag: int) -> str:
+    """What is said of an oddity: where it is, and of which tag when a tag is odd."""
+    if code not in _OF_TAGS:
+        return where
+    written = f" ('{chr(tag)}')" if 32 < tag < 127 else ""
+    return f"tag {tag:#04x}{written} in the {where}"
+
+
 def oddity_codes(oddities: int) -> list[str]:
     """The finding codes of the bits that are set."""
     return [code for bit, code in ODDITY_CODES if oddities & bit]

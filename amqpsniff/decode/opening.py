@@ -134,7 +134,8 @@ class OpeningFramer(Framer):
         if from_client:
             connection.asked = version
         elif connection.asked is not None and connection.asked != version:
-            detail = f"asked for {_version(connection.asked)}, offers {_version(version)}"
+            asked, offered = _version(connection.asked), _version(version)
+            detail = f"the client asked for {asked}, the broker offers {offered}"
             self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))
         dialect: cython.int = _DIALECTS.get(version, 0)
         if dialect == 0:

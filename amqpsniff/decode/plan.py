@@ -11,6 +11,7 @@ from array import array
 from amqpsniff.spec import (
     CONTENT_CLASSES,
     DIALECTS,
+    FRAME_TYPES,
     METHODS,
     PROTOCOL_HEADERS,
     Method,
@@ -174,3 +175,19 @@ def property_rows(dialect_code: int, class_id: int) -> tuple[tuple[str, str], ..
     """(name, type) of a class's content properties, in flag order."""
     rows = properties_for(DIALECT_NAMES[dialect_code], class_id)
     return tuple((row.name, row.type) for row in rows)
+
+
+_FRAME_NAMES = {row.code: row.name for row in FRAME_TYPES}
+
+
+def method_name(method: int) -> str:
+    """Name of a method by its index."""
+    return METHODS[method].name if 0 <= method < len(METHODS) else "an unknown method"
+
+
+def frame_words(kind: int, method: int) -> str:
+    """A frame by its type, or its method by its index, in words."""
+    if kind == 1:
+        return method_name(method)
+    name = _FRAME_NAMES.get(kind)
+    return f"a {name} frame" if name else f"a frame of type {kind}"

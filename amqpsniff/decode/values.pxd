@@ -4,6 +4,7 @@ cdef class ValueReader(JsonWriter):
     cdef const unsigned char[::1] kinds
     cdef const unsigned char[::1] widths
     cdef long long next
+    cdef int strange_tag
     cdef int put_octet(self, long long at, long long end) except? -1
     cdef int put_short(self, long long at, long long end) except? -1
     cdef int put_long(self, long long at, long long end) except? -1

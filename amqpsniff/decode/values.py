@@ -93,7 +93,7 @@ class ValueReader(JsonWriter):
         JsonWriter.__init__(self, out)
         self.kinds = _KINDS[reading]
         self.widths = _WIDTHS
-        self.next = 0
+        self.next = self.strange_tag = 0
 
     # typed values of method arguments and properties: each checks the window first
 
@@ -243,6 +243,7 @@ class ValueReader(JsonWriter):
         kind: cython.int = self.kinds[tag]
         if kind & _UNUSUAL:
             self.oddities |= UNUSUAL_TAG
+            self.strange_tag = tag
             kind &= 0x7F
         start: cython.longlong = at + 1
         if kind == 0:
@@ -309,6 +310,7 @@ class ValueReader(JsonWriter):
     def _unread(self, at, limit):
         """Write a value whose tag is unknown: the tag and the rest of its container, raw."""
         self.oddities |= UNKNOWN_TAG
+        self.strange_tag = self.data[at]
         out: Texts = self.out
         out.put_bytes(b'{"tag":')
         self._digits(self.data[at])

@@ -157,7 +157,8 @@ class FindingLog:
         if self._unplaced:
             number = sum(finding.count for finding in self._unplaced.values())
             findings += self._unplaced.values()
-            detail = f"{number} cases of {', '.join(sorted(self._unplaced))}"
+            cases = "1 case" if number == 1 else f"{number} cases"
+            detail = f"{cases} of {', '.join(sorted(self._unplaced))} without a place of their own"
             findings.append(Finding("findings-limit", detail))
         self._findings.clear()
         self._places.clear()

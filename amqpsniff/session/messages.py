@@ -135,7 +135,8 @@ class MessageMethods(Attacher):
         channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
         if self.judges:
             if channel.deaf:
-                self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, {})
+                facts = {"frames": frames, "row": row}
+                self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
             if session.blocked_since is not None:
                 self.tell("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
         if channel.joined is not None:

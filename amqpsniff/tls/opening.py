@@ -65,8 +65,8 @@ class Opener(ABC):
         state: `CLEAR`, `ENCRYPTED`, `OPENED` or `SEALED`.
         client: The direction of who sent the ClientHello; None when none was captured.
         octets: Octets given on, by direction.
-        damaged: (packet number, ts_ns) of records that did not open among others that did: the
-            first of them; None while there is none.
+        damaged: (direction, packet number, ts_ns) of records that did not open among others that
+            did: the first of them; None while there is none.
         claims: Claims of records; None when they are not asked for.
         serial: Serial number of the conversation, for claims.
         unread_early: Octets of the client's early data for which there is no key; -1 for none.
@@ -79,7 +79,7 @@ class Opener(ABC):
         self.state = CLEAR
         self.client: int | None = None
         self.octets = [0, 0]
-        self.damaged: tuple[int, int] | None = None
+        self.damaged: tuple[int, int, int] | None = None
         self.claims: list[RecordClaim | OpenedClaim] | None = None
         self.serial = -1
         self.unread_early = -1
@@ -218,7 +218,7 @@ class Opener(ABC):
             self.unread_early += max(0, len(payload) - way.protection.overhead)
         if way.proven:
             way.sequence += 1
-            self.damaged = self.damaged or (number, ts_ns)
+            self.damaged = self.damaged or (way.index, number, ts_ns)
             if not way.later:
                 self._miss(way, len(payload) - way.protection.overhead, number, ts_ns)
         most = MOST_FAILURES if way.proven or way.protection.inner else 1

@@ -144,7 +144,9 @@ def troubles(
     yield from _alerts(tls, conversation)
     server = tls.handshake.server
     if tls.damaged is not None:
-        yield Trouble("tls-record-damaged", "", *tls.damaged)
+        direction, number, ts_ns = tls.damaged
+        side = "client" if direction == tls.client_of(conversation) else "server"
+        yield Trouble("tls-record-damaged", f"a record of the {side}; {_shown(tls)}", number, ts_ns)
     if server is not None:
         yield from _weaknesses(tls, conversation)
     if tls.state == OPENED or tls.alerts:
@@ -175,7 +177,7 @@ def _weaknesses(tls: TlsConversation, conversation: Any) -> Iterator[Trouble]:
     server, certificate = tls.handshake.server, tls.handshake.certificate
     assert server is not None
     if server.version < TLS_1_2:
-        yield Trouble("tls-outdated", f"{version(tls)}; {_shown(tls)}")
+        yield Trouble("tls-outdated", _shown(tls))
     if certificate is not None and certificate.expires and conversation.start_ns > 0:
         from datetime import datetime, timezone
 
@@ -183,7 +185,8 @@ def _weaknesses(tls: TlsConversation, conversation: Any) -> Iterator[Trouble]:
         if certificate.expires < day.isoformat():
             names = ", ".join(certificate.names[:NAMES_SHOWN])
             yield Trouble(
-                "tls-certificate-expired", f"the certificate of {names} ended {certificate.expires}"
+                "tls-certificate-expired",
+                f"the certificate of {names} expired on {certificate.expires}",
             )
 
 

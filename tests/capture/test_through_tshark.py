@@ -65,7 +65,7 @@ def test_formats(form: str, tmp_path: Path) -> None:
     capture = amqpsniff.open(path)
     capture.table("frames")
     (said,) = (one for one in capture.found if one.code == "capture-through-tshark")
-    assert "it is read through tshark" in said.detail
+    assert "; read through tshark" in said.detail
 
 
 @needs_tshark

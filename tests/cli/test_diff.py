@@ -36,7 +36,7 @@ def test_in_a_pipe() -> None:
     code, out, err = run("diff", BEFORE, AFTER)
     assert (code, err) == (0, "")
     check("diff", out)
-    assert "no notable difference; findings: 6 same" in run("diff", BEFORE, BEFORE).out
+    assert "no notable difference; findings: 7 same" in run("diff", BEFORE, BEFORE).out
 
 
 def test_one_engine_is_gone_when_the_other_capture_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def test_standard_input() -> None:
     octets = (PAIRS / "after.pcap.gz").read_bytes()
     code, out, _ = process("diff", BEFORE, "-", octets=octets)
     assert code == 0
-    assert "findings: 2 new, 6 same" in out
+    assert "findings: 3 new, 7 same" in out
     code, _, err = run("diff", "-", "-")
     assert code == 2
     assert err == "amqpsniff: standard input can be one of the two captures, not both\n"

@@ -120,7 +120,7 @@ def test_longer_than_declared() -> None:
 
 def test_shorter_than_declared() -> None:
     done = sent(publish() + header(1, 60, 9) + body(1, b"abc") + publish() + header(1, 60, 0))
-    assert findings(done) == [("content-body-shorter", "3 of 9 octets before the next method")]
+    assert findings(done) == [("content-body-shorter", "3 of 9 octets, then basic.publish")]
     first, second = done.messages()
     assert (first["status"], first["body_size"], first["body_captured"]) == ("incomplete", 9, 3)
     assert second["status"] == "complete"
@@ -163,6 +163,17 @@ def test_out_of_order(octets: bytes, codes: list[str], messages: int) -> None:
     assert {row["status"] for row in rows} <= {"incomplete"}
 
 
+def test_what_comes_out_of_order() -> None:
+    """Both frames are named: the one that came and the one that should have."""
+    for octets, detail in (
+        (publish() + method("basic.qos"), "basic.qos came where the content header of "),
+        (publish() + body(1, b"abc"), "a body frame came where the content header of "),
+        (publish() + header(1, 60, 3) * 2, "a header frame came where the body of "),
+    ):
+        told = dict(findings(sent(octets + HEARTBEAT_FRAME)))
+        assert told["content-interrupted"] == f"{detail}basic.publish should"
+
+
 def test_class_and_weight() -> None:
     done = sent(publish() + header(1, 50, 3) + body(1, b"abc"), **OPTIONS)
     assert findings(done) == [("content-class-wrong", "class 50, method of class 60")]
@@ -185,14 +196,14 @@ def test_size_that_no_column_holds() -> None:
     """It is null, and the content ends with the next method or with the half-stream."""
     declared = publish() + header(1, 60, 2**64 - 1)
     done = sent(declared + body(1, b"abc") + body(1, b"def"), **OPTIONS)
-    assert findings(done) == [("number-out-of-range", "body size")]
+    assert findings(done) == [("number-out-of-range", "a body size of 2^63 or more")]
     row = one(done)
     assert (row["status"], row["body_size"], row["body_captured"]) == ("incomplete", None, 6)
     assert (row["body"], row["body_sha256"]) == (b"abcdef", None)
     done = sent(declared + body(1, b"abc") + publish() + header(1, 60, 0), **OPTIONS)
     assert findings(done) == [
-        ("content-body-shorter", "3 of too many octets before the next method"),
-        ("number-out-of-range", "body size"),
+        ("content-body-shorter", "3 of too many octets, then basic.publish"),
+        ("number-out-of-range", "a body size of 2^63 or more"),
     ]
     assert [row["status"] for row in done.messages()] == ["incomplete", "complete"]
     done = sent(declared + publish() + header(1, 60, 0))

@@ -86,9 +86,8 @@ def test_types(kind: int) -> None:
 @pytest.mark.parametrize(("channel", "payload"), [(1, b""), (0, b"x"), (7, b"xyz")])
 def test_malformed_heartbeats(channel: int, payload: bytes) -> None:
     done = sent(frame(8, channel, payload) + HEARTBEAT_FRAME)
-    assert findings(done) == [
-        ("heartbeat-malformed", f"{len(payload)} octets on channel {channel}")
-    ]
+    octets = "1 octet" if len(payload) == 1 else f"{len(payload)} octets"
+    assert findings(done) == [("heartbeat-malformed", f"a payload of {octets}, channel {channel}")]
 
 
 @pytest.mark.parametrize("end", [0, 0xCD, 0xFF])

@@ -83,7 +83,7 @@ def test_unknown_tag_keeps_the_rest() -> None:
     value, found = shown(longstr(b"\1aI\0\0\0\1" + b"\1bZ" + rest))
     kept = {"tag": ord("Z"), "base64": base64.b64encode(rest).decode()}
     assert value == {"a": 1, "b": kept}
-    assert found == [("field-tag-unknown", WHERE)]
+    assert found == [("field-tag-unknown", f"tag 0x5a ('Z') in the {WHERE}")]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_unknown_tag_inside(inner: bytes, want: Any) -> None:
     """The table around it has a length of its own and goes on."""
     value, found = shown(longstr(b"\1x" + inner + b"\1yt\1"))
     assert value == {"x": want, "y": True}
-    assert found == [("field-tag-unknown", WHERE)]
+    assert found == [("field-tag-unknown", f"tag 0x5a ('Z') in the {WHERE}")]
 
 
 NOTHING: dict[str, Any] = {
@@ -117,17 +117,20 @@ def test_every_octet_as_a_tag(reading: str) -> None:
                 longstr(b"\1a" + tag.encode("latin-1") + octets + b"\1bt\1"), reading=reading
             )
             assert value["b"] is True
-            assert set(found) <= {("field-tag-unusual", WHERE)}
+            assert {code for code, _ in found} <= {"field-tag-unusual"}
         else:
             _, found = shown(longstr(b"\1a" + tag.encode("latin-1")), reading=reading)
-            assert found == [("field-tag-unknown", WHERE)]
+            ((code, detail),) = found
+            assert (code, detail[:8]) == ("field-tag-unknown", f"tag {ord(tag):#04x}")
+            assert detail.endswith(f" in the {WHERE}")
 
 
 @pytest.mark.parametrize("tag", ["U", "\0"])
 def test_unusual_tags(tag: str) -> None:
     value, found = shown(of((b"a", Field(tag, None if tag == "\0" else -2))))
     assert value == {"a": None if tag == "\0" else -2}
-    assert found == [("field-tag-unusual", WHERE)]
+    written = "0x55 ('U')" if tag == "U" else "0x00"
+    assert found == [("field-tag-unusual", f"tag {written} in the {WHERE}")]
 
 
 def test_readings_differ() -> None:

@@ -240,7 +240,7 @@ def test_a_log_of_few() -> None:
         found.add(seen("content-weight", at, channel=at))
     *rows, rest, limit = found.take()
     assert ([row.channel for row in rows], rest.count) == ([1, 2], 2)
-    assert limit.detail == "2 cases of content-weight"
+    assert limit.detail == "2 cases of content-weight without a place of their own"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_weaknesses(tmp_path: Path) -> None:
     keylog = tmp_path / "keys"
     old = tls.write(tmp_path / "x.pcap", packets_of("1.1", "AES128-SHA", keylog))
     (row,) = findings(old, "tls-outdated", tls_keylog=keylog)
-    assert row["detail"].startswith("TLS 1.1")
+    assert row["detail"].startswith("TLS 1.1, ")
     new = tls.write(tmp_path / "y.pcap", packets_of("1.2", "AES128-SHA", keylog))
     assert not findings(new, "tls-outdated", "tls-certificate-expired", tls_keylog=keylog)
     late = [
@@ -62,7 +62,7 @@ def test_weaknesses(tmp_path: Path) -> None:
         for one in packets_of("1.2", "AES128-SHA", keylog)
     ]
     (row,) = findings(tls.write(tmp_path / "z.pcap", late), "tls-certificate-expired")
-    assert row["detail"] == f"the certificate of {tls.HOST} ended 2035-01-01"
+    assert row["detail"] == f"the certificate of {tls.HOST} expired on 2035-01-01"
 
 
 def test_encrypted_connections_are_not_said_to_be_in_clear(tmp_path: Path) -> None:
@@ -135,4 +135,5 @@ def test_damaged_record(tmp_path: Path) -> None:
     path = tls.write(tmp_path / "y.pcap", packets)
     (row,) = findings(path, "tls-record-damaged", tls_keylog=keylog)
     assert row["packet_number"] == 51
+    assert row["detail"].startswith("a record of the ")
     assert whole - frames(path, tls_keylog=keylog) <= 4

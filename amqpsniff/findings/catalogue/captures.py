@@ -11,10 +11,10 @@ CAPTURES = (
     Kind("capture-damaged", "warning", "A",
          "The capture file is damaged",
          "A record's length or type is impossible, or the compressed data does not unpack.",
-         "Everything before the damage was read, and of a capture that is not compressed what "
-         "follows from the next place on where packets begin again. Where that is not enough, try "
-         "pcapfix; copy the file again if the copy is what is damaged.",
-         "Captures that were joined with cat are read as if they were one, and told of as well."),
+         "Everything before the damage was read; in a capture that is not compressed, reading "
+         "went on where packets begin again. If that is not enough, try pcapfix; copy the file "
+         "again if only the copy is damaged.",
+         "Captures that were joined with cat are read as one, and reported here too."),
     Kind("capture-unreadable", "error", "A",
          "A capture could not be read",
          "The file is not there, may not be opened, or is no capture in a known format.",
@@ -30,16 +30,16 @@ CAPTURES = (
          "The capture's own statistics count packets that it did not get to write.",
          "Capture again with a larger buffer (tcpdump -B 65536), a shorter snap length (-s 256) "
          "or a narrower filter.",
-         "The counter covers all packets of the interface, AMQP may not be among the dropped."),
+         "The counter covers all packets of the interface; AMQP may not be among those dropped."),
     Kind("packets-cut", "info", "A",
          "Packets were cut by the snap length",
          "Packets were longer on the wire than they are in the capture.",
-         "Methods and sizes stay right where the cut fell into a body; capture with -s 0 for "
-         "all."),
+         "Where only bodies were cut, methods and sizes are right; capture with -s 0 to keep "
+         "everything."),
     Kind("capture-inconclusive", "warning", "A",
          "The capture does not show enough of a connection to judge it",
-         "Only one direction was captured, or frames, or what acknowledgements say, are missing "
-         "in holes or cut packets.",
+         "Only one direction was captured, or frames or acknowledgements are missing in holes or "
+         "cut packets.",
          "Capture on the broker's host with tcpdump -s 0 -B 65536.",
          "",
          ("tcp-gap", "packets-cut", "interface-dropped")),
@@ -71,13 +71,13 @@ CAPTURES = (
     Kind("midstream", "info", "A",
          "The connection began before the capture",
          "Neither the SYN nor the protocol header was captured.",
-         "Names, limits and channel states agreed on before the first packet are unknown; start "
-         "the capture first, then the client, when they matter."),
+         "What was agreed before the first packet (names, limits, channel states) is unknown; if "
+         "it matters, start the capture before the client."),
     Kind("delivery-tag-gap", "info", "A",
          "A delivery's tag does not follow the one before",
          "The broker counts deliveries of a channel one by one, and a number is missing.",
-         "Packets are missing from the capture; what is said of this channel afterwards is not "
-         "certain.",
+         "Packets are missing from the capture; what is reported of this channel afterwards is "
+         "not certain.",
          "",
          ("tcp-gap", "packets-cut")),
     Kind("body-limit", "warning", "A",
@@ -110,10 +110,11 @@ CAPTURES = (
          "Long captures of busy brokers."),
     Kind("tls-unreadable", "warning", "A",
          "An encrypted connection cannot be read",
-         "Records of TLS on a connection that is AMQP by its ALPN, or by its port may be; the "
-         "detail says which and why they do not open.",
+         "TLS records on a connection that is AMQP by its ALPN, or may be by its port; the detail "
+         "says which, and why they do not open.",
          "Let the client or the broker write its keys while you capture (SSLKEYLOGFILE and the "
-         "like, see docs/tls.md), then use --tls-keylog FILE. Or capture behind the terminator.",
+         "like, see docs/tls.md), then use --tls-keylog FILE. Or capture behind the TLS "
+         "terminator.",
          "Another protocol on that port: what is inside cannot be seen.",
          ("tcp-gap", "packets-cut", "interface-dropped")),
     Kind("tls-keys-wrong", "warning", "A",

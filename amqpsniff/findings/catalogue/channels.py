@@ -50,8 +50,8 @@ CHANNELS = (
          "A side went on sending after a close, or did not answer it",
          "After connection.close a side may send nothing but close-ok; this one did, or TCP was "
          "closed without close-ok.",
-         "A flaw in the client's shutdown; harmless by itself, but errors logged then may hide "
-         "the reason of the close.",
+         "A flaw in the client's shutdown; harmless by itself, but the errors it logs may hide "
+         "the reason for the close.",
          "The other side may still send what it sent before it saw the close.",
          BROKER_CLOSES),
     Kind("publish-while-blocked", "warning", "B",
@@ -60,16 +60,16 @@ CHANNELS = (
          "second after the first.",
          "Stop or fail publishing in the client's handler of connection.blocked (pika: "
          "blocked_connection_timeout); what is sent now waits in buffers.",
-         "What was under way within one round trip is not meant.",
+         "Publishes of the first half second may have been under way already and are not counted.",
          ("connection-blocked",)),
     Kind("channel-stopped", "warning", "A",
          "One side stopped the messages of the other on a channel",
          "channel.flow with active=0; the detail says for how long, and how many messages came "
          "after the channel.flow-ok all the same.",
          "The other side waits meanwhile: a publisher hangs, or a consumer gets nothing. A broker "
-         "that stops publishers has no room, look at its alarms; what is sent all the same is a "
-         "flaw of the sender.",
-         "Some clients pause their consumers so."),
+         "that stops publishers is short of memory or disk: look at its alarms. A sender that "
+         "goes on regardless has a bug.",
+         "Some clients pause their consumers this way."),
     Kind("prefetch-exceeded", "warning", "C",
          "The broker delivered more than the prefetch count allows",
          "Unacknowledged deliveries of a consumer were more, when it ended, than the prefetch "

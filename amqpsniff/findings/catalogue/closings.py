@@ -50,11 +50,11 @@ CLOSINGS = (
          "Far from the broker the order in the capture is that of the capturing point.",
          (*CHANNEL_ENDS, *BROKER_CLOSES)),
     Kind("connection-forced-closed", "warning", "A",
-         "The broker closed a connection by order",
+         "The broker was told to close a connection",
          "connection.close 320 CONNECTION_FORCED; the text has the reason: an operator's, a "
          "shutdown, credentials that expired.",
-         "Expected during maintenance. See that the client connects again, and with a delay that "
-         "grows."),
+         "Expected during maintenance. Check that the client connects again, and waits longer "
+         "after each attempt."),
     Kind("disconnect-unclean", "warning", "A",
          "A connection ended without being closed",
          "TCP was ended with FIN or RST, and no connection.close and close-ok went before.",
@@ -103,5 +103,6 @@ CLOSINGS = (
          "detail says whether the same client has another connection open.",
          "The client's old connection has not ended for the broker yet: use names given by the "
          "broker, queues that are not exclusive, or a shorter heartbeat.",
-         "Two clients may really claim the same name."),
+         "Two clients may really claim the same name. RabbitMQ answers the same when a queue that "
+         "is not exclusive is declared as exclusive."),
 )  # fmt: skip

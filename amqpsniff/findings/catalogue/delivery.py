@@ -47,7 +47,7 @@ DELIVERY = (
          "deliveries have reached the prefetch count (1000 without one), and for 30 s and ten "
          "times longer than usual there was no acknowledgement.",
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch helps "
-         "only where long-waiting tasks fill it.",
+         "only where tasks that wait for their time fill it.",
          "Jobs may really take that long."),
     Kind("prefetch-unlimited", "warning", "B",
          "A consumer receives without a prefetch limit",

@@ -9,7 +9,7 @@ EFFICIENCY = (
          "carry at most three messages each.",
          "Keep connections open and share them; where the language does not allow it (PHP), put a "
          "proxy that keeps them (amqproxy) between. Opening one takes seven round trips.",
-         "Command-line tools, cron jobs and health checks do this rightly."),
+         "Command-line tools, cron jobs and health checks do this with good reason."),
     Kind("channel-churn", "warning", "C",
          "Channels are opened for an operation or two each",
          "Ten or more channels, and half of those of a connection, are opened and closed with at "
@@ -19,7 +19,7 @@ EFFICIENCY = (
     Kind("declaration-repeated", "warning", "C",
          "The same things are declared again and again",
          "Declarations and bindings with the same arguments are repeated on a connection, ten "
-         "times or more, and more than once for two publishes.",
+         "times or more, and more than once for every two publishes.",
          "Declare once for each connection; each declaration waits a round trip.",
          "Programs that publish once and end; consumers that declare a queue on each channel."),
     Kind("queue-length-polling", "info", "C",
@@ -45,7 +45,8 @@ EFFICIENCY = (
          "A publisher with little to send."),
     Kind("transaction-per-message", "warning", "A",
          "Each message has a transaction of its own",
-         "Ten times or more tx.commit after every publish or acknowledgement.",
+         "Ten commits or more on a channel, with fewer than two publishes or acknowledgements for "
+         "each.",
          "Use publisher confirms, which do not stop the channel for each message.",
          "Publishing and acknowledging may have to succeed together."),
     Kind("overhead-high", "info", "C",

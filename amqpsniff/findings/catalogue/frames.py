@@ -5,7 +5,7 @@ from amqpsniff.findings.kind import Kind
 FRAMES = (
     Kind("frame-end-wrong", "error", "A",
          "A frame does not end in the frame-end octet",
-         "The octet behind the payload is not 0xCE. RabbitMQ answers 501 with "
+         "The octet after the payload is not 0xCE. RabbitMQ answers 501 with "
          "invalid_frame_end_marker.",
          "Framing was lost there; look for a client that writes from two threads to one "
          "connection, or that writes a wrong length.",

@@ -13,15 +13,15 @@ HANDSHAKE = (
          "TLS failed with an alert",
          "One side sent an alert that ends the connection, such as handshake_failure, unknown_ca, "
          "certificate_expired, protocol_version.",
-         "Who sent it refused what the other sent: of bad_certificate, unknown_ca and "
-         "certificate_unknown look at the other side's certificate chain and at the sender's list "
-         "of authorities; of protocol_version and handshake_failure compare versions and ciphers; "
-         "of certificate_required give the client a certificate."),
+         "The sender of the alert refused what the other side sent. For bad_certificate, "
+         "unknown_ca and certificate_unknown, check the other side's certificate chain and the "
+         "sender's list of authorities; for protocol_version and handshake_failure, compare "
+         "versions and ciphers; for certificate_required, give the client a certificate."),
     Kind("tls-handshake-unanswered", "warning", "A",
          "A TLS handshake was begun and not answered",
          "A ClientHello, nothing from the server, and the end of the connection.",
-         "See whether the listener on that port speaks TLS, and what a load balancer before it "
-         "does; the broker's log names handshakes that failed.",
+         "See whether the listener on that port speaks TLS, and what a load balancer in front of "
+         "it does; the broker's log names handshakes that failed.",
          "Health checks and port scans."),
     Kind("protocol-version-refused", "error", "A",
          "The broker refused the client's protocol version",
@@ -45,15 +45,15 @@ HANDSHAKE = (
          "A connection to the broker's port carried less than a protocol header from the client, "
          "and nothing from the broker.",
          "Health checks of load balancers do this, and each leaves a line in the broker's log; "
-         "let them speak AMQP, or leave their address out.",
+         "let them speak AMQP, or filter their address out.",
          "A snap length or lost packets can hide what the client sent."),
     Kind("handshake-slow", "warning", "A",
          "Opening a connection took long, or was given up",
          "A step between connecting and open-ok took a second longer than the quickest of the same "
          "side, or the broker ended TCP without open-ok at its handshake timeout (10 s).",
          "The detail says which step took the time. Login: the backend that checks passwords "
-         "(LDAP, HTTP, OAuth). Tuning: the client was busy. Raise handshake_timeout only after "
-         "that.",
+         "(LDAP, HTTP, OAuth). Tuning: the client was busy. Raise handshake_timeout only once "
+         "that is mended.",
          "On a slow path every step takes a round trip of its own."),
     Kind("authentication-failed", "error", "A",
          "The broker refused a login",

@@ -51,7 +51,7 @@ PUBLISHING = (
     Kind("fanout-amplified", "info", "C",
          "An exchange multiplies what is published to it",
          "More than ten messages and ten octets are delivered for each that is published to it, "
-         "and 1 MiB in all; what is delivered again is not counted.",
+         "and 1 MiB in all; redeliveries are not counted.",
          "Check that all its bindings are meant; a stream or smaller payloads make broadcasting "
          "cheaper.",
          "Broadcast may be meant. A long queue from before the capture that is worked off looks "

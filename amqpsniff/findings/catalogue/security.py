@@ -45,13 +45,13 @@ SECURITY = (
     Kind("operation-destructive", "info", "A",
          "Queues, exchanges, bindings or messages were deleted",
          "queue.delete, queue.purge, exchange.delete, queue.unbind or exchange.unbind.",
-         "See whether that user was meant to, and what its permissions allow it.",
+         "Check that this user was meant to do so; if not, take the permission away.",
          "Migrations and tests; a client's own temporary queues."),
     Kind("resource-bomb", "error", "A",
          "Something was sent that can only serve to exhaust its reader",
          "Arguments or headers with more than 10000 entries or more than 16 tables inside each "
          "other, a body-size above 512 MiB, or 1000 channels opened within a second.",
-         "Disconnect the client that sends it and find out what it is: of a delivery, the one that "
+         "Disconnect the client that sends it and find out what it is; for a delivery, find who "
          "published it.",
          "",
          ("field-table-too-deep", "field-table-malformed")),

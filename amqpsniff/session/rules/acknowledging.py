@@ -14,7 +14,7 @@ from amqpsniff.session.rules.leftovers import (
 )
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
-from amqpsniff.session.rules.wording import number_of, when_closed
+from amqpsniff.session.rules.wording import number_of, queue_text, when_closed
 from amqpsniff.session.state import CLIENT, SERVER
 
 
@@ -84,11 +84,13 @@ def in_doubt(scene: Scene) -> None:
     entries = [entry for entry in channel.deliveries if entry.wants]
     if not entries:
         return
-    queues = sorted({entry.consumer.queue or "?" for entry in entries if entry.consumer})
-    named = ", ".join(f"'{queue}'" for queue in queues[:3])
+    queues = sorted({entry.consumer.queue or "" for entry in entries if entry.consumer})
+    named = ", ".join(queue_text(queue) for queue in queues[:3])
+    more = f" and {len(queues) - 3} more" if len(queues) > 3 else ""
+    first = "the first in" if channel.unsettled > 1 else "in"
     scene.report(
         "deliveries-in-doubt",
-        f"{number_of(channel.unsettled, 'delivery', 'deliveries')} of {named}, the first in "
+        f"{number_of(channel.unsettled, 'delivery', 'deliveries')} from {named}{more}, {first} "
         f"packet {entries[0].packet_number}, {when_closed(channel.closed_by)}",
         number=channel.closed_packet_number or conversation.last_packet_number,
         ts_ns=channel.end_ns or conversation.end_ns,
@@ -100,7 +102,7 @@ def gap(scene: Scene) -> None:
     """A delivery tag was skipped: what else is missing nobody knows."""
     tag, last = scene.facts["tag"], scene.facts["last"]
     if tag > last:
-        scene.report("delivery-tag-gap", f"delivery {tag} follows {last}")
+        scene.report("delivery-tag-gap", f"delivery tag {tag} follows {last}")
         scene.session.lossy = True
 
 

@@ -16,6 +16,10 @@ MOST_OF_ALL_NAMES = 100_000
 that declare 1,000 queues each took 1 GB."""
 
 
+MOST_APART = 20
+"""Queues and the like of a connection that have a finding each: who reads on has seen enough."""
+
+
 def open_channels(session: Any) -> Iterator[Any]:
     """The channels of a connection that are open."""
     for lane in session.lanes.values():
@@ -46,6 +50,16 @@ def drop(scene: Scene, memory: dict[Any, Any], key: Any) -> Any:
     if known is not None and "names" in scene.memory:  # else they were counted off at once
         _count(scene, -1)
     return known
+
+
+def apart(scene: Scene, name: str, key: Any) -> int | None:
+    """The variant of a finding that tells a key from others on its channel: the first
+    `MOST_APART` keys of a connection have findings of their own, the others one together.
+    """
+    known = scene.memory.setdefault(name, {})
+    if key not in known and len(known) < MOST_APART:
+        known[key] = len(known)
+    return known.get(key, MOST_APART) or None
 
 
 def _count(scene: Scene, more: int) -> None:

@@ -86,7 +86,7 @@ def judge_slow(scene: Scene) -> None:
     number, ts_ns, channel, route = call
     detail = (
         f"{number_of(count, 'answer')}, after {duration(total / count)} on average; the latest "
-        f"after {duration(longest)}, to the request on channel {channel} of {_what(route)}"
+        f"after {duration(longest)}, to the request sent on channel {channel} to {_what(route)}"
     )
     scene.report("rpc-slow", detail, number=number, ts_ns=ts_ns)
 
@@ -130,7 +130,9 @@ def _unanswered_text(scene: Scene, late: list[Any]) -> str:
     """Requests without an answer, in words."""
     _, ts_ns, channel, route = late[0]
     waited = duration(int(scene.ts_ns or 0) - ts_ns)
-    return f"{len(late)} of them; the first on channel {channel} of {_what(route)}, in {waited}"
+    what = f"{number_of(len(late), 'request')} without an answer"
+    which = "; the first, " if len(late) > 1 else ", "
+    return f"{what}{which}on channel {channel} to {_what(route)}, for {waited}"
 
 
 def _what(route: tuple[str | None, str | None]) -> str:
@@ -143,12 +145,13 @@ def judge_queues(scene: Scene) -> None:
     """connection-ends: a reply queue for each call."""
     queues = scene.memory["reply queues"]
     read = scene.memory.get("read", {})
-    own = [one for queue, one in queues.items() if queue in read]
-    calls = sum(one[0] for one in own)
+    own = {queue: one for queue, one in queues.items() if queue in read}
+    calls = sum(one[0] for one in own.values())
     if len(own) < CALLS or 2 * calls > 3 * len(own):
         return
-    _, number, ts_ns = own[0]
-    detail = f"{len(own)} reply queues for {calls} requests"
+    first = next(iter(own))
+    _, number, ts_ns = own[first]
+    detail = f"{len(own)} reply queues for {calls} requests, the first '{first}'"
     scene.report("reply-queue-per-call", detail, number=number, ts_ns=ts_ns, count=len(own))
 
 

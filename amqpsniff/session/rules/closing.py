@@ -9,7 +9,7 @@ from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
 from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import in_packet, number_of
+from amqpsniff.session.rules.wording import in_packet, number_of, reason_text
 
 _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
@@ -22,7 +22,7 @@ def _connection_closed(scene: Scene) -> None:
     _note_failure(scene, scene.session.close_text)
     if code == "authentication-failed":
         _, number = scene.memory.get("steps", {}).get("connection.start-ok", (None, None))
-        answer = f"{scene.event.reply_code} {scene.session.close_text or ''}"
+        answer = f"{scene.event.reply_code} {reason_text(scene.session.close_text)}"
         scene.report("authentication-failed", f"{shown(scene)}{in_packet(number)}: {answer}")
         note_refused_login(scene)
     else:
@@ -61,7 +61,7 @@ def _channel_closed(scene: Scene) -> None:
 def _note_failure(scene: Scene, text: str | None) -> None:
     """Why the connection failed; without its text it may be for any of many reasons."""
     if text is not None:
-        scene.memory["failure"] = f"{scene.event.reply_code} {text}"
+        scene.memory["failure"] = f"{scene.event.reply_code} {reason_text(text)}"
 
 
 def judge_locked(

@@ -9,7 +9,7 @@ from amqpsniff.quantities import duration, rate
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.publishing import unconfirmed
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.wording import number_of, took_text
 
 SLOW_NS = SECOND_NS // 2
 """Mean time to a confirm that is long: a healthy disk takes some milliseconds."""
@@ -34,10 +34,8 @@ def judge_confirms(scene: Scene) -> None:
     mean = channel.confirm_ns / max(channel.confirmed, 1)
     often = channel.confirmed >= FEW and mean >= SLOW_NS
     if often or channel.confirm_ns_max >= VERY_SLOW_NS:
-        details.append(
-            f"{number_of(channel.confirmed, 'confirm')}, after {duration(mean)} on average and "
-            f"{duration(channel.confirm_ns_max)} at most"
-        )
+        took = took_text(channel.confirmed, channel.confirm_ns, channel.confirm_ns_max)
+        details.append(f"{number_of(channel.confirmed, 'confirm')}, after {took}")
     waiting = _neglected(scene)
     if waiting:
         first = waiting[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
+from amqpsniff.session.rules.amounts import apart
 from amqpsniff.session.rules.peers import client_host
 from amqpsniff.session.rules.remembering import Place, across, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -41,7 +42,9 @@ def automatic(scene: Scene) -> None:
     if not queue or queue.startswith(_OF_BROKER) or queue in private or None in private:
         return
     tag = f", consumer '{event.consumer_tag}'" if event.consumer_tag else ""
-    scene.report("automatic-acknowledgement", f"{event.name} of queue '{queue}'{tag}")
+    variant = apart(scene, "read without acknowledging", queue)
+    detail = f"{event.name} of queue '{queue}'{tag}"
+    scene.report("automatic-acknowledgement", detail, variant=variant)
 
 
 def consumed(scene: Scene) -> None:

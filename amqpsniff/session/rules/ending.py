@@ -137,7 +137,7 @@ def _cut(scene: Scene) -> None:
     idle, beat = now - last, interval(scene)
     if beat is None or 0 < beat * SECOND_NS <= idle:
         return
-    beats = f"the heartbeat is {beat} s" if beat else "heartbeats are off"
+    beats = f"a heartbeat of {beat} s" if beat else "heartbeats off"
     place = tuple(place_of(scene))
     across(scene, judge_cut, server_end(scene), idle, application(scene), beats, place)
 
@@ -149,11 +149,18 @@ def judge_cut(
     times = kept(scene, "idle", server, list)
     times.append(idle)
     del times[:-_IDLE_KEPT]
-    same = sum(abs(one - idle) <= SAME_IDLE_NS for one in times)
-    if same >= CUT_CONNECTIONS:
-        who = name or "clients"
-        detail = f"{same} connections of {who} ended after {duration(idle)} idle; {beats}"
-        report_once(scene, "idle-connection-cut", server, lambda: detail, Place(*place))
+    same = [one for one in times if abs(one - idle) <= SAME_IDLE_NS]
+    if len(same) >= CUT_CONNECTIONS:
+        ends = f"{len(same)} connections to {server} ended after {_span(same)} without traffic"
+        detail = f"{ends}; the last{f', of {name},' if name else ''} had {beats}"
+        here = Place(*place)
+        report_once(scene, "idle-connection-cut", server, lambda: detail, here, len(same))
+
+
+def _span(times: list[int]) -> str:
+    """Times that are nearly alike, in words."""
+    least, most = duration(min(times)), duration(max(times))
+    return least if least == most else f"{least} to {most}"
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

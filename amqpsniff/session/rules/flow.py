@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from amqpsniff.columns import NULL
 from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
 from amqpsniff.quantities import duration, octets, rate
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.amounts import drop, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import number_of, queue_text
+from amqpsniff.session.rules.wording import number_of, queue_text, took_text
 
 BACKLOG_OCTETS = 100_000_000
 """Unsettled deliveries that weigh on any client's memory."""
@@ -46,6 +48,9 @@ VERY_SLOW_NS = 30 * SECOND_NS
 CANCELLED = "queues of cancelled consumers"
 """Name in `Scene.memory` of the queues that were read on each channel."""
 
+NAMED_QUEUES = 3
+"""Consumers without a limit whose queues are named."""
+
 FEW = 10
 """Acknowledgements below which a mean says little."""
 
@@ -59,10 +64,12 @@ def note_unlimited(scene: Scene) -> None:
         return
     noted = scene.memory.setdefault("unlimited", {})
     place = (channel.number, channel.incarnation)
-    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, scene.queue, None, None])
+    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, [], None, None])
     if one is not None:
         one[0] += 1
         one[4:] = one[5], scene.number
+        if len(one[3]) < NAMED_QUEUES:
+            one[3].append(scene.queue)
 
 
 @after("unlimited")
@@ -73,7 +80,7 @@ def judge_unlimited(scene: Scene) -> None:
     one = drop(scene, noted, (channel.number, channel.incarnation))
     if one is None or channel.prefetch_shared or not scene.both_sides:
         return
-    count, number, ts_ns, queue, before, last = one
+    count, number, ts_ns, queues, before, last = one
     refused = channel.close_method == "basic.consume" or not channel.blames
     if channel.closed_by == "server" and refused:
         count, last = count - 1, before  # the last one was refused, or may have been
@@ -82,7 +89,9 @@ def judge_unlimited(scene: Scene) -> None:
     most = channel.unsettled_max
     held = "1 delivery was" if most == 1 else f"{most} deliveries were"
     more = f"at most {held} unacknowledged" if most else "it was sent nothing yet"
-    detail = f"{queue_text(queue)}; {more}"
+    named = ", ".join(dict.fromkeys(map(queue_text, queues[:count])))
+    others = f" and {count - len(queues)} more" if count > len(queues) else ""
+    detail = f"{named}{others}; {more}"
     if most and channel.delivered:
         size = channel.unsettled_max * channel.deliver_octets / channel.delivered
         detail += f", about {octets(size)}" if size >= 1 else ""
@@ -129,6 +138,10 @@ def judge_waits(scene: Scene) -> None:
         f"{duration(wait)} after an acknowledgement with none left to work on, "
         f"{100 * channel.wait_ns // spent} % of the time"
     )
+    work = (spent - channel.wait_ns) / (channel.delivered - 1)
+    if work > 0:
+        enough = prefetch + ceil(wait / work)
+        detail += f"; with {duration(work)} of work each, {enough} would keep it busy"
     _report(scene, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
 
 
@@ -156,11 +169,8 @@ def judge_slow(scene: Scene) -> None:
     mean = channel.ack_ns / channel.acknowledged
     often = channel.acknowledged >= FEW and mean >= SLOW_NS
     if often or channel.ack_ns_max >= VERY_SLOW_NS:
-        detail = (
-            f"{number_of(channel.acknowledged, 'acknowledgement')}, after {duration(mean)} "
-            "on average and "
-            f"{duration(channel.ack_ns_max)} at most"
-        )
+        took = took_text(channel.acknowledged, channel.ack_ns, channel.ack_ns_max)
+        detail = f"{number_of(channel.acknowledged, 'acknowledgement')}, after {took}"
         _report(scene, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)
 
 

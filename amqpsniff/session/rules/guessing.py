@@ -48,8 +48,10 @@ def judge_refused(
     times = refusals.times
     spread_ns = max(times) - min(times) if times else 0
     if len(refusals.users) == REFUSALS:
-        names = f"{REFUSALS} user names refused or more"
-        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {names}", here)
+        names = f"logins refused under {REFUSALS} user names or more"
+        detail = f"{client[0]}: {names}"
+        report_once(scene, "password-guessing", client, lambda: detail, here, REFUSALS)
     elif len(times) == REFUSALS and spread_ns <= WINDOW_NS:
         often = f"{REFUSALS} logins refused in {duration(spread_ns)}"
-        report_once(scene, "password-guessing", client, lambda: f"{client[0]}: {often}", here)
+        detail = f"{client[0]}: {often}"
+        report_once(scene, "password-guessing", client, lambda: detail, here, REFUSALS)

@@ -30,7 +30,8 @@ def of_messages(repeats: Any, returns: Any) -> dict[str, int]:
 
 def words(forgotten: dict[str, int]) -> str:
     """How much of what was forgotten."""
-    return ", ".join(f"{count} {what}" for what, count in sorted(forgotten.items()))
+    counts = (f"{what} ({count})" for what, count in sorted(forgotten.items()))
+    return "forgotten: " + ", ".join(counts)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"capture-ends": (judge,)}

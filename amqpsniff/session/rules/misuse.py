@@ -18,7 +18,7 @@ _ASKED = ("basic.qos", "basic.consume", "basic.recover", "basic.recover-async", 
 def wrong_channel(scene: Scene) -> None:
     """A method of the connection on a channel, or another on channel 0."""
     side, method, number = (scene.facts[name] for name in ("side", "method", "channel"))
-    scene.report("channel-zero-misused", f"{method} of the {SIDES[side]} on channel {number}")
+    scene.report("channel-zero-misused", f"{method} from the {SIDES[side]} on channel {number}")
 
 
 def wrong_direction(scene: Scene) -> None:
@@ -36,7 +36,7 @@ def not_open(scene: Scene) -> None:
     if scene.facts["side"] != CLIENT or not scene.certain or session.closing[SERVER]:
         return
     before = "was closed before" if channel.incarnation > 1 else "was never opened"
-    scene.report("channel-not-open", f"{scene.facts['method']} on one that {before}")
+    scene.report("channel-not-open", f"{scene.facts['method']} on a channel that {before}")
 
 
 def opened_twice(scene: Scene) -> None:

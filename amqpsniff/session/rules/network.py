@@ -57,7 +57,7 @@ def _doubts(scene: Scene) -> None:
     """Say once why a connection is not judged."""
     doubt = _doubt(scene)
     if doubt:
-        detail = f"{doubt}: findings that need all of it are left out"
+        detail = f"{doubt}: findings that need the whole connection are left out"
         scene.report("capture-inconclusive", detail)
 
 
@@ -67,7 +67,7 @@ def _doubt(scene: Scene) -> str:
     if not scene.both_sides:
         missing = 0 if not conversation.packets[0] else 1
         side = "client" if missing == session.peer.client_direction else "broker"
-        return f"no packet of the {side} was captured"
+        return f"no packet from the {side} was captured"
     lost, holes = sum(conversation.lost_octets), sum(conversation.gaps)
     cut = sum(conversation.cut_octets)
     if session.lossy and holes:
@@ -89,7 +89,9 @@ def _channel_ended(scene: Scene) -> None:
         scene.memory["small frames"] = True
         size = carried // messages
         detail = f"frame-max {frame_max}; bodies of {number_of(size, 'octet')} on average"
-        scene.report("frame-max-small", f"{detail} in {number_of(messages, 'message')}")
+        detail += f" in {number_of(messages, 'message')}"
+        number = channel.opened_packet_number or None
+        scene.report("frame-max-small", detail, number=number, ts_ns=channel.start_ns)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

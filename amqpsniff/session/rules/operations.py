@@ -8,7 +8,7 @@ from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.event import read_json
 from amqpsniff.session.kinds import PUBLISH
-from amqpsniff.session.rules.amounts import integer_at
+from amqpsniff.session.rules.amounts import apart, integer_at
 from amqpsniff.session.rules.peers import shown
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import name_at, number_of, route
@@ -66,9 +66,9 @@ def _deletes(scene: Scene) -> None:
     name = name or channel.last_queue
     if not str(name).startswith(_OWN):
         named = f"'{name}'" if name else "(its name is not known)"
-        scene.report(
-            "operation-destructive", f"{shown(scene)} {_DELETED[scene.event.name]} {named}"
-        )
+        what = f"{_DELETED[scene.event.name]} {named}"
+        variant = apart(scene, "deleted names", what)
+        scene.report("operation-destructive", f"{shown(scene)} {what}", variant=variant)
 
 
 def _declares(scene: Scene) -> None:

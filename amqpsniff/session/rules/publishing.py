@@ -7,6 +7,7 @@ from typing import Any
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import (
     code_at,
+    in_packet,
     name_at,
     number_of,
     packets_text,
@@ -47,7 +48,7 @@ def rejected(scene: Scene) -> None:
     entry = scene.facts["entry"]
     _not_taken(scene, entry)
     where = f" to {route(*entry.route)}" if entry.route and entry.route[1] else ""
-    detail = f"publish {entry.number} of the channel, packet {entry.packet_number}{where}"
+    detail = f"publish {entry.number} of the channel{in_packet(entry.packet_number)}{where}"
     scene.report("publish-rejected", detail)
 
 
@@ -122,9 +123,9 @@ def in_doubt(scene: Scene) -> None:
     span = ""
     if entries:
         first, last = entries[0], entries[-1]
-        span = f", number {first.number}, packet {first.packet_number}"
+        span = f", number {first.number}{in_packet(first.packet_number)}"
         if last is not first:
-            span = f", numbers {first.number} to {last.number}, "
+            span = f", numbers {first.number} to {last.number} in "
             span += packets_text(first.packet_number, last.packet_number)
     scene.report(
         "publishes-in-doubt",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import number_of, queue_text
+from amqpsniff.session.rules.wording import number_of, queue_text, took_text
 
 RESIDENCE = "queue-residence-long"
 
@@ -38,11 +37,10 @@ def is_long(times: Any) -> bool:
 
 def words(times: Any, queue: str | None, published: int) -> str:
     """What is said of them; `published` is the packet of the publish with the longest."""
-    mean = times.queued_ns / times.queued
+    took = took_text(times.queued, times.queued_ns, times.queued_ns_max)
     return (
-        f"{queue_text(queue)}: {number_of(times.queued, 'message')} came {duration(mean)} after "
-        f"their publish on average and {duration(times.queued_ns_max)} at most (published in "
-        f"packet {published})"
+        f"{queue_text(queue)}: {number_of(times.queued, 'message')}, delivered after {took} "
+        f"(published in packet {published})"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from amqpsniff.quantities import duration
 from amqpsniff.session.event import read_reason
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import name_at, route
 from amqpsniff.session.state import SERVER
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
@@ -71,10 +72,13 @@ def published_afterwards(scene: Scene) -> None:
     number, code = channel.closed_packet_number, channel.close_code
     if number is None:
         number, code = session.close_packet_number, session.close_code
+    if scene.again("publishes-discarded"):
+        return
     why = f" ({code})" if code else ""
-    scene.report(
-        "publishes-discarded", f"sent after the broker's close in packet {number}{why}, and dropped"
-    )
+    frames, row = scene.facts["frames"], scene.facts["row"]
+    where = route(name_at(frames, "exchange", row), name_at(frames, "routing_key", row))
+    detail = f"to {where}, sent after the broker's close in packet {number}{why}, and dropped"
+    scene.report("publishes-discarded", detail)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

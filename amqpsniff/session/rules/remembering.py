@@ -119,11 +119,12 @@ def report_once(
     key: object,
     detail: Callable[[], str],
     place: Place | None = None,
+    count: int = 1,
 ) -> None:
     """Raise one finding for all connections of a capture with a key: at the first, counting all.
 
     `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
-    the scene.
+    the scene. The first stands for `count` connections, by judges of many (`across`).
     """
     key = (scene.session.capture if place is None else place.capture, key)
     first = scene.everything.get(code, {}).get(key)
@@ -137,4 +138,4 @@ def report_once(
         records.seen(order(scene), (code, *key), detail, tuple(here))
         return
     first = kept(scene, code, key, lambda: here)
-    report_at(scene, first, code, detail(), last=here.packet_number)
+    report_at(scene, first, code, detail(), count, here.packet_number)

@@ -15,6 +15,7 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
+from amqpsniff.session.rules.amounts import queues_of
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import key_text, name_at
 from amqpsniff.session.sightings import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
@@ -40,6 +41,8 @@ ROUNDS = 3
 """Times a message went through a queue by dead-lettering from which on it is called a circle."""
 
 _KNOWN_BY = {COUNTED: "its x-delivery-count", AGAIN_NAMED: "", PUT_BACK: "properties and size"}
+
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 _DELIVERY_COUNT = re.compile(rb'"x-delivery-count":(\d{1,18})[,}]')
 
@@ -157,10 +160,16 @@ def poison_words(
     kind: int, times: int, tag: int | None, queue: str | None, message_id: bytes | None
 ) -> str:
     """What is said of a delivery that came too often; `kind` is that of its sighting."""
-    place = f" of queue '{queue}'" if queue else ""
+    place = f" from queue '{queue}'" if queue else ""
     what = "a delivery" if tag is None else f"delivery {tag}{place}"
     known_by = _KNOWN_BY[kind] or f"message-id '{(message_id or b'').decode(errors='replace')}'"
-    return f"{what}: time {times} of that message, by {known_by}"
+    return f"{what} brings the same message, by {known_by}, for the {_nth(times)} time"
+
+
+def _nth(number: int) -> str:
+    """A number as an ordinal."""
+    ending = "th" if number % 100 in (11, 12, 13) else _ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def _sight(
@@ -239,7 +248,10 @@ def _judge(scene: Scene, window: tuple[int, int, int, int, int], now: int) -> No
     # What is given back once and for all, at a shutdown, does not come again.
     if back >= STORM_REQUEUED and back > STORM_SHARE * delivered and 2 * again >= back:
         spent = duration(now - began)
-        scene.report("requeue-storm", f"{back} of {delivered} deliveries put back in {spent}")
+        names = queues_of(channel)
+        where = f" (from {names})" if names else ""
+        detail = f"{back} of {delivered} deliveries put back in {spent}{where}"
+        scene.report("requeue-storm", detail)
 
 
 # circles

@@ -26,7 +26,7 @@ OCCASIONS = {
     "side",
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of state.OUTCOMES)",
-    "published-on-closed": "a publish after the server closed the channel; facts: none",
+    "published-on-closed": "a publish after the server closed the channel; facts: frames, row",
     "published-again": "the first publish of a channel with message-id, properties, size and route "
     "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",

@@ -6,6 +6,7 @@ from typing import Any
 
 from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import integer_at, open_channels
 from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
@@ -38,7 +39,7 @@ def judge_large(scene: Scene) -> None:
     """large: a body of more than 1 MiB."""
     rows, row = scene.facts["rows"], scene.facts["row"]
     size = integer_at(rows.body_size, row)
-    detail = f"a body of {octets(size)} {_place(rows, row)}"
+    detail = f"a body of {octets(size)} {_place(scene)}"
     if size > REFUSED_OCTETS:
         detail += "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"
     scene.report("message-oversized", detail)
@@ -49,18 +50,20 @@ def judge_headers(scene: Scene) -> None:
     rows, row = scene.facts["rows"], scene.facts["row"]
     size = len(rows.headers.octets_of(row))
     if size > LARGE_HEADERS_OCTETS:
-        detail = f"headers of about {octets(size)} {_place(rows, row)}"
+        detail = f"headers of about {octets(size)} {_place(scene)}"
         scene.report("overhead-high", detail)
 
 
-def _place(rows: Any, row: int) -> str:
+def _place(scene: Scene) -> str:
     """Where a message comes from or goes to."""
+    rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
+    way = "to" if entry is None or entry.kind == PUBLISH else "from"
     queue = name_at(rows, "queue", row)
     if queue:
         return f"from {queue_text(queue)}"
     key = name_at(rows, "routing_key", row)
     exchange = exchange_text(name_at(rows, "exchange", row))
-    return f"of {exchange} with routing key '{key}'" if key else f"of {exchange}"
+    return f"{way} {exchange} with routing key '{key}'" if key else f"{way} {exchange}"
 
 
 def count_channel(scene: Scene) -> None:
@@ -92,8 +95,8 @@ def judge_overhead(scene: Scene) -> None:
         often = messages >= OVERHEAD_MESSAGES and messages * SECOND_NS >= OVERHEAD_RATE * lasted
         if often and sent - bodies > OVERHEAD * bodies:
             detail = (
-                f"{messages} {name} with bodies of {bodies / messages:.0f} octets on average took "
-                f"{sent / messages:.0f} octets each"
+                f"{messages} {name} took {sent / messages:.0f} octets each on average, for bodies "
+                f"of {number_of(round(bodies / messages), 'octet')}"
             )
             scene.report(
                 "overhead-high",

@@ -114,7 +114,7 @@ def judge_declarations(scene: Scene) -> None:
     if scene.session.lossy or series.count < REPEATED or 2 * series.count <= published:
         return
     named = queue_text(name) if kind == "queue" else exchange_text(name)
-    detail = f"{series.count} repeated for {published} publishes; first {method} of {named}"
+    detail = f"{series.count} repeated for {published} publishes, the first a {method} of {named}"
     answers = scene.memory.get("answers", {})
     waited = sum(answers[one].took_ns for one in DECLARES if one in answers)
     if waited:
@@ -186,8 +186,8 @@ def note_change(scene: Scene) -> None:
     if event.name == "queue.declare" and passive:
         return
     if "changes" not in scene.memory:
-        scene.memory["changes"] = (Series(scene), [0, 0], [0, 0])
-    series, made, unmade = scene.memory["changes"]
+        scene.memory["changes"] = (Series(scene), [0, 0], [0, 0], event.queue)
+    series, made, unmade, _ = scene.memory["changes"]
     series.add(scene)
     if event.name in MAKES:
         made[MAKES[event.name]] += 1
@@ -198,7 +198,7 @@ def note_change(scene: Scene) -> None:
 @after("changes")
 def judge_changes(scene: Scene) -> None:
     """connection-ends: what is made is deleted again, at a high rate."""
-    series, made, unmade = scene.memory["changes"]
+    series, made, unmade, first = scene.memory["changes"]
     pairs = [min(each) for each in zip(made, unmade, strict=True)]
     if 2 * sum(pairs) < CHANGES or not series.lasted_ns:
         return
@@ -206,7 +206,8 @@ def judge_changes(scene: Scene) -> None:
     if pace > CHANGES_PER_SECOND:
         kinds = ("queues declared and deleted", "bindings made and removed")
         parts = [f"{count} {kind}" for count, kind in zip(pairs, kinds, strict=True) if count]
-        detail = f"{', '.join(parts)}: {rate(pace)} changes a second"
+        named = f", the first of {queue_text(first)}" if first else ""
+        detail = f"{', '.join(parts)}: {rate(pace)} changes a second{named}"
         series.report(scene, "topology-churn", detail)
 
 

@@ -117,10 +117,14 @@ def overfull(scene: Scene) -> None:
         most, last = consumer.unsettled_max, consumer.unsettled
         held = most if most > EXCESS_TIMES * limit else last
         if held > limit:
+            held_ones = (one for one in channel.deliveries if one.consumer is consumer)
+            oldest = next(held_ones, None) if scene.number is None else None
             scene.report(
                 "prefetch-exceeded",
                 f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
                 f"{held} deliveries of {limit} allowed",
+                number=None if oldest is None else oldest.packet_number,
+                ts_ns=None if oldest is None else oldest.ts_ns,
             )
 
 

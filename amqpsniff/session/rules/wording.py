@@ -5,10 +5,19 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from amqpsniff.quantities import duration
+
 
 def number_of(count: int, one: str, many: str = "") -> str:
     """A count with its noun."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def took_text(count: int, total_ns: int, longest_ns: int) -> str:
+    """How long some things took, of which one is the longest."""
+    if count == 1:
+        return duration(longest_ns)
+    return f"{duration(total_ns / count)} on average and {duration(longest_ns)} at most"
 
 
 def code_at(column: Any, row: int) -> int:

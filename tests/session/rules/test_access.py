@@ -76,8 +76,9 @@ def test_logins_that_are_tried() -> None:
     for wait_ms, within in ((1000, "4.01 s"), (20, "92.0 ms")):
         row = one(several(REFUSED % ("joe", wait_ms), 6), "password-guessing")
         assert row["detail"] == f"10.0.0.1: 5 logins refused in {within}"
+        assert row["count"] == 6
     row = one(several(REFUSED % ("joe{n}", 90_000), 6), "password-guessing")
-    assert row["detail"] == "10.0.0.1: 5 user names refused or more"
+    assert row["detail"] == "10.0.0.1: logins refused under 5 user names or more"
 
 
 def test_logins_that_fail_now_and_then() -> None:
@@ -97,6 +98,15 @@ def test_logins_that_fail_now_and_then() -> None:
 def test_what_is_deleted(line: str, said: str) -> None:
     row = one(OPEN + "C1: " + line, "operation-destructive")
     assert row["detail"] == f"user 'joe' from 10.0.0.1 {said}"
+
+
+def test_everything_that_is_deleted() -> None:
+    """Each by its name, up to a number of names; the same again is counted."""
+    names = [*range(22), 0]
+    text = OPEN + "".join(f"C1: queue.delete queue=q{name}\n" for name in names)
+    rows = told(text, "operation-destructive")
+    assert [row["count"] for row in rows] == [2, *[1] * 19, 2]
+    assert [row["detail"].rpartition(" ")[2] for row in rows] == [f"'q{n}'" for n in range(21)]
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_open_channels_of_a_host_are_limited(monkeypatch: pytest.MonkeyPatch) ->
 def test_deliveries_in_doubt() -> None:
     script = CONSUMER + "[close] C: connection.close reply_code=200\nS: connection.close-ok"
     assert said(script, "deliveries-in-doubt") == [
-        "deliveries-in-doubt close 1 x2: 2 deliveries of 'q', the first in packet d1, when the client closed it"
+        "deliveries-in-doubt close 1 x2: 2 deliveries from queue 'q', the first in packet d1, when the client closed it"
     ]
 
 
@@ -221,7 +221,7 @@ def test_a_gap_in_the_delivery_tags() -> None:
     """
     )
     assert said(script, "delivery-tag-gap", *INVALID) == [
-        "delivery-tag-gap d5 1: delivery 5 follows 2"
+        "delivery-tag-gap d5 1: delivery tag 5 follows 2"
     ]
 
 

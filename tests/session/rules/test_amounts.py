@@ -29,7 +29,7 @@ def test_queues_that_are_named(queues: list[str | None], words: str) -> None:
     assert amounts.queues_of(channel) == words
 
 
-@pytest.mark.parametrize(("names", "forgotten"), [(1000, []), (1001, ["1 names"])])
+@pytest.mark.parametrize(("names", "forgotten"), [(1000, []), (1001, ["forgotten: names (1)"])])
 def test_names_that_are_remembered(names: int, forgotten: list[str]) -> None:
     declared = "".join(DECLARE.replace("jobs", f"q{n}") for n in range(names))
     assert details(OPEN + declared, "rules-limit") == forgotten

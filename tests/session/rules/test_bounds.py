@@ -18,7 +18,7 @@ def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(amounts, "MOST_NAMES", 2)
     others = "".join(DECLARE.replace("jobs", f"q{n}") for n in range(3))
     assert not found(OPEN + others + DECLARE * 30, "declaration-repeated")
-    assert details(OPEN + others + DECLARE * 30, "rules-limit") == ["31 names"]
+    assert details(OPEN + others + DECLARE * 30, "rules-limit") == ["forgotten: names (31)"]
     assert not found(OPEN + DECLARE * 30, "rules-limit")
     assert found(OPEN + DECLARE * 30, "declaration-repeated")
 
@@ -27,7 +27,9 @@ def test_names_beyond_the_limit_of_all_connections(monkeypatch: pytest.MonkeyPat
     """Those of queues that are deleted, and of connections that are over, count no more."""
     monkeypatch.setattr(amounts, "MOST_OF_ALL_NAMES", 2)
     others = [DECLARE.replace("jobs", f"q{n}") for n in range(3)]
-    assert details(OPEN + "".join(others) + DECLARE * 30, "rules-limit") == ["31 names"]
+    assert details(OPEN + "".join(others) + DECLARE * 30, "rules-limit") == [
+        "forgotten: names (31)"
+    ]
     deleted = "C1: queue.delete queue=q{0}\nS1: queue.delete-ok\n"
     each = "".join(one + deleted.format(n) for n, one in enumerate(others))
     assert not found(OPEN + each + DECLARE * 30, "rules-limit")
@@ -57,7 +59,7 @@ def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatc
     engine.finish()
     found = {row["code"]: row["detail"] for row in engine.take("findings").to_pylist()}
     assert "connection-churn" not in found
-    assert found["rules-limit"] == "8 clients"
+    assert found["rules-limit"] == "forgotten: clients (8)"
 
 
 def test_exchanges_beyond_the_limit_are_not_counted() -> None:
@@ -86,7 +88,7 @@ def test_publishes_beyond_the_limit_are_forgotten() -> None:
     most = repeats.MOST_PUBLISHES
     (repeated,) = told(range(most))
     assert repeated[0] == "publish-repeated"
-    assert told(range(most + 2)) == [("rules-limit", "3 publishes with an id")]
+    assert told(range(most + 2)) == [("rules-limit", "forgotten: publishes with an id (3)")]
 
 
 def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +102,7 @@ def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.Monkey
     closed = "C: connection.close reply_code=200\nS: connection.close-ok\n"
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == []
     monkeypatch.setattr("amqpsniff.session.rules.amounts.MOST_OF_ALL_NAMES", 2)
-    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["5 names"]
+    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (5)"]
 
 
 def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:

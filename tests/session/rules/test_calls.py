@@ -39,8 +39,8 @@ def test_answers_that_come_late() -> None:
     row = found(text, "rpc-slow")
     assert row is not None
     assert row["detail"] == (
-        "1 answer, after 1.00 s on average; the latest after 1.00 s, to the request on channel 1 "
-        "of exchange 'e' with routing key 'work'"
+        "1 answer, after 1.00 s on average; the latest after 1.00 s, to the request sent on "
+        "channel 1 to exchange 'e' with routing key 'work'"
     )
     assert not found(text.replace("@+1000ms", "@+999ms"), "rpc-slow")
 
@@ -61,7 +61,9 @@ def test_a_request_without_an_answer() -> None:
     row = found(script, "rpc-unanswered")
     assert row is not None
     assert row["packet_number"] == script.labels["lost"]
-    assert row["detail"].startswith("1 of them; the first on channel 1 of exchange 'e' with ")
+    assert row["detail"].startswith(
+        "1 request without an answer, on channel 1 to exchange 'e' with "
+    )
 
 
 def test_requests_whose_answers_may_still_come_or_come_elsewhere() -> None:
@@ -94,7 +96,7 @@ def queues(count: int, calls: int) -> str:
 def test_a_reply_queue_for_each_call() -> None:
     row = found(queues(3, 1), "reply-queue-per-call")
     assert row is not None
-    assert (row["count"], row["detail"]) == (3, "3 reply queues for 3 requests")
+    assert (row["count"], row["detail"]) == (3, "3 reply queues for 3 requests, the first 'r0'")
 
 
 def test_reply_queues_that_are_used_again() -> None:
@@ -143,7 +145,7 @@ def test_calls_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     row = found(text, "rpc-unanswered")
     assert row is not None
     assert row["count"] == 2
-    assert details(text, "rules-limit") == ["1 requests"]
+    assert details(text, "rules-limit") == ["forgotten: requests (1)"]
 
 
 def test_answers_to_what_nobody_here_asked() -> None:

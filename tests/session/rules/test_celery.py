@@ -126,7 +126,7 @@ def test_result_queues_that_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(celery, "MOST_NAMES", 3)
     names = [str(UUID(int=n)) for n in range(5)]
     text = results(names + names)
-    assert details(text, "rules-limit") == ["4 names"]
+    assert details(text, "rules-limit") == ["forgotten: names (4)"]
     row = found(text, "celery-result-queues")
     assert row is not None
     assert row["count"] == 3

@@ -132,10 +132,11 @@ CUT = """
 
 def test_connections_that_are_cut_after_the_same_idle_time() -> None:
     row = one(several(CUT, 4), "idle-connection-cut")
-    assert (
-        row["detail"] == "3 connections of clients ended after 60.0 s idle; the heartbeat is 600 s"
+    assert row["detail"] == (
+        "3 connections to 10.0.0.2:5672 ended after 60.0 s without traffic; the last had a "
+        "heartbeat of 600 s"
     )
-    assert row["count"] == 2
+    assert row["count"] == 4
 
 
 @pytest.mark.parametrize(("before", "after"), [
@@ -242,6 +243,7 @@ def test_a_method_whose_number_another_dialect_has_for_another() -> None:
 
 
 @pytest.mark.parametrize(("end", "loop"), [
+    ("S: connection.close reply_code=501", "3 connections in 16.0 ms ended with: 501 no reason given"),
     ("FIN S", "3 connections in 16.0 ms ended with: the broker ended TCP (FIN)"),
     ("FIN C", ""),
 ])  # fmt: skip
@@ -255,7 +257,12 @@ def test_what_is_said_of_connections_that_are_cut() -> None:
     named = CUT.replace("mechanism=PLAIN", 'client_properties=\'{"product": "p"}\' mechanism=PLAIN')
     off = named.replace("heartbeat=600", "heartbeat=0")
     row = one(several(off, 3), "idle-connection-cut")
-    assert row["detail"] == "3 connections of p ended after 60.0 s idle; heartbeats are off"
+    assert row["detail"] == (
+        "3 connections to 10.0.0.2:5672 ended after 60.0 s without traffic; the last, of p, had "
+        "heartbeats off"
+    )
+    late = several(off, 2) + "\n" + off.replace("{n}", "9").replace("60000", "61500")
+    assert "after 60.0 s to 61.5 s without" in one(late, "idle-connection-cut")["detail"]
     joined = "c{n}.midstream\nc{n}.C1: basic.qos\nc{n}.S1: basic.qos-ok\n@+60000ms c{n}.RST S\n"
     assert not told(several(joined, 4), "idle-connection-cut")
 

@@ -60,6 +60,16 @@ def test_cancelled_and_not_started_again() -> None:
     assert said(CANCELLED + ALIVE, "consumer-cancelled") == [MISSED]
 
 
+def test_several_queues_without_acknowledgements() -> None:
+    script = OPEN + "".join(f"C1: basic.consume queue={name} no_ack=1\n" for name in "xyx")
+    lines = said(script, "automatic-acknowledgement")
+    assert [line.partition(": ")[2] for line in lines] == [
+        "basic.consume of queue 'x'",
+        "basic.consume of queue 'y'",
+    ]
+    assert " x2: " in lines[0]
+
+
 def test_another_queue_is_no_substitute() -> None:
     script = CANCELLED + "C1: basic.consume queue=other consumer_tag=u" + ALIVE
     assert said(script, "consumer-cancelled") == [MISSED]

@@ -113,7 +113,8 @@ def test_a_consumer_that_waits_for_the_network() -> None:
     assert row is not None
     assert row["detail"] == (
         "prefetch count 1: 59 of 60 deliveries came 20.0 ms after an acknowledgement with none "
-        "left to work on, 66 % of the time (from 'jobs')"
+        "left to work on, 66 % of the time; with 10.0 ms of work each, 3 would keep it busy "
+        "(from 'jobs')"
     )
 
 
@@ -219,7 +220,10 @@ def test_consumers_without_a_limit_on_one_channel() -> None:
     assert row is not None
     assert (row["packet_number"], row["count"]) == (script.labels["one"], 2)
     assert row["last_packet_number"] == script.labels["two"]
-    assert row["detail"] == "queue 'jobs'; at most 1 delivery was unacknowledged"
+    assert row["detail"] == "queue 'jobs', queue 'r'; at most 1 delivery was unacknowledged"
+    script.add("C1: basic.consume queue=s\nC1: basic.consume queue=u\n")
+    (detail,) = details(script, "prefetch-unlimited")
+    assert detail.startswith("queue 'jobs', queue 'r', queue 's' and 1 more; ")
     nothing = details(CONSUMING + CONSUME, "prefetch-unlimited")
     assert nothing == ["queue 'jobs'; it was sent nothing yet"]
 

@@ -61,7 +61,7 @@ def test_the_oldest_is_forgotten_whatever_its_key(monkeypatch: pytest.MonkeyPatc
 OPENED = "handshake\n" + "".join(f"C{n}: channel.open\nS{n}: channel.open-ok\n" for n in (1, 2, 3))
 
 
-@pytest.mark.parametrize(("most", "forgotten"), [(2, ["1 channels"]), (3, [])])
+@pytest.mark.parametrize(("most", "forgotten"), [(2, ["forgotten: channels (1)"]), (3, [])])
 def test_numbers_of_channels_that_are_open(
     most: int, forgotten: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,14 +15,14 @@ OPEN = """
 def test_channel_zero_used_for_messages() -> None:
     script = OPEN + "[bad] C: basic.publish\n[close] S: connection.close reply_code=504"
     assert said(script, "channel-zero-misused") == [
-        "channel-zero-misused bad -: basic.publish of the client on channel 0"
+        "channel-zero-misused bad -: basic.publish from the client on channel 0"
     ]
 
 
 def test_a_channel_used_for_the_connection() -> None:
     script = OPEN + "[bad] C1: connection.open"
     assert said(script, "channel-zero-misused") == [
-        "channel-zero-misused bad -: connection.open of the client on channel 1"
+        "channel-zero-misused bad -: connection.open from the client on channel 1"
     ]
     assert said(OPEN + "C: connection.close", "channel-zero-misused") == []
 
@@ -53,7 +53,7 @@ def test_methods_of_both_sides() -> None:
 def test_a_channel_that_was_never_opened() -> None:
     script = OPEN + "[bad] C5: queue.declare queue=q"
     assert said(script, "channel-not-open") == [
-        "channel-not-open bad 5: queue.declare on one that was never opened"
+        "channel-not-open bad 5: queue.declare on a channel that was never opened"
     ]
 
 
@@ -67,7 +67,7 @@ def test_a_channel_that_was_closed() -> None:
     """
     )
     assert said(script, "channel-not-open") == [
-        "channel-not-open bad 1: basic.publish on one that was closed before"
+        "channel-not-open bad 1: basic.publish on a channel that was closed before"
     ]
 
 

@@ -68,9 +68,9 @@ def test_one_side_only() -> None:
     packets = spoken(PUBLISHES).packets
     client = [packet for packet in packets if packet.octets[12:16] == b"\x0a\0\0\1"]
     (row,) = told_of(client, "capture-inconclusive")
-    assert (
-        row["detail"]
-        == "no packet of the broker was captured: findings that need all of it are left out"
+    assert row["detail"] == (
+        "no packet from the broker was captured: findings that need the whole connection are left "
+        "out"
     )
     assert not told_of(packets, "capture-inconclusive")
 
@@ -121,6 +121,8 @@ SMALL = """
 
 
 def test_bodies_in_small_frames() -> None:
+    still = SMALL.replace("SIZE", "4089").partition("    C1: channel.close")[0]
+    assert one(still, "frame-max-small")["packet_number"] == 8
     row = one(SMALL.replace("SIZE", "4089"), "frame-max-small")
     assert row["detail"] == "frame-max 4096; bodies of 4089 octets on average in 1 message"
     assert not told(SMALL.replace("SIZE", "4000"), "frame-max-small")
@@ -153,7 +155,7 @@ def test_the_other_side_only() -> None:
     packets = spoken(PUBLISHES).packets
     server = [packet for packet in packets if packet.octets[12:16] == b"\x0a\0\0\2"]
     (row,) = told_of(server, "capture-inconclusive")
-    assert row["detail"].startswith("no packet of the client was captured")
+    assert row["detail"].startswith("no packet from the client was captured")
 
 
 def test_a_broker_that_does_not_read_until_the_end() -> None:

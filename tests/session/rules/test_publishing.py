@@ -79,7 +79,7 @@ def test_rejected() -> None:
     """
     )
     assert said(script, "publish-rejected") == [
-        "publish-rejected nack 1 x2: publish 2 of the channel, packet p2"
+        "publish-rejected nack 1 x2: publish 2 of the channel in packet p2"
     ]
 
 
@@ -115,7 +115,7 @@ def test_not_confirmed_when_the_channel_was_closed() -> None:
     )
     assert said(script, "publishes-in-doubt") == [
         (
-            "publishes-in-doubt close 1 x2: 2 publishes, numbers 2 to 3, packets p2 to p3, "
+            "publishes-in-doubt close 1 x2: 2 publishes, numbers 2 to 3 in packets p2 to p3, "
             "when the broker closed it"
         )
     ]
@@ -126,7 +126,7 @@ def test_what_the_broker_dropped_is_not_in_doubt() -> None:
     close = "[close] S1: channel.close reply_code=404 reply_text=NOT_FOUND\n"
     later = "[p2] C1: basic.publish\nC1: channel.close-ok"
     assert said(script + close + later, "publishes-in-doubt") == [
-        "publishes-in-doubt close 1: 1 publish, number 1, packet p1, when the broker closed it"
+        "publishes-in-doubt close 1: 1 publish, number 1 in packet p1, when the broker closed it"
     ]
     assert (
         said(script + "S1: basic.ack delivery_tag=1\n" + close + later, "publishes-in-doubt") == []
@@ -136,7 +136,7 @@ def test_what_the_broker_dropped_is_not_in_doubt() -> None:
 def test_not_confirmed_when_tcp_was_reset() -> None:
     script = CONFIRMING + "[p1] C1: basic.publish\n[rst] RST S"
     assert said(script, "publishes-in-doubt") == [
-        "publishes-in-doubt rst 1: 1 publish, number 1, packet p1, when TCP was reset"
+        "publishes-in-doubt rst 1: 1 publish, number 1 in packet p1, when TCP was reset"
     ]
 
 
@@ -213,7 +213,7 @@ def test_published_again_and_again() -> None:
 def test_rejected_on_its_way_to_nowhere() -> None:
     script = CONFIRMING + "[p] C1: basic.publish exchange=e\n[nack] S1: basic.nack delivery_tag=1"
     assert said(script, "publish-rejected") == [
-        "publish-rejected nack 1: publish 1 of the channel, packet p"
+        "publish-rejected nack 1: publish 1 of the channel in packet p"
     ]
 
 
@@ -223,10 +223,10 @@ def test_what_is_in_doubt_when_the_connection_is_closed() -> None:
     close = "[close] {}: connection.close reply_code=320\n"
     later = "C1: basic.publish\nC: connection.close-ok\n"
     (line,) = said(script + close.format("S") + later, "publishes-in-doubt")
-    assert ": 1 publish, number 1, packet p1, when the broker closed it" in line
+    assert ": 1 publish, number 1 in packet p1, when the broker closed it" in line
     later = "C1: basic.publish\n" + close.format("C") + "S: connection.close-ok"
     (line,) = said(script + later, "publishes-in-doubt")
-    assert " x2: 2 publishes, numbers 1 to 2, packets " in line
+    assert " x2: 2 publishes, numbers 1 to 2 in packets " in line
 
 
 def test_confirms_that_were_not_captured() -> None:
@@ -243,5 +243,5 @@ def test_rejected_on_its_way_somewhere() -> None:
     """Where it was to come back if it had no route, that is remembered."""
     script = CONFIRMING + "[p] C1: basic.publish exchange=e routing_key=k mandatory=1\n"
     assert said(script + "[nack] S1: basic.nack delivery_tag=1", "publish-rejected") == [
-        "publish-rejected nack 1: publish 1 of the channel, packet p to exchange 'e', routing key 'k'"
+        "publish-rejected nack 1: publish 1 of the channel in packet p to exchange 'e', routing key 'k'"
     ]

@@ -41,7 +41,7 @@ def test_a_queue_that_holds_messages_for_long() -> None:
     assert row is not None
     assert (row["packet_number"], row["count"]) == (script.labels["d1"], 10)
     assert row["detail"].startswith(
-        "queue 'jobs': 10 messages came 1.00 s after their publish on average and 1.00 s at most "
+        "queue 'jobs': 10 messages, delivered after 1.00 s on average and 1.00 s at most "
         "(published in packet "
     )
 
@@ -93,11 +93,11 @@ def test_a_message_that_is_polled_for() -> None:
         b.S1: basic.get-ok delivery_tag=1 routing_key=jobs | body=9 correlation_id=c
     """
     (detail,) = details(OPEN + text, "queue-residence-long")
-    assert detail.startswith("queue 'jobs': 1 message came 15.0 s after")
+    assert detail.startswith("queue 'jobs': 1 message, delivered after 15.0 s (")
 
 
 def test_a_consumer_that_comes_late() -> None:
     found = {row["code"]: row for row in of_capture(SAMPLES / "late_consumer.pcap")}
     row = found["queue-residence-long"]
     assert (row["packet_number"], row["count"]) == (94, 11)
-    assert "queue 'reports': 11 messages came 1.41 s after" in row["detail"]
+    assert "queue 'reports': 11 messages, delivered after 1.41 s" in row["detail"]

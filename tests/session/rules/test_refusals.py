@@ -127,14 +127,14 @@ def test_published_before_the_client_learned_of_the_close() -> None:
     """
     )
     assert said(script, "publishes-discarded") == [
-        "publishes-discarded p1 1 x2: sent after the broker's close in packet close (404), and dropped"
+        "publishes-discarded p1 1 x2: to the default exchange, routing key '', sent after the broker's close in packet close (404), and dropped"
     ]
 
 
 def test_published_after_the_broker_closed_the_connection() -> None:
     script = OPEN + "[close] S: connection.close reply_code=320\n[p1] C1: basic.publish"
     assert said(script, "publishes-discarded") == [
-        "publishes-discarded p1 1: sent after the broker's close in packet close (320), and dropped"
+        "publishes-discarded p1 1: to the default exchange, routing key '', sent after the broker's close in packet close (320), and dropped"
     ]
 
 

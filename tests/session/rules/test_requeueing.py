@@ -37,7 +37,7 @@ def _rounds(times: int, content: str, wait: str = "") -> str:
 def test_the_same_message_id_again_and_again() -> None:
     script = OPEN + _rounds(7, "body=3 message_id=m1")
     assert said(script, "poison-message") == [
-        "poison-message d5 1 x3: delivery 5 of queue 'q': time 5 of that message, by message-id 'm1'"
+        "poison-message d5 1 x3: delivery 5 from queue 'q' brings the same message, by message-id 'm1', for the 5th time"
     ]
 
 
@@ -71,7 +71,7 @@ def test_a_message_in_many_queues_comes_again_from_each() -> None:
     assert said(script + once, "poison-message") == []
     often = "".join(again.format(2, tag) for tag in range(7, 10))
     assert said(script + once + often, "poison-message") == [
-        "poison-message #30 1: delivery 9 of queue 'q2': time 5 of that message, by message-id 'm1'"
+        "poison-message #30 1: delivery 9 from queue 'q2' brings the same message, by message-id 'm1', for the 5th time"
     ]
 
 
@@ -84,7 +84,7 @@ def test_a_few_redeliveries_are_no_poison() -> None:
 def test_a_message_without_an_id() -> None:
     script = OPEN + _rounds(6, "body=3")
     assert said(script, "poison-message") == [
-        "poison-message n5 1 x2: delivery 5 of queue 'q': time 5 of that message, by properties and size"
+        "poison-message n5 1 x2: delivery 5 from queue 'q' brings the same message, by properties and size, for the 5th time"
     ]
 
 
@@ -112,7 +112,7 @@ def test_the_broker_counts_deliveries() -> None:
     script = "midstream\nC: connection.unblocked\n"
     script += _deliver(9, 1, """body=3 'headers={"x-delivery-count": 4}'""")
     assert said(script, "poison-message") == [
-        "poison-message d9 1: delivery 9: time 5 of that message, by its x-delivery-count"
+        "poison-message d9 1: delivery 9 brings the same message, by its x-delivery-count, for the 5th time"
     ]
     assert said(script.replace(": 4}", ": 3}"), "poison-message") == []
 
@@ -128,6 +128,7 @@ def test_a_storm() -> None:
     script = OPEN + _rounds(60, "body=3", "@+200ms")
     (line,) = said(script, "requeue-storm")
     assert line.startswith("requeue-storm n51 1: 50 of 50 deliveries put back in 10")
+    assert line.endswith(" (from 'q')")
 
 
 def test_calm() -> None:

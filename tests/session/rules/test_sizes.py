@@ -25,7 +25,7 @@ def test_a_large_body() -> None:
     row = found(script, "message-oversized")
     assert row is not None
     assert row["packet_number"] == script.labels["large"]
-    assert row["detail"] == "a body of 1.05 MB of exchange 'files' with routing key 'k'"
+    assert row["detail"] == "a body of 1.05 MB to exchange 'files' with routing key 'k'"
     assert not found(OPEN + publish(MIB), "message-oversized")
 
 
@@ -55,11 +55,11 @@ def with_headers(octets: int) -> str:
 
 def test_large_headers() -> None:
     assert details(with_headers(4097), "overhead-high") == [
-        "headers of about 4.10 kB of exchange 'files' with routing key 'k'"
+        "headers of about 4.10 kB to exchange 'files' with routing key 'k'"
     ]
     assert not found(with_headers(4096), "overhead-high")
     unkeyed = with_headers(4097).replace("routing_key=k", "")
-    assert details(unkeyed, "overhead-high") == ["headers of about 4.10 kB of exchange 'files'"]
+    assert details(unkeyed, "overhead-high") == ["headers of about 4.10 kB to exchange 'files'"]
     nested = '{"h": [' + ",".join(["[]"] * 20) + "]}"  # many tables, and few octets
     assert not found(OPEN + publish(5, f"headers='{nested}'"), "overhead-high")
 
@@ -85,19 +85,22 @@ CLOSE = "C1: channel.close\nS1: channel.close-ok\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (small(1000, 10), "1000 publishes with bodies of 10 octets on average took 63 octets each"),
-        (small(1000, 13), "1000 publishes with bodies of 13 octets on average took 66 octets each"),
+        (small(1000, 10), "1000 publishes took 63 octets each on average, for bodies of 10 octets"),
+        (small(1000, 13), "1000 publishes took 66 octets each on average, for bodies of 13 octets"),
         (small(1000, 14), None),
         (small(1000, 10).replace("& ", "", 1).replace(publish(10), "", 1), None),
-        (small(1000, 10) + CLOSE, "1000 publishes with bodies of 10 octets"),
+        (small(1000, 10) + CLOSE, "1000 publishes took 63 octets each"),
         (small(500, 10) + CLOSE + small(500, 10).replace("handshake", ""), "1000 publishes"),
         (small(1000, 10) + "@+9892ms S: connection.unblocked", "1000 publishes"),
         (small(1000, 10) + "@+9893ms S: connection.unblocked", None),
         (small(1000, 10) + "GAP S 8\nS: connection.unblocked", None),
-        (received(1000, 10), "1000 deliveries with bodies of 10 octets on average took 65 octets"),
+        (
+            received(1000, 10),
+            "1000 deliveries took 65 octets each on average, for bodies of 10 octets",
+        ),
         (received(1000, 14), None),
         (received(999, 10), None),
-        (received(1000, 10) + "\n" + CLOSE, "1000 deliveries with bodies of 10 octets"),
+        (received(1000, 10) + "\n" + CLOSE, "1000 deliveries took 65 octets each on"),
     ],
 )
 def test_much_around_bodies(text: str, said: str | None) -> None:

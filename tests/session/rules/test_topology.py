@@ -20,8 +20,8 @@ def test_a_declaration_for_each_publish() -> None:
     assert row is not None
     assert row["count"] == 10
     assert row["detail"] == (
-        "10 repeated for 11 publishes; first queue.declare of queue 'jobs'; 22.0 ms of waiting for "
-        "all declarations"
+        "10 repeated for 11 publishes, the first a queue.declare of queue 'jobs'; 22.0 ms "
+        "of waiting for all declarations"
     )
 
 
@@ -155,7 +155,7 @@ def made(
 
 def test_queues_that_come_and_go() -> None:
     assert details(made(10, 99), "topology-churn") == [
-        "10 queues declared and deleted: 10.5 changes a second"
+        "10 queues declared and deleted: 10.5 changes a second, the first of queue 'q0'"
     ]
     row = found(made(10, 99, "queue.bind", "queue.unbind"), "topology-churn")
     assert row is not None

@@ -24,6 +24,11 @@ def test_stuck() -> None:
     ]
 
 
+def test_too_many_when_the_capture_ends() -> None:
+    third = "S1: basic.deliver consumer_tag=t delivery_tag=3"
+    assert found(OPEN + third, "prefetch-exceeded") == ["prefetch-exceeded d1"]
+
+
 def test_stuck_after_it_had_worked() -> None:
     script = (
         OPEN + "C1: basic.ack delivery_tag=1\n[d3] S1: basic.deliver consumer_tag=t delivery_tag=3"
