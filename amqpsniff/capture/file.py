@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -288,20 +287,6 @@ def is_regular(name: str) -> bool:
         return name != STANDARD_INPUT and stat.S_ISREG(Path(name).stat().st_mode)
     except OSError:
         return False
-
-
-def is_uri(name: str) -> bool:
-    """Whether a name is of something that is no file on this machine, as `s3://bucket/name`."""
-    return re.match("[a-z][a-z0-9+.-]+://", name, re.IGNORECASE) is not None
-
-
-def missing(name: str) -> CaptureError:
-    """The error for a name that is not there."""
-    if is_uri(name):
-        return CaptureError(
-            f"{shown(name)}: only `amqpsniff batch` reads URIs; download it, and give the file"
-        )
-    return CaptureError(f"{shown(name)}: no such file or directory")
 
 
 def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTETS) -> CaptureFile:

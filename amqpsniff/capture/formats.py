@@ -5,9 +5,10 @@ Names and suffixes say nothing: rotated and compressed captures are called anyth
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from amqpsniff.errors import NotACapture
+from amqpsniff.errors import CaptureError, NotACapture
 
 # Octets that are enough to tell what can be read, and to describe what cannot.
 MAGIC_OCTETS = 12
@@ -157,6 +158,20 @@ def _text(octets: bytes) -> str:
 def shown(name: str) -> str:
     """A name that is safe in one line of a message, and seen there."""
     return name if name.isprintable() and name.strip() else repr(name)
+
+
+def is_uri(name: str) -> bool:
+    """Whether a name is of something that is no file on this machine, as `s3://bucket/name`."""
+    return re.match("[a-z][a-z0-9+.-]+://", name, re.IGNORECASE) is not None
+
+
+def missing(name: str) -> CaptureError:
+    """The error for a name that is not there."""
+    if is_uri(name):
+        return CaptureError(
+            f"{shown(name)}: only `amqpsniff batch` reads URIs; download it and give the file"
+        )
+    return CaptureError(f"{shown(name)}: no such file or directory")
 
 
 def number(octets: bytes, order: str, *, signed: bool = False) -> int:

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from amqpsniff.capture.file import is_uri, missing
-from amqpsniff.capture.formats import shown
+from amqpsniff.capture.formats import is_uri, missing, shown
 from amqpsniff.capture.octets import Octets
 from amqpsniff.errors import CaptureError
 

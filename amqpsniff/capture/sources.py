@@ -14,11 +14,9 @@ from amqpsniff.capture.file import (
     STANDARD_INPUT,
     CaptureFile,
     is_regular,
-    is_uri,
-    missing,
     open_capture,
 )
-from amqpsniff.capture.formats import shown
+from amqpsniff.capture.formats import is_uri, missing, shown
 from amqpsniff.capture.merge import GLANCE_OCTETS, CaptureSet
 from amqpsniff.errors import CaptureError, NotACapture
 

@@ -280,7 +280,7 @@ def _rows(
         quiet = sorted(whole.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MOST_NAMES]
         ranked += [(name, [0, 0, 0, 0]) for name, _ in quiet if name not in recent]
     rows = []
-    for name, (published, sent, delivered, received) in ranked[:MOST_NAMES]:
+    for name, (published, sent, delivered, received, *_) in ranked[:MOST_NAMES]:
         parts = name if isinstance(name, tuple) else (name,)
         total = whole.get(name, (0, 0, 0, 0))
         rows.append(
@@ -299,11 +299,12 @@ def _rows(
 def _add_unknown(queues: dict[Any, list[int]], routes: dict[Any, list[int]]) -> None:
     """Add deliveries of consumers from before as those of the queue None: nobody said its name."""
     known, whole = (
-        [sum(counts[at] for counts in table.values()) for at in (2, 3)]
+        [sum(counts[at] for counts in table.values()) for at in (2, 3, 5)]
         for table in (queues, routes)
     )
-    if whole[0] > known[0]:
-        queues[None] = [0, 0, whole[0] - known[0], whole[1] - known[1]]
+    delivered, octets, sized = (one - other for one, other in zip(whole, known, strict=True))
+    if delivered > 0:
+        queues[None] = [0, 0, delivered, octets, 0, sized]
 
 
 def _add(counts: dict[Any, list[int]], name: Any, more: Any) -> None:

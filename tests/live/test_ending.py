@@ -79,10 +79,9 @@ def test_while_it_starts(calls: int) -> None:
 
 
 def test_where_python_drops_it() -> None:
-    """In what is called back nothing can be raised."""
+    """In what is called back nothing can be raised: the signal comes again."""
     code, out, err = ended(DROPPED)
-    assert (code, out) == (130, "")
-    assert "KeyboardInterrupt" in err
+    assert (code, out, err) == (130, "", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
