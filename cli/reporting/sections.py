@@ -136,7 +136,7 @@ class Report:
         several = len(self._gathering.reading.capture.names) > 1
         evidence = Evidence(self._start, self._clock, several, self._shown)
         inside = evidence.html(self._cases) or '<p class="none">Nothing wrong was found.</p>'
-        about = "The important first; what one thing brought about stands in it."
+        about = "The worst first; consequences stand inside their cause."
         self._page.section("findings", "Findings", inside, about=about if self._cases else "")
 
     def _over_time(self) -> None:

@@ -142,14 +142,18 @@ def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
         yield f"{text}."
     outcomes = {row["outcome"]: row["count"] for row in summary["outcomes"]}
     told = (
-        ("returned", "came back because no queue would take them"),
-        ("rejected", "were refused by the broker"),
-        ("requeued", "were put back into their queues"),
-        ("discarded", "were given up by consumers"),
+        ("returned", "sent back because no queue would take them"),
+        ("rejected", "refused by the broker"),
+        ("requeued", "put back into a queue"),
+        ("discarded", "given up by a consumer"),
     )
-    bad = [f"{count(outcomes[name])} {text}" for name, text in told if outcomes.get(name)]
+    bad = [
+        f"{count(outcomes[name])} {'was' if outcomes[name] == 1 else 'were'} {text}"
+        for name, text in told
+        if outcomes.get(name)
+    ]
     if bad:
-        yield f"Of the messages {_joined(bad)}."
+        yield f"Of the messages, {_joined(bad)}."
 
 
 def _waiting(gathering: Gathering) -> Iterator[str]:

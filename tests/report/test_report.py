@@ -48,7 +48,7 @@ def test_sentences_say_what_the_summary_says(page: str) -> None:
         "4 AMQP connections were seen, made with Pika Python Client Library 1.4.4 (4)",
         "Clients published 53 messages with 22.9 kB of bodies, at most 51 in one second.",
         "The broker delivered 58 messages; consumers acknowledged 40.",
-        "8 were put back into their queues and 10 were given up by consumers.",
+        "8 were put back into a queue and 10 were given up by a consumer.",
         "At most about 10 deliveries waited for an acknowledgement at a time; none did at the end.",
         "Not all connections ended well: 2 closed with an error.",
         "7 errors of 5 kinds: The broker closed a channel with an error (channel-closed-by-broker)",
