@@ -43,9 +43,10 @@ def show(
     output: Output,
     limit: int | None = None,
     *,
+    below: bool = False,
     verbose: bool = False,
 ) -> None:
-    """Write the conversations that could not be read, with a heading."""
+    """Write the conversations that could not be read, with a heading; `below` something else."""
     from .render.encrypted import blocks, grid
     from .render.text import folded
 
@@ -53,7 +54,8 @@ def show(
     if not sealed:
         return
     heading = folded(unread(totals), output.room)
-    output.lines(output.paint("heading", line) for line in heading)
+    lead = [""] if below else []
+    output.lines([*lead, *(output.paint("heading", line) for line in heading)])
     laid_out = grid(sealed, narrow=output.narrow)
     if verbose:
         output.lines(blocks(sealed, output.paint))

@@ -49,9 +49,9 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
         from . import encrypted
 
         capture = reading.capture
-        if some and capture.totals.sealed:
-            output.lines([""])
-        encrypted.show(capture.encrypted, capture.totals, output, rows.limit, verbose=verbose)
+        encrypted.show(
+            capture.encrypted, capture.totals, output, rows.limit, below=some, verbose=verbose
+        )
     reading.miss(selection, chosen=selection.chooses)
     return reading.exit_code
 

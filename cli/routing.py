@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from amqpsniff.session.counts import MOST_NAMES, Tally, amounts
+from amqpsniff.session.counts import MOST_NAMES, NO_COUNTS, Tally, amounts
 
 from .counting import SENT, grouped, is_one_of, with_sent_octets
 
@@ -40,9 +40,6 @@ QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
 
 NOTHING = (0, 0, 0)
 """No messages: their number, their octets, how many of them have octets."""
-
-NONE = (0, 0, 0, 0, 0, 0)
-"""No messages either way, as `Tally` counts them."""
 
 Facts = dict[str, Any]
 Name = tuple[str, Any, Any]
@@ -304,7 +301,7 @@ class Routing:
             {"vhost": vhost, "exchange": exchange, "declared": (vhost, exchange) in self.exchanges}
             | self.exchanges.get((vhost, exchange), nothing)
             | {"removed": ("exchange", vhost, exchange) in self._gone}
-            | _published(published.counts.get((vhost, exchange), NONE))
+            | _published(published.counts.get((vhost, exchange), NO_COUNTS))
             for vhost, exchange in names
         ]
         return sorted(rows, key=lambda row: -row["published"])
@@ -320,7 +317,7 @@ class Routing:
             {"vhost": vhost, "queue": queue, "declared": (vhost, queue) in self.queues}
             | self.queues.get((vhost, queue), nothing)
             | {"removed": ("queue", vhost, queue) in self._gone}
-            | _delivered(delivered.counts.get((vhost, queue), NONE))
+            | _delivered(delivered.counts.get((vhost, queue), NO_COUNTS))
             for vhost, queue in names
         ]
         return sorted(rows, key=lambda row: -row["delivered"])
@@ -359,7 +356,7 @@ class Routing:
         rows = [
             {**client._asdict(), "queue": queue}
             | self.consumers.get((client, queue), nothing)
-            | _delivered(self.received.counts.get((client, queue), NONE))
+            | _delivered(self.received.counts.get((client, queue), NO_COUNTS))
             for client, queue in names
         ]
         return sorted(rows, key=lambda row: -row["delivered"])

@@ -15,7 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.archive.places import Folder, StorageOptions, is_remote
+from amqpsniff.archive.places import Folder, StorageOptions
+from amqpsniff.capture.formats import is_remote
 
 if TYPE_CHECKING:
     import pyarrow as pa

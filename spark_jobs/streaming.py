@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from amqpsniff.archive.listing import Listed, list_captures
-from amqpsniff.archive.places import is_remote
+from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import CaptureError
 
 from .source import Reading, Share

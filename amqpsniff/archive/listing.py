@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from amqpsniff.capture.formats import shown
+from amqpsniff.capture.formats import is_remote, shown
 from amqpsniff.errors import CaptureError
 
-from .places import StorageOptions, file_system, is_remote
+from .places import StorageOptions, file_system
 
 MANIFEST = "_manifest.json"
 """The file in a folder that a batch has written which says what counts."""

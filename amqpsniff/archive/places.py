@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import OutputError, UsageError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -22,11 +23,6 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 StorageOptions = Mapping[str, Any]
 """What fsspec is told to open a file system: keys, endpoints."""
-
-
-def is_remote(name: str) -> bool:
-    """Whether a name is a URI and not a path on this machine."""
-    return "://" in name
 
 
 def whole_path(name: str) -> str:

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .places import Folder, is_remote
+from amqpsniff.capture.formats import is_remote
+
+from .places import Folder
 
 if TYPE_CHECKING:
     from .output import Note, Order

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from amqpsniff import __version__
+from amqpsniff.capture.formats import is_remote
 
 from .listing import Listed
-from .places import Folder, StorageOptions, is_remote, opener_for, whole_path
+from .places import Folder, StorageOptions, opener_for, whole_path
 from .survey import Surveyed, survey
 
 SURVEYS = "_work/surveys"

@@ -5,7 +5,6 @@ Names and suffixes say nothing: rotated and compressed captures are called anyth
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from amqpsniff.errors import CaptureError, NotACapture
@@ -160,14 +159,14 @@ def shown(name: str) -> str:
     return name if name.isprintable() and name.strip() else repr(name)
 
 
-def is_uri(name: str) -> bool:
-    """Whether a name is of something that is no file on this machine, as `s3://bucket/name`."""
-    return re.match("[a-z][a-z0-9+.-]+://", name, re.IGNORECASE) is not None
+def is_remote(name: str) -> bool:
+    """Whether a name is a URI and not a path on this machine."""
+    return "://" in name
 
 
 def missing(name: str) -> CaptureError:
     """The error for a name that is not there."""
-    if is_uri(name):
+    if is_remote(name):
         return CaptureError(
             f"{shown(name)}: only `amqpsniff batch` reads URIs; download it and give the file"
         )

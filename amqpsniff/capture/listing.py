@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from amqpsniff.capture.formats import is_uri, missing, shown
+from amqpsniff.capture.formats import is_remote, missing, shown
 from amqpsniff.capture.octets import Octets
 from amqpsniff.errors import CaptureError
 
@@ -174,7 +174,7 @@ class Listing:
             return
         if os.path.lexists(name):
             yield name, Path(name).stat
-        elif glob.has_magic(name) and not is_uri(name):
+        elif glob.has_magic(name) and not is_remote(name):
             yield from ((one, Path(one).stat) for one in glob.glob(name))  # noqa: PTH207
         elif first:
             raise missing(name)

@@ -16,7 +16,7 @@ from amqpsniff.capture.file import (
     is_regular,
     open_capture,
 )
-from amqpsniff.capture.formats import is_uri, missing, shown
+from amqpsniff.capture.formats import is_remote, missing, shown
 from amqpsniff.capture.merge import GLANCE_OCTETS, CaptureSet
 from amqpsniff.errors import CaptureError, NotACapture
 
@@ -72,7 +72,7 @@ def _named(one: str) -> Iterator[str]:
         yield from _captures_below(one)
     elif os.path.lexists(one):
         yield one
-    elif glob.has_magic(one) and not is_uri(one):
+    elif glob.has_magic(one) and not is_remote(one):
         matches = sorted(glob.glob(one, recursive=True))  # noqa: PTH207
         if not matches:
             raise CaptureError(f"{shown(one)}: no file matches this pattern")

@@ -25,7 +25,7 @@ from amqpsniff.live.peers import (
     unconfirmed,
 )
 from amqpsniff.session.census import Census
-from amqpsniff.session.counts import Tally
+from amqpsniff.session.counts import NO_COUNTS, Tally
 from amqpsniff.session.lately import Lately
 from amqpsniff.session.records import connection_row
 
@@ -278,11 +278,11 @@ def _rows(
     ranked = sorted(recent.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MOST_NAMES]
     if len(ranked) < MOST_NAMES:
         quiet = sorted(whole.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MOST_NAMES]
-        ranked += [(name, [0, 0, 0, 0]) for name, _ in quiet if name not in recent]
+        ranked += [(name, list(NO_COUNTS)) for name, _ in quiet if name not in recent]
     rows = []
     for name, (published, sent, delivered, received, *_) in ranked[:MOST_NAMES]:
         parts = name if isinstance(name, tuple) else (name,)
-        total = whole.get(name, (0, 0, 0, 0))
+        total = whole.get(name, NO_COUNTS)
         rows.append(
             {
                 **dict(zip(names, parts, strict=True)),

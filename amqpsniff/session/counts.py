@@ -242,6 +242,10 @@ class Tally:
         return ranked[:most]
 
 
+NO_COUNTS = (0, 0, 0, 0, 0, 0)
+"""Counts of a name that has no messages, as `Tally` has them."""
+
+
 def amounts(counts):
     """Of counts as `Tally` has them (published, octets, delivered, octets); octets are None where
     there are messages and of none of them is known how large it is."""
