@@ -11,8 +11,6 @@ import pytest
 from tests.conftest import REPO
 from tests.house import packaging
 
-MOST_LINES = 400
-
 OF_OBJECTS = {
     "amqpsniff.decode.json_text._unsigned",
     "amqpsniff.decode.state.body_rest",
@@ -105,26 +103,6 @@ def test_every_module_has_a_docstring() -> None:
     for path in packaging.sources().values():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         assert ast.get_docstring(tree), f"{path.relative_to(REPO)} has no docstring"
-
-
-def _is_table(tree: ast.Module) -> bool:
-    """Whether most of a module's lines are literals: rows, not code."""
-    rows = sum(
-        node.end_lineno - node.lineno + 1
-        for node in tree.body
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.end_lineno is not None
-    )
-    total = max((node.end_lineno or 0) for node in tree.body) if tree.body else 1
-    return rows * 2 > total
-
-
-def test_no_module_is_long_unless_it_is_a_table() -> None:
-    for path in (*packaging.sources().values(), *sorted((REPO / "tests").rglob("*.py"))):
-        text = path.read_text(encoding="utf-8")
-        lines = text.count("\n")
-        assert lines <= MOST_LINES or _is_table(ast.parse(text)), (
-            f"{path.relative_to(REPO)} has {lines} lines"
-        )
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
