@@ -79,7 +79,7 @@ WAYS = (
 ELSEWHERE = {
     "live": "tests/live/test_not_text.py",
     "batch": "tests/spark/test_null_rows.py",
-    "verify": "needs tshark",
+    "verify": "tests/cli/test_verify.py",
     "explain": "reads no capture",
     "spec": "reads no capture",
 }
@@ -127,6 +127,7 @@ def check(way: str, result: Result) -> Any:
     assert "internal error" not in result.err, (way, result.err)
     assert "Traceback" not in result.err + result.out, (way, result.err)
     assert result.code == 0 or (SAME_TRAFFIC in way and result.code == 1), (way, result)
+    assert "{'base64'" not in result.out, (way, "a dict of Python is shown")
     return rows_of(way, result.out)
 
 

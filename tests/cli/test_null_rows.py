@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import amqpsniff
 from amqpsniff.objects import Finding, Frame, Message
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tables.schema import EVERYTHING, IN_EVERY_ROW, JSON_COLUMNS
@@ -115,10 +116,32 @@ def every_column() -> Iterator[tuple[str, str]]:
         yield from ((table, name) for name in nullable(table))
 
 
-@pytest.mark.parametrize("change", [halves(0), halves(1), all_null], ids=["half", "octets", "all"])
+CHANGES = pytest.mark.parametrize(
+    "change", [halves(0), halves(1), all_null], ids=["half", "octets", "all"]
+)
+
+
+@CHANGES
 def test_no_null_ends_a_command(
     change: Callable[[str, Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changing(monkeypatch, change)
     for number, way in enumerate(WAYS):
         check(way, go(way, CAPTURE, CAPTURE, CONNECTION, tmp_path / str(number)))
+
+
+@CHANGES
+def test_objects_with_nulls_are_shown(
+    change: Callable[[str, Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a console and in a notebook."""
+    changing(monkeypatch, change)
+    capture = amqpsniff.open(CAPTURE)
+    for rows in (capture.frames(), capture.messages(), capture.findings()):
+        for row in rows:
+            assert repr(row).isprintable()
+            assert row._repr_html_().startswith("<table")
+            assert row.as_dict().keys() <= set(dir(row))
+    result = capture.sql("SELECT * FROM messages")
+    assert repr(result).isprintable()
+    assert result._repr_html_().startswith("<table")
