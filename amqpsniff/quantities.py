@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from math import floor, log10
 
+UNKNOWN = "?"
+"""Written for an amount that is not known: None, a null of the tables."""
+
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 _SPANS = (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1))
 
@@ -15,9 +18,9 @@ _RAREST = 1e-6
 """Less than once in eleven days is never."""
 
 
-def octets(number: float) -> str:
+def octets(number: float | None) -> str:
     """A number of octets: `241 B`, `24.1 kB`, `3.20 GB`."""
-    return f"{scaled(number)}B"
+    return UNKNOWN if number is None else f"{scaled(number)}B"
 
 
 def scaled(number: float) -> str:
@@ -31,8 +34,10 @@ def scaled(number: float) -> str:
     return f"{_three(number)} {prefix}"
 
 
-def rate(per_second: float) -> str:
+def rate(per_second: float | None) -> str:
     """How many a second: `0`, `0.042`, `4.20`, `42.0`, `4,200`, `120 k`."""
+    if per_second is None:
+        return UNKNOWN
     if per_second >= 99_999.5:
         return scaled(per_second)
     if per_second >= 999.5:
@@ -44,8 +49,16 @@ def rate(per_second: float) -> str:
     return f"{per_second:.{1 - floor(log10(per_second))}f}"
 
 
-def duration(time_ns: float) -> str:
+def lasted(start_ns: int | None, end_ns: int | None) -> str:
+    """The time span between two moments."""
+    known = start_ns is not None and end_ns is not None
+    return duration(end_ns - start_ns) if known else UNKNOWN  # type: ignore[operator]
+
+
+def duration(time_ns: float | None) -> str:
     """A time span: `812 ns`, `8.1 ms`, `1.25 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`."""
+    if time_ns is None:
+        return UNKNOWN
     if time_ns < 1000:
         return f"{round(time_ns)} ns"
     for unit, size in (("µs", 1e3), ("ms", 1e6), ("s", 1e9)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import MOST_NAMES, NO_COUNTS, Tally, amounts
 
 from .counting import SENT, grouped, is_one_of, with_sent_octets
@@ -93,8 +94,7 @@ class Routing:
         """Learn from a batch of the frames table."""
         rows = batch.filter(is_one_of(batch.column("method"), self._methods))
         for row in rows.to_pylist():
-            arguments = json.loads(row["arguments"]) if row["arguments"] else {}
-            self._steps[row["method"]](row, arguments)
+            self._steps[row["method"]](row, read_object(row["arguments"]))
 
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""

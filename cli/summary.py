@@ -144,11 +144,11 @@ def _clients(counts: dict[bytes, int]) -> list[dict[str, Any]]:
     """Kinds of clients and how many connections each has, the most first."""
     from collections import Counter
 
-    from amqpsniff.session.event import read_json
+    from amqpsniff.decode.json_objects import read_object
 
     kinds: Counter[tuple[Any, ...]] = Counter()
     for octets, number in counts.items():
-        properties = read_json(octets).get("client_properties")
+        properties = read_object(octets).get("client_properties")
         told = properties if isinstance(properties, dict) else {}
         kind = [told.get(name) for name in ("product", "version", "platform")]
         kinds[tuple(one if isinstance(one, str) else None for one in kind)] += number

@@ -65,9 +65,14 @@ def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 worst[key] = row
         if worst:
             title = f"{what}: 99th percentile of the slowest exchange, by client"
-            ordered = sorted(worst.values(), key=lambda row: (row["client"], row["time"]))
+            ordered = [worst[key] for key in sorted(worst, key=_known_first)]
             made.append(lines(ordered, title, "time", "p99_ms", "client", "ms", log=True))
     return made
+
+
+def _known_first(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """What to sort names and times by, of which any may be null."""
+    return [(part is None, part) for part in key]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

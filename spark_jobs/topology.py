@@ -46,11 +46,10 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
         _edge(delivered, "queue", "queue", "client", "client", none).agg(*counts),
     ]
     binds = load(spark, config, "frames", FRAMES).where(f.col("method").isin(*BINDS))
-    source = f.get_json_object("arguments", "$.source")
-    target = f.get_json_object("arguments", "$.destination")
-    binds = binds.withColumn("exchange", f.coalesce("exchange", source))
+    binds = binds.withColumn("exchange", f.coalesce("exchange", _argument("source")))
     of_queues = binds.where("method = 'queue.bind'")
-    of_exchanges = binds.where("method = 'exchange.bind'").withColumn("queue", target)
+    of_exchanges = binds.where("method = 'exchange.bind'")
+    of_exchanges = of_exchanges.withColumn("queue", _argument("destination"))
     bare = (f.lit(None).cast("long").alias("messages"), f.lit(None).cast("long").alias("octets"))
     for bound, kind in ((of_queues, "queue"), (of_exchanges, "exchange")):
         grouped = _edge(bound, "exchange", "exchange", kind, "queue", f.col("routing_key"))
@@ -59,6 +58,15 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     for more in edges[1:]:
         whole = whole.union(more)
     return whole.orderBy(f.desc_nulls_last("messages"), "source_kind", "source", "target")
+
+
+def _argument(name: str) -> Any:
+    """A text among the arguments; octets that are not UTF-8 are U+FFFD, as in columns."""
+    from pyspark.sql import functions as f
+
+    octets = f.unbase64(f.get_json_object("arguments", f"$.{name}.base64"))
+    text = f.make_valid_utf8(octets.cast("string"))
+    return f.coalesce(text, f.get_json_object("arguments", f"$.{name}"))
 
 
 def _edge(
@@ -82,6 +90,8 @@ COLUMN_OF = {("client", "from"): 0, ("exchange", ""): 1, ("queue", ""): 2, ("cli
 
 def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The graph of the busiest edges, publishers on the left, consumers on the right."""
+    from amqpsniff.quantities import UNKNOWN
+
     nodes: dict[tuple[int, str], int] = {}
     places: list[dict[str, Any]] = []
     edges = []
@@ -93,7 +103,7 @@ def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             column = COLUMN_OF.get((kind, side), COLUMN_OF.get((kind, ""), 0))
             if (column, name) not in nodes:
                 nodes[column, name] = counts[column]
-                shown = name if name else "(default exchange)"
+                shown = "(default exchange)" if name == "" else name or UNKNOWN
                 places.append({"x": column, "y": -counts[column], "name": shown, "kind": kind})
                 counts[column] += 1
             ends.append((column, nodes[column, name]))

@@ -27,6 +27,7 @@ from amqpsniff.capture.pcapng_blocks import (
     SECTION_HEADER,
 )
 from amqpsniff.capture.section import ENHANCED_PACKET
+from amqpsniff.errors import CaptureError
 
 SIMPLE_PACKET = 3
 CUSTOM = 0xBAD
@@ -37,6 +38,8 @@ _OPT_APPLICATION = 4
 _NANOSECONDS = b"\x09"
 _NOT_A_TIME = (1 << 64) - 1
 """The latest time there is, which no 64 bits of nanoseconds since 1970 hold with a sign."""
+_HIGHEST_LINK_TYPE = 0xFFFF
+"""A pcap file has 26 bits for a link type, pcapng has 16."""
 _COUNTS = (ISB_IFRECV, ISB_IFDROP, ISB_OSDROP)
 
 
@@ -54,7 +57,14 @@ def section_block(application: str | None = None) -> bytes:
 
 
 def interface_block(link_type: int, snap_octets: int, name: str | None = None) -> bytes:
-    """An interface; `snap_octets` is 0 for no limit."""
+    """An interface; `snap_octets` is 0 for no limit.
+
+    Raises CaptureError for a link type that pcapng has no room for: LINKTYPE_ values are lower.
+    """
+    if link_type > _HIGHEST_LINK_TYPE:
+        raise CaptureError(
+            f"not a capture: its link type is {link_type}, and the highest is {_HIGHEST_LINK_TYPE}"
+        )
     named = [(IF_NAME, name.encode(errors="surrogateescape"))] if name else []
     options = _options(*named, (IF_TSRESOL, _NANOSECONDS))
     return block(INTERFACE_DESCRIPTION, struct.pack("<HHI", link_type, 0, snap_octets) + options)
@@ -91,7 +101,7 @@ class PcapngWriter:
         self._put(block(DECRYPTION_SECRETS, struct.pack("<II", kind, len(octets)) + octets))
 
     def interface(self, link_type: int, snap_octets: int, name: str | None = None) -> int:
-        """Describe an interface; its number. `snap_octets` is 0 for no limit."""
+        """Describe an interface; its number. Arguments and errors as in `interface_block`."""
         self._put(interface_block(link_type, snap_octets, name))
         self._snap_octets.append(snap_octets)
         return len(self._snap_octets) - 1

@@ -9,7 +9,7 @@ import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, rows
-from amqpsniff.decode.oddities import oddity_codes, oddity_text
+from amqpsniff.decode.oddities import OUT_OF_RANGE, oddity_codes, oddity_text
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
@@ -211,6 +211,8 @@ class MessageWriter:
             ms: cython.longlong = reader.timestamp_ms(at + found.starts[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
+            else:
+                reader.oddities |= OUT_OF_RANGE
         if there & 1 << 10:
             self._name(out.type, words.type, row, at, 10)
         if there & 1 << 11:

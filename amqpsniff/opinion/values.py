@@ -90,7 +90,14 @@ def _same_field(ours: Any, octets: bytes | None, field: Field) -> bool:
         return _seconds(ours) == int.from_bytes(theirs, "big")
     with_length = (octets, bytes([len(octets) & 255]) + octets,
                    len(octets).to_bytes(4, "big") + octets)  # fmt: skip
-    return theirs in with_length
+    return theirs in with_length or _is_replaced(ours, theirs)
+
+
+def _is_replaced(ours: Any, theirs: bytes) -> bool:
+    """Whether ours is the text of a column for their octets, which are not UTF-8."""
+    if not isinstance(ours, str) or "\ufffd" not in ours:
+        return False
+    return any(theirs[length:].decode(errors="replace") == ours for length in (0, 1, 4))
 
 
 def _is_nothing(field: Field) -> bool:

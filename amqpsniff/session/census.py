@@ -12,10 +12,10 @@ from heapq import heappush, heappushpop
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import kinds
 from amqpsniff.session.counts import MOST_NAMES, Tally
-from amqpsniff.session.event import read_json
 from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_OCTETS, FRAME_TYPES
 
 if cython.compiled:
@@ -237,7 +237,7 @@ class Census:
         sender = (None, "client", "server")[frames.sender.values[row] + 1]
         code = frames.reply_code.values[row]
         if method == self.blocked:
-            text = read_json(frames.arguments.octets_of(row)).get("reason")
+            text = read_object(frames.arguments.octets_of(row)).get("reason")
         else:
             octets = frames.reply_text.octets_of(row)
             text = None if octets is None else octets.decode(errors="replace")

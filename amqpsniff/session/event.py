@@ -3,11 +3,10 @@
 what its arguments say.
 """
 
-import json
-
 import cython
 
 from amqpsniff.decode import plan
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import METHODS
 
 if cython.compiled:
@@ -26,20 +25,9 @@ _NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, 
 """Methods by their numbers; where dialects differ, that of 0-9-1."""
 
 
-def read_json(octets):
-    """Arguments from their JSON, as a dict; empty when they were not captured."""
-    if not octets:
-        return {}
-    try:
-        arguments = json.loads(octets)
-    except ValueError:
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
-
-
 def read_reason(octets):
     """What a close says, from its arguments' JSON, as a `Reason`."""
-    arguments = read_json(octets)
+    arguments = read_object(octets)
     code, text = arguments.get("reply_code"), arguments.get("reply_text")
     blamed = (arguments.get("class_id"), arguments.get("method_id"))
     return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
@@ -95,7 +83,7 @@ class Event:
     @property
     def arguments(self):
         """The arguments as a dict; empty when they were not captured."""
-        return read_json(self.octets)
+        return read_object(self.octets)
 
     @property
     def whole(self):

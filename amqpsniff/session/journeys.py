@@ -6,12 +6,11 @@ reader of some writes its messages down (`linkables`), and when connections that
 were closed.
 """
 
-import json
-
 import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import rows as decoded
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
 from amqpsniff.session import kinds, linkable
 from amqpsniff.session.calls import closed_at
@@ -295,11 +294,5 @@ class Journeys:
     def _vhost(self, session):
         """What stands for the virtual host of a connection; `_ANYWHERE` when it is not known."""
         octets = None if session is None else session.said("connection.open")
-        if not octets:
-            return _ANYWHERE
-        try:
-            arguments = json.loads(octets)
-        except ValueError:
-            return _ANYWHERE
-        vhost = arguments.get("virtual_host") if isinstance(arguments, dict) else None
+        vhost = read_object(octets).get("virtual_host")
         return self.likeness.octets(vhost.encode()) if isinstance(vhost, str) else _ANYWHERE

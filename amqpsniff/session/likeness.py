@@ -7,11 +7,10 @@ unique in `reply_to`; a message that was dead-lettered loses its `expiration`, a
 another exchange and routing key. The header `x-death` says what they were at first: its last entry.
 """
 
-import json
-
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
 
 if cython.compiled:
@@ -200,12 +199,7 @@ class Likeness:
 
     def _learn(self, octets):
         """What headers say that a broker added."""
-        try:
-            headers = json.loads(octets)
-        except ValueError:
-            return 0
-        if not isinstance(headers, dict):
-            return 0
+        headers = read_object(octets)
         self.streamed = "x-stream-offset" in headers
         self.timestamped = "timestamp_in_ms" in headers
         deaths = headers.get("x-death")

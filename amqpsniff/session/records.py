@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.session.event import read_json
+from amqpsniff.decode.json_objects import read_object
 
 Row = dict[str, Any]
 
@@ -53,7 +53,7 @@ def connection_row(session: Any, dialect: str | None) -> Row:
     packets, tls = conversation.packets, conversation.tls
     octets = conversation.octets if tls is None else tls.octets
     sides_known = direction >= 0
-    facts = {name: read_json(said.octets) for name, said in session.facts.items()}
+    facts = {name: read_object(said.octets) for name, said in session.facts.items()}
     return {
         "capture": session.capture,
         **_ends(session.peer),

@@ -8,8 +8,9 @@ A null that means "not known" is None in objects and -1 in typed numbers.
 import cython
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session import states
-from amqpsniff.session.event import read_json, read_reason
+from amqpsniff.session.event import read_reason
 
 _NULL = cython.declare(cython.longlong, NULL)
 _FEW = cython.declare(cython.longlong, 16)
@@ -252,7 +253,7 @@ class Closable:
     @property
     def blames(self):
         """Whether it is known what method the first close blames, if any; true without one."""
-        return self.close_octets is None or "method_id" in read_json(self.close_octets)
+        return self.close_octets is None or "method_id" in read_object(self.close_octets)
 
     @property
     def close_method(self):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from ..render.text import NONE, UNKNOWN, cells, count, cut, cut_middle
+from ..render.text import NONE, cells, count, cut, cut_middle
 from .views import LEAST, Row, flow, often, wait
 
 DOT = " · "
@@ -53,8 +53,7 @@ def sides(row: Row, width: int) -> list[Text]:
         text.append(f"{_least(wait(row[f'{latency}_p99_ms']), least):>8}  ")
         text.append(f"{waiting:<11} ", "key")
         number = row[waiting]
-        held = UNKNOWN if number is None else count(number)
-        text.append(f"{_least(held, least if number else ''):>6}")
+        text.append(f"{_least(count(number), least if number else ''):>6}")
         text.truncate(width, overflow="ellipsis")
         shown.append(text)
     return shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.quantities import duration, octets, rate
@@ -110,13 +110,9 @@ def _rates(rows: list[Row]) -> Grid:
             (octets(side["count"]) if sized else count(side["count"]), side["per_second"])
             for side in (row["before"], row["after"])
         ]
-        rates = [_rate(each, octets if sized else rate) for _, each in shown]
+        rates = [(octets if sized else rate)(each) for _, each in shown]
         table.add(row["name"], shown[0][0], shown[1][0], *rates, percent(row["ratio"]), _word(row))
     return table
-
-
-def _rate(number: float | None, write: Callable[[float], str] = rate) -> str:
-    return UNKNOWN if number is None else write(number)
 
 
 def _latencies(rows: list[Row]) -> Grid:
@@ -171,7 +167,7 @@ def _topology(rows: list[Row]) -> Grid:
         cells = [named(row["vhost"])] if several else []
         cells += [_named(name, row[name]) for name in names]
         if counted:
-            cells += [_rate(each) for each in row["per_second"]]
+            cells += map(rate, row["per_second"])
         word = row["notable"] if row["change"] == "traffic" else row["change"]
         table.add(_word(row, word), *cells, _how(row))
     return table

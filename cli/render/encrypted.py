@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import lasted, octets
 from amqpsniff.spec import SIDES
 
 from .. import times
@@ -38,7 +38,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
             harmless(one["server_name"] or NONE),
             _certificate(one),
             harmless(_protocol(one)),
-            _lasted(one),
+            lasted(one["start_ns"], one["end_ns"]),
             octets(one["client_octets"]),
             octets(one["server_octets"]),
             _read(one),
@@ -70,7 +70,7 @@ def _fields(one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in ("start", "end"):
         time_ns = one[f"{name}_ns"]
         yield name, None if time_ns is None else Raw(times.absolute(time_ns))
-    yield "lasted", Raw(_lasted(one))
+    yield "lasted", Raw(lasted(one["start_ns"], one["end_ns"]))
     yield "packets", Raw(f"{one['first_packet_number']} to {one['last_packet_number']}")
     for side in SIDES:
         packets = plural(one[f"{side}_packets"], "packet")
@@ -109,12 +109,6 @@ def _certificate(one: dict[str, Any]) -> str:
 def _protocol(one: dict[str, Any]) -> str:
     offered = ", ".join(one["protocols_offered"])
     return one["protocol"] or (f"({offered})" if offered else NONE)
-
-
-def _lasted(one: dict[str, Any]) -> str:
-    if one["start_ns"] is None or one["end_ns"] is None:
-        return UNKNOWN
-    return duration(one["end_ns"] - one["start_ns"])
 
 
 def _read(one: dict[str, Any]) -> Words:

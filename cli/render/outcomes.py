@@ -51,7 +51,8 @@ def reply_parts(entry: Entry, arguments: dict[str, Any]) -> Iterator[Part]:
     """What a line says of a request's reply; nothing of other methods."""
     if entry.response_packet_number is not None:
         said = "answered" if len(_replies(entry)) > 1 else "ok"
-        yield Part("key", f"→ {said} {duration(entry.response_ns or 0)}")
+        took = "" if entry.response_ns is None else f" {duration(entry.response_ns)}"
+        yield Part("key", f"→ {said}{took}")
     elif waits_in_vain(entry, arguments):
         yield Part("warning", "→ no reply")
 
@@ -69,8 +70,8 @@ def waits_in_vain(entry: Entry, arguments: dict[str, Any]) -> bool:
 def links(entry: Entry) -> dict[str, str]:
     """What a tree says of a request's reply."""
     if entry.response_packet_number is not None:
-        after = duration(entry.response_ns or 0)
-        return {"reply": f"in packet {entry.response_packet_number} after {after}"}
+        after = "" if entry.response_ns is None else f" after {duration(entry.response_ns)}"
+        return {"reply": f"in packet {entry.response_packet_number}{after}"}
     arguments = json.loads(entry.arguments) if entry.arguments else {}
     return {"reply": "none in the capture"} if waits_in_vain(entry, arguments) else {}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import duration, lasted, octets
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 from .. import times
@@ -26,7 +26,7 @@ CHANNEL_COLUMNS = (
 )
 _WHOSE = frozenset(("connection_id", "client", "server"))
 _TIMES = frozenset(("start", "end"))
-"""Shown as instants; the same in nanoseconds are left out."""
+"""Left out: the same moments in nanoseconds are shown."""
 
 
 def grid(
@@ -58,14 +58,12 @@ def _connection(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
     yield named(row["connection_name"] or product or None)
     yield named(product or None)
     yield BEFORE if row["midstream"] else _since(row["start_ns"], start_ns)
-    yield _lasted(row)
+    yield lasted(row["start_ns"], row["end_ns"])
     for name in ("channels", "published", "delivered", "acknowledged"):
         yield count(row[name])
     for side in SIDES:
-        sent = row[f"{side}_octets"]
-        yield octets(sent) if sent is not None else UNKNOWN
-    blocked_ns = row["blocked_ns"]
-    yield UNKNOWN if blocked_ns is None else duration(blocked_ns) if blocked_ns else NONE
+        yield octets(row[f"{side}_octets"])
+    yield NONE if row["blocked_ns"] == 0 else duration(row["blocked_ns"])
     yield from _closed(row)
 
 
@@ -73,7 +71,7 @@ def _channel(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
     nth = row["incarnation"]
     yield str(row["channel"]) + (f" #{nth}" if nth > 1 else "")
     yield BEFORE if row["opened_packet_number"] is None else _since(row["start_ns"], start_ns)
-    yield _lasted(row)
+    yield lasted(row["start_ns"], row["end_ns"])
     yield row["mode"] or NONE
     prefetch = row["prefetch_count"]
     yield NONE if prefetch is None else count(prefetch)
@@ -97,12 +95,6 @@ def _since(time_ns: int | None, start_ns: int | None) -> str:
     if time_ns is None or start_ns is None:
         return UNKNOWN
     return times.seconds(time_ns - start_ns)
-
-
-def _lasted(row: dict[str, Any]) -> str:
-    if row["start_ns"] is None or row["end_ns"] is None:
-        return UNKNOWN
-    return duration(row["end_ns"] - row["start_ns"])
 
 
 def _waiting(row: dict[str, Any], what: str) -> str | Words:
@@ -144,17 +136,16 @@ def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator
 def _fields(row: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in row.items():
-        if value is None or name in _WHOSE or name in ("start_ns", "end_ns"):
+        if value is None or name in _WHOSE or name in _TIMES:
             continue
-        if name.endswith("_ns"):
+        if name in ("start_ns", "end_ns"):
+            fields[name.removesuffix("_ns")] = Raw(times.absolute(value))
+        elif name.endswith("_ns"):
             fields[name.removesuffix("_ns")] = Raw(duration(value) if value else NONE)
-        elif name in _TIMES:
-            fields[name] = Raw(times.absolute(row[f"{name}_ns"]))
         elif name.endswith("_octets"):
             fields[name] = Raw(f"{count(value)} B")
         else:
             fields[name] = value
-    lasted = _lasted(row)
-    if lasted != UNKNOWN:
-        fields["lasted"] = Raw(lasted)
+    if row["start_ns"] is not None and row["end_ns"] is not None:
+        fields["lasted"] = Raw(lasted(row["start_ns"], row["end_ns"]))
     return fields

@@ -91,7 +91,8 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         elif name == "reply_code":
             yield Part("error" if value >= FIRST_ERROR_CODE else "key", str(value))
         elif name == "reply_text":
-            yield Part("name", "", quoted(harmless(str(value))))
+            text = quoted(harmless(value)) if isinstance(value, str) else _value(value)
+            yield Part("name", "", text)
         elif name.endswith("_properties") and isinstance(value, dict):
             yield from _identity(value)
         elif isinstance(value, dict) and value.keys() != BASE64:

@@ -19,7 +19,6 @@ from .text import (
     exchange_name,
     harmless,
     named,
-    octets_or_unknown,
     plural,
     quoted,
     some,
@@ -186,15 +185,14 @@ def _methods(result: dict[str, Any], width: int) -> Grid:
 def _messages(result: dict[str, Any]) -> Grid:
     table = Grid("*method|>number|?>per s|>peak/s|>octets|>p50|???>p95|??>p99|>largest")
     for one in result["messages"]:
-        often = one["per_second"]
         sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
         table.add(
             Words(one["method"], "method"),
             count(one["count"]),
-            rate(often) if often is not None else UNKNOWN,
+            rate(one["per_second"]),
             count(one["peak_per_second"]),
-            octets_or_unknown(one["octets"]),
-            *(octets(size) if size is not None else UNKNOWN for size in sizes),
+            octets(one["octets"]),
+            *map(octets, sizes),
         )
     return table
 
@@ -236,7 +234,7 @@ def _names(result: dict[str, Any], section: str) -> Grid:
 
 
 def _amount(row: dict[str, Any], way: str) -> tuple[str, str]:
-    return count(row[way]), octets_or_unknown(row[f"{way}_octets"])
+    return count(row[way]), octets(row[f"{way}_octets"])
 
 
 def _errors(result: dict[str, Any]) -> Grid:

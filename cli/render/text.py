@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import UNKNOWN
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 MOST_NAMED = 3
@@ -16,8 +16,6 @@ MOST_NAMED = 3
 ELLIPSIS = "…"
 BEFORE = "before"
 """When a connection began that is older than its capture."""
-UNKNOWN = "?"
-"""Written for what is not known."""
 NONE = "-"
 """Written where there is nothing."""
 DEFAULT_EXCHANGE = "(default)"
@@ -58,11 +56,6 @@ def named(name: str | None) -> str:
 def exchange_name(name: str | None) -> str:
     """The name of an exchange for a table; the default one has none."""
     return DEFAULT_EXCHANGE if name == "" else named(name)
-
-
-def octets_or_unknown(number: int | None) -> str:
-    """So many octets for a table; null is not known."""
-    return UNKNOWN if number is None else octets(number)
 
 
 def quoted(safe: str) -> str:
@@ -126,12 +119,12 @@ def folded_at(text: str, width: int) -> Iterator[tuple[str, int]]:
         at += len(line)
 
 
-def count(number: int) -> str:
-    """A number with its thousands apart."""
-    return f"{number:,}"
+def count(number: int | None) -> str:
+    """A number with its thousands apart; None is not known."""
+    return UNKNOWN if number is None else f"{number:,}"
 
 
-def plural(number: int, noun: str) -> str:
+def plural(number: int | None, noun: str) -> str:
     """A number with a noun: `1 packet`, `2,000 packets`."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from amqpsniff.quantities import octets
+
 from .grid import Grid
-from .text import UNKNOWN, count, exchange_name, harmless, named, octets_or_unknown
+from .text import UNKNOWN, count, exchange_name, harmless, named
 from .words import Words
 
 SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
@@ -68,7 +70,7 @@ def _publishers(rows: list[dict[str, Any]], several: bool) -> Grid:
             exchange_name(row["exchange"]),
             keys,
             count(row["published"]),
-            octets_or_unknown(row["octets"]),
+            octets(row["octets"]),
         )
     return table
 
@@ -83,7 +85,7 @@ def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
             _flags(row, "durable", "auto_delete", "internal", "removed"),
             _arguments(row["arguments"]),
             count(row["published"]),
-            octets_or_unknown(row["octets"]),
+            octets(row["octets"]),
         )
     return table
 
@@ -119,7 +121,7 @@ def _queues(rows: list[dict[str, Any]], several: bool) -> Grid:
             _flags(row, "durable", "exclusive", "auto_delete", "server_named", "removed"),
             _arguments(row["arguments"]),
             count(row["delivered"]),
-            octets_or_unknown(row["octets"]),
+            octets(row["octets"]),
         )
     return table
 
@@ -129,17 +131,16 @@ def _consumers(rows: list[dict[str, Any]], several: bool) -> Grid:
         "*client|?*host|*queue|>consumers|>prefetch|?acknowledges|>delivered|>octets", several
     )
     for row in rows:
-        prefetch = row["prefetch_count"]
         acknowledges = {None: UNKNOWN, True: "no", False: "yes"}[row["no_ack"]]
         table.add(
             *_where(row, several),
             *_client(row),
             named(row["queue"]),
             count(row["consumers"]),
-            UNKNOWN if prefetch is None else count(prefetch),
+            count(row["prefetch_count"]),
             acknowledges,
             count(row["delivered"]),
-            octets_or_unknown(row["octets"]),
+            octets(row["octets"]),
         )
     return table
 

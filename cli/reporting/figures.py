@@ -10,6 +10,7 @@ from amqpsniff.quantities import duration, octets
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.tables import shortened
+from amqpsniff.spec import SIDES
 
 from ..render.graph import Graph
 from ..render.text import harmless
@@ -152,7 +153,8 @@ class Figures:
         return charts.lives(data, "", ENDS, utc=self.utc, span=self._span)
 
     def _life(self, row: Row) -> Row:
-        about = [f"{octets((row['client_octets'] or 0) + (row['server_octets'] or 0))}"]
+        sent = [row[f"{side}_octets"] for side in SIDES]
+        about = [] if None in sent else [octets(sum(sent))]
         if row["end_ns"] is not None:
             about.insert(0, duration(row["end_ns"] - row["start_ns"]))
         if row["midstream"]:

@@ -132,7 +132,8 @@ def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
     if published is not None and totals["published"]:
         text = f"Clients published {plural(totals['published'], 'message')}"
         if totals["published"] == published["count"]:
-            text += f" with {octets(published['octets'])} of bodies"
+            if published["octets"] is not None:
+                text += f" with {octets(published['octets'])} of bodies"
             text += f", at most {count(published['peak_per_second'])} in one second"
         yield f"{text}."
     if totals["delivered"]:

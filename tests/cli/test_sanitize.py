@@ -10,7 +10,7 @@ import pytest
 
 import amqpsniff
 from tests.cli.running import on_terminal, process, run
-from tests.conftest import SAMPLES
+from tests.conftest import REPO, SAMPLES
 
 
 def test_a_capture(tmp_path: Path) -> None:
@@ -123,3 +123,12 @@ def test_on_a_terminal(tmp_path: Path) -> None:
     code, out, _ = on_terminal("sanitize", "node.pcap", "-o", safe, columns=80)
     assert code == 0
     assert out.startswith("amqpsniff: 1,064 packets with 3,455 AMQP frames, ")
+
+
+def test_a_link_type_that_does_not_exist(tmp_path: Path) -> None:
+    """A pcap file has more bits for it than a pcapng file."""
+    capture = REPO / "tests/captures/hostile/fuzz_sanitize_1_30.pcap"
+    code, out, err = run("sanitize", capture, "-o", tmp_path / "safe.pcapng")
+    assert (code, out) == (3, "")
+    assert err == "amqpsniff: not a capture: its link type is 45356249, and the highest is 65535\n"
+    assert not list(tmp_path.iterdir())

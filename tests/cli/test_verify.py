@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import on_terminal, run
+from tests.cli.running import on_terminal, run, write_capture
+from tests.conversations import NOT_UTF8, full, packets, texts, with_texts
 from tests.opinion.doctored import doctored, speaking
 
 pytest.importorskip("pyshark")
@@ -118,3 +119,14 @@ def test_usage() -> None:
     assert run("verify", "-").code == 2
     code, _, err = run("verify", "bunny.pcapng", "--format", "sarif")
     assert (code, err) == (2, "amqpsniff: no format `sarif` here; there are text, ndjson\n")
+
+
+@real
+def test_texts_that_are_not_utf8(tmp_path: Path) -> None:
+    """Columns have U+FFFD for octets that tshark gives as they are."""
+    frames = [one for one in full() if one.row.source in ("spec", "rabbitmq")]
+    said = with_texts(frames, list(texts(frames)), NOT_UTF8)
+    capture = write_capture(tmp_path / "texts.pcap", packets(said, 40_000))
+    code, out, err = run("verify", capture, "-q")
+    assert (code, err) == (0, "")
+    assert "unknown: 0" in out

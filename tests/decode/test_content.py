@@ -256,8 +256,23 @@ def test_message_timestamps() -> None:
     assert done.codes == ["timestamp-milliseconds"]
     found = one(done)["message_timestamp"]
     assert found == SHOWN["message_timestamp"] + datetime.timedelta(milliseconds=123)
-    done = sent(publish() + header(1, 60, 0, properties={"timestamp": 2**64 - 1}))
-    assert one(done)["message_timestamp"] is None
+
+
+@pytest.mark.parametrize(
+    ("number", "codes"),
+    [
+        (253402300799, []),
+        (253402300800, ["number-out-of-range"]),
+        (2**62, ["number-out-of-range", "timestamp-milliseconds"]),
+        (2**63, ["number-out-of-range"]),
+        (2**64 - 1, ["number-out-of-range"]),
+    ],
+)
+def test_message_timestamps_that_no_column_holds(number: int, codes: list[str]) -> None:
+    done = sent(publish() + header(1, 60, 0, properties={"timestamp": number}))
+    assert sorted(done.codes) == codes
+    assert (one(done)["message_timestamp"] is None) == bool(codes)
+    assert not codes or ("number-out-of-range", "properties of basic.publish") in findings(done)
 
 
 @pytest.mark.parametrize(

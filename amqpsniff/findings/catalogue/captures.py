@@ -90,9 +90,10 @@ CAPTURES = (
          "One side began contents on more channels than this program follows without ending them.",
          "The oldest was given up and is shown as incomplete; look for holes in the capture."),
     Kind("number-out-of-range", "warning", "A",
-         "A number does not fit a signed 64-bit column",
-         "A 64-bit field of the wire has its highest bit set.",
-         "The column is null; the arguments show the number."),
+         "A number does not fit its column",
+         "A 64-bit field of the wire has its highest bit set, or the property `timestamp` lies "
+         "after the year 9999.",
+         "The column is null; of an argument, the column `arguments` has the number."),
     Kind("session-limit", "warning", "A",
          "More channels or messages were open at once than are followed",
          "A bounded number of channels, consumers, requests that wait for a reply, messages that "

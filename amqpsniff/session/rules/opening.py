@@ -6,9 +6,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.event import read_json
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import (
     ALIKE,
@@ -211,13 +211,13 @@ def _tuned(scene: Scene) -> None:
 @lru_cache(ALIKE)
 def _overstated(tune_ok: bytes | None, tune: bytes | None, start: bytes | None) -> str:
     """What is wrong with the arguments of tune-ok, after those of tune and start; may be empty."""
-    asked, offered = read_json(tune_ok), read_json(tune)
+    asked, offered = read_object(tune_ok), read_object(tune)
     wrong = [
         f"{name.replace('_', '-')} {_limit(asked[name])} where the broker offers {offered[name]}"
         for name in ("channel_max", "frame_max")
         if _exceeds(asked.get(name), offered.get(name))
     ]
-    least = _least_frame_max(table(read_json(start), "server_properties"))
+    least = _least_frame_max(table(read_object(start), "server_properties"))
     frame_max = asked.get("frame_max")
     if isinstance(frame_max, int) and 0 < frame_max < least:
         wrong.append(f"frame-max {frame_max} where {least} is the least")

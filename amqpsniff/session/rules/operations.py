@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.event import read_json
 from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import apart, integer_at
 from amqpsniff.session.rules.peers import shown
@@ -87,7 +87,7 @@ def _has_headers(scene: Scene) -> None:
     if may_be_bomb(octets):
         what = "a publish" if entry is None or entry.kind == PUBLISH else "a delivery"
         where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
-        _judge(scene, what, "its headers", [read_json(octets)], f" ({where})")
+        _judge(scene, what, "its headers", [read_object(octets)], f" ({where})")
 
 
 def may_be_bomb(octets: bytes) -> bool:

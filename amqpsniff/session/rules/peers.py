@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.rules.scene import Scene
 
 ALIKE = 256
@@ -17,16 +17,10 @@ arguments are no longer than a frame."""
 def said(scene: Scene, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
     octets = scene.session.said(method)
-    return {} if octets is None else _read(octets)
+    return _read(octets)
 
 
-@lru_cache(ALIKE)
-def _read(octets: bytes) -> dict[str, Any]:
-    try:
-        arguments = json.loads(octets)
-    except ValueError:
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
+_read = lru_cache(ALIKE)(read_object)
 
 
 def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ for the same message, and how often it went round is an average over those put b
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import queues_of
 from amqpsniff.session.rules.scene import Rule, Scene
@@ -282,10 +282,7 @@ def route_of(scene: Scene) -> str:
 
 def _deaths(headers: bytes) -> list[dict[str, Any]]:
     """The entries of an x-death header."""
-    try:
-        found = json.loads(headers).get("x-death")
-    except (ValueError, RecursionError):
-        return []
+    found = read_object(headers).get("x-death")
     deaths = found if isinstance(found, list) else []
     return [death for death in deaths if isinstance(death, dict)]
 

@@ -1,0 +1,60 @@
+"""JSON objects of the columns `arguments` and `headers`, read as Python values.
+
+These columns hold a text that is not UTF-8 as `{"base64": …}` (`json_text.py` writes it). Names are
+compared, counted and sorted, so `read_object` gives such a text the form that it has in columns of
+text: a str with U+FFFD in place of the octets that are not UTF-8. What shows arguments as they are
+in the rows reads them with `json.loads`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from amqpsniff.spec import METHODS
+
+_KEYS = {"base64"}
+_TABLES = frozenset(
+    argument.name for method in METHODS for argument in method.arguments if argument.type == "F"
+)
+"""Arguments that are field tables: an object there is a table, whatever its names are."""
+
+
+def read_object(octets: bytes | str | None) -> dict[str, Any]:
+    """A JSON object as a dict; empty without octets, and where they are no object.
+
+    A table inside another one whose only name is `base64` cannot be told from octets.
+    """
+    if not octets:
+        return {}
+    try:
+        found = json.loads(octets)
+    except ValueError:
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    if (b'{"base64":' if isinstance(octets, bytes) else '{"base64":') not in octets:
+        return found
+    return {
+        name: _of_table(value) if name in _TABLES and isinstance(value, dict) else _plain(value)
+        for name, value in found.items()
+    }
+
+
+def _of_table(table: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in table.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value with texts in place of octets; the decoder bounds how deep it is."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == _KEYS and isinstance(value["base64"], str):
+        try:
+            return base64.b64decode(value["base64"], validate=True).decode(errors="replace")
+        except ValueError:
+            pass
+    return _of_table(value)

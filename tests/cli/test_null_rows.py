@@ -1,0 +1,147 @@
+"""Rows whose columns are null, and whose texts are not UTF-8, end no command.
+
+Every batch of a table passes through `Maker.make`; there columns that may be null become null, and
+texts in JSON columns become octets, before any command sees the rows.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import amqpsniff
+from amqpsniff.objects import Finding, Frame, Message
+from amqpsniff.tables.batches import Maker
+from amqpsniff.tables.schema import EVERYTHING, IN_EVERY_ROW, JSON_COLUMNS
+from tests.cli.every_way import WAYS, check, go
+from tests.conftest import SAMPLES
+
+CAPTURE = SAMPLES / "pika_mix.pcap"
+CONNECTION = "7f298e1b"
+
+OBJECTS = {"frames": Frame, "messages": Message, "findings": Finding}
+COUNTS = "published delivered acknowledged"
+NEVER = {
+    "connections": f"capture connection_id midstream channels {COUNTS} retransmissions gaps "
+    "lost_octets",
+    "channels": f"capture connection_id channel incarnation {COUNTS} confirmed returned consumers",
+}
+"""Columns that are never null, of tables that have no class that says so."""
+
+
+def nullable(table: str) -> list[str]:
+    """The columns of a table that may be null."""
+    names = [one for one in EVERYTHING[table].names if one not in IN_EVERY_ROW.get(table, ())]
+    if table in OBJECTS:
+        hints = typing.get_type_hints(OBJECTS[table])
+        return [name for name in names if type(None) in typing.get_args(hints[name])]
+    return [name for name in names if name not in NEVER[table].split()]
+
+
+def without(batch: pa.RecordBatch, name: str, is_null: Callable[[], bool]) -> pa.RecordBatch:
+    """The batch with null in rows of a column."""
+    if name not in batch.schema.names:
+        return batch
+    place = batch.schema.get_field_index(name)
+    column = batch.column(place)
+    kept = pa.array([None if is_null() else row for row in range(len(column))], pa.int32())
+    return batch.set_column(place, batch.schema.field(place), column.take(kept))
+
+
+def as_octets(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with every text in its JSON columns as octets that are not UTF-8."""
+    for name in JSON_COLUMNS.intersection(batch.schema.names):
+        place = batch.schema.get_field_index(name)
+        column = batch.column(place)
+        written = [None if text is None else _as_octets(text) for text in column.to_pylist()]
+        batch = batch.set_column(place, batch.schema.field(place), pa.array(written, column.type))
+    return batch
+
+
+def _as_octets(text: str) -> str:
+    def changed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: changed(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [changed(one) for one in value]
+        return {"base64": "//6A"} if isinstance(value, str) else value
+
+    return json.dumps(changed(json.loads(text)), separators=(",", ":"))
+
+
+def changing(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, Any], Any]) -> None:
+    """Let every batch that is made be changed, given its table."""
+    make = Maker.make
+    monkeypatch.setattr(Maker, "make", lambda self, taken: change(self.table, make(self, taken)))
+
+
+def halves(seed: int) -> Callable[[str, Any], Any]:
+    """Null in half of the cells that may be null, not the same in any two columns."""
+    dice = random.Random(seed)
+
+    def change(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        for name in nullable(table):
+            batch = without(batch, name, lambda: dice.random() < 0.5)
+        return as_octets(batch) if seed % 2 else batch
+
+    return change
+
+
+def all_null(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Null in every cell that may be null."""
+    for name in nullable(table):
+        batch = without(batch, name, lambda: True)
+    return batch
+
+
+def one_null(table: str, name: str) -> Callable[[str, Any], Any]:
+    """Null in one column of one table."""
+
+    def change(made: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return without(batch, name, lambda: True) if made == table else batch
+
+    return change
+
+
+def every_column() -> Iterator[tuple[str, str]]:
+    """Every column that may be null."""
+    for table in EVERYTHING:
+        yield from ((table, name) for name in nullable(table))
+
+
+CHANGES = pytest.mark.parametrize(
+    "change", [halves(0), halves(1), all_null], ids=["half", "octets", "all"]
+)
+
+
+@CHANGES
+def test_no_null_ends_a_command(
+    change: Callable[[str, Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changing(monkeypatch, change)
+    for number, way in enumerate(WAYS):
+        check(way, go(way, CAPTURE, CAPTURE, CONNECTION, tmp_path / str(number)))
+
+
+@CHANGES
+def test_objects_with_nulls_are_shown(
+    change: Callable[[str, Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a console and in a notebook."""
+    changing(monkeypatch, change)
+    capture = amqpsniff.open(CAPTURE)
+    for rows in (capture.frames(), capture.messages(), capture.findings()):
+        for row in rows:
+            assert repr(row).isprintable()
+            assert row._repr_html_().startswith("<table")
+            assert row.as_dict().keys() <= set(dir(row))
+    result = capture.sql("SELECT * FROM messages")
+    assert repr(result).isprintable()
+    assert result._repr_html_().startswith("<table")
