@@ -12,6 +12,7 @@ import json
 from typing import Any, NamedTuple
 
 from amqpsniff.session.counts import MOST_NAMES, NO_COUNTS, Tally, amounts
+from amqpsniff.spec import peer_property
 
 from .counting import SENT, grouped, is_one_of, with_sent_octets
 
@@ -128,9 +129,8 @@ class Routing:
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
         known = self._known(row["connection_id"])
         properties = arguments.get("client_properties")
-        for name in ("connection_name", "product"):
-            value = properties.get(name) if isinstance(properties, dict) else None
-            if isinstance(value, str) and value:
+        for name in ("connection_name", "product") if isinstance(properties, dict) else ():
+            if value := peer_property(properties, name):
                 known.setdefault("name", value)
 
     def _opened(self, row: Facts, arguments: Facts) -> None:

@@ -145,14 +145,15 @@ def _clients(counts: dict[bytes, int]) -> list[dict[str, Any]]:
     from collections import Counter
 
     from amqpsniff.session.event import read_json
+    from amqpsniff.spec import peer_property
 
+    said = ("product", "version", "platform")
     kinds: Counter[tuple[Any, ...]] = Counter()
     for octets, number in counts.items():
         properties = read_json(octets).get("client_properties")
         told = properties if isinstance(properties, dict) else {}
-        kind = [told.get(name) for name in ("product", "version", "platform")]
-        kinds[tuple(one if isinstance(one, str) else None for one in kind)] += number
-    names = ("client_product", "client_version", "client_platform")
+        kinds[tuple(peer_property(told, name) for name in said)] += number
+    names = [f"client_{name}" for name in said]
     return [
         {**dict(zip(names, kind, strict=True)), "connections": number}
         for kind, number in kinds.most_common()
