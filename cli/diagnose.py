@@ -85,7 +85,7 @@ class _Diagnosis:
         if only is not None:
             self._codes = {kind_of(code.strip().lower()).code for code in only.split(",")}
         self._limit = rows.limit
-        self.reading = Reading(source, warned_of=())
+        self.reading = Reading(source, rows, warned_of=())
         # the limit is for what is left when the important stands first
         self._selection = Selection(replace(rows, limit=None), "findings", self.reading.started)
         self._selection.check()

@@ -98,7 +98,7 @@ class _Following:
         from .conversation import find
         from .reading import Reading
 
-        first = Reading(self._source)
+        first = Reading(self._source, self._part)
         if first.capture.once:
             raise UsageError("follow reads captures twice; save standard input to a file first")
         found = find(first, self._part)
