@@ -324,21 +324,24 @@ class Scope:
     to: ToTime = None
 
 
+Where = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SQL",
+        help="Only rows for which this expression over the columns of the table is true, such "
+        "as \"method = 'basic.publish' AND exchange = 'orders'\". inspect and follow show the "
+        "table frames, bodies the table messages, diagnose findings.",
+        rich_help_panel=ROWS,
+        show_default=False,
+    ),
+]
+
+
 @dataclasses.dataclass
 class Rows(Scope):
     """Which rows of a table are wanted."""
 
-    where: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQL",
-            help="Only rows for which this expression over the columns of the table is true, such "
-            "as \"method = 'basic.publish' AND exchange = 'orders'\". inspect and follow show the "
-            "table frames, bodies and trace messages, diagnose findings.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
-    ] = None
+    where: Where = None
     limit: Annotated[int | None, limit_option()] = None
 
 

@@ -303,6 +303,21 @@ def test_bodies_that_are_not_whole(tmp_path: Path) -> None:
         assert row["file"] is None or row["size"] < row["body_size"]
 
 
+def test_a_conversation_with_some_methods_only() -> None:
+    words = ("follow", CAPTURE, "--connection", ":43706", "--channel", "3")
+    every = run(*words).out.splitlines()
+    some = run(*words, "--where", "method = 'basic.ack'").out.splitlines()
+    methods = [line for line in every if " → 3 " in line or " ← 3 " in line]
+    assert [line for line in some if line in methods] == [
+        line for line in methods if "basic.ack" in line
+    ]
+    assert [line for line in some if " ! " in line] == [line for line in every if " ! " in line]
+    rows = run(*words, "--where", "method = 'basic.ack'", "--format", "ndjson").out.splitlines()
+    assert {json.loads(row)["method"] for row in rows} == {"basic.ack"}
+    refused = run(*words, "--where", "methd = 'x'")
+    assert (refused.code, refused.out) == (2, "")
+
+
 def test_nothing_is_chosen_by_a_time_that_is_over() -> None:
     result = run("messages", CAPTURE, "--from", "+1h")
     assert (result.code, result.out) == (0, "")
