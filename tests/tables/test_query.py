@@ -276,8 +276,9 @@ def test_results_of_many_types_are_written_in_every_format(
 
 def test_results_may_be_left_early(capture: amqpsniff.Capture) -> None:
     result = capture.sql("select * from frames")
-    next(iter(result))
+    next(result)
     result.close()
+    assert sum(batch.num_rows for batch in result) == 563
     assert rows(capture, "select 1 as one") == [{"one": 1}]
 
 
@@ -371,9 +372,11 @@ def test_rows_wait_only_for_a_statement_that_holds_them(statement: str, kept: st
             yield batch
 
     result = query.sql(statement, {"t": (pa.schema([("n", pa.int64())]), opened)})
-    folder = Path(result._folder.name)
-    assert all((one.folder == str(folder)) is (kept == FILE) for one in result._sources.values())
-    first = next(iter(result))
+    run = result._ready
+    assert run is not None
+    folder = Path(run.folder.name)
+    assert all((one.folder == str(folder)) is (kept == FILE) for one in run.sources.values())
+    first = next(result)
     assert first.num_rows
     assert (read < many) is (kept == PASS)
     result.close()
