@@ -52,7 +52,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     return grouped.select(*columns).orderBy("kind", f.desc("p99_ms"), "client", "exchange", "time")
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """The 99th percentile over time by client, for confirms and for settlements."""
     from amqpsniff.report.charts import lines
 
@@ -61,13 +61,17 @@ def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         worst: dict[tuple[Any, Any], dict[str, Any]] = {}
         for row in rows:
             key = row["client"], row["time"]
-            if row["kind"] == kind and row["p99_ms"] >= worst.get(key, row)["p99_ms"]:
+            if row["kind"] == kind and _slowest(row) >= _slowest(worst.get(key, row)):
                 worst[key] = row
         if worst:
             title = f"{what}: 99th percentile of the slowest exchange, by client"
-            ordered = sorted(worst.values(), key=lambda row: (row["client"], row["time"]))
+            ordered = sorted(worst.values(), key=lambda row: (row["client"] or "", row["time"]))
             made.append(lines(ordered, title, "time", "p99_ms", "client", "ms", log=True))
     return made
+
+
+def _slowest(row: dict[str, Any]) -> float:
+    return row["p99_ms"] or 0.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
