@@ -87,8 +87,6 @@ def _traffic(result: dict[str, Any]) -> str:
     parts.append(
         plural(frames, "frame") + (f", {plural(heartbeats, 'heartbeat')}" if heartbeats else "")
     )
-    if result["tls"]["unreadable"]:
-        parts.append(f"{plural(result['tls']['unreadable'], 'TLS conversation')} unreadable")
     if quality["foreign_conversations"]:
         parts.append(f"{plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
     if quality["not_ip"] + quality["not_tcp"]:

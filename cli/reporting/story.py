@@ -243,11 +243,7 @@ def _unknown(gathering: Gathering) -> Iterator[str]:
     elif totals.packets:
         yield f"The capture is good: {FLAWLESS}."
     if totals.sealed:
-        them = "it" if totals.sealed == 1 else "them"
-        yield (
-            f"{plural(totals.sealed, 'TLS conversation')} could not be read; --tls-keylog opens "
-            f"{them} where there are keys."
-        )
+        yield "TLS is read where there are keys: --tls-keylog FILE, --tls-key FILE."
 
 
 def _short(name: str) -> str:
