@@ -114,7 +114,8 @@ $(VENV)/.tools: | $(VENV)/bin/python
 # the second leaves them as they are.
 $(VENV)/.compiled: $(COMPILED) $(DECLARED) | $(VENV)/.tools
 	@$(BIN)/python -c '$(cythonize)' $(JOBS) $(SHARED) $(COMPILED)
-	$(BIN)/python -W ignore -c '$(build)' -q build_ext --inplace -j $(JOBS)
+	@echo "compiling the hot modules, for two or three minutes the first time"
+	@$(BIN)/python -W ignore -c '$(build)' -q build_ext --inplace -j $(JOBS)
 	@touch $@
 
 # The modules are compiled already: a compiler that fails keeps the first step from doing it again.
