@@ -54,7 +54,7 @@ def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     for severity in RANKS:
         mine = [row for row in rows if row["severity"] == severity]
         if mine:
-            title = f"{severity.capitalize()}s" if severity != "info" else "Notes"
+            title = f"{severity.capitalize()}s" if severity != "info" else "Info"
             by_code = summed(mine, "code", ["findings"])
             made.append(bars(by_code, title, "code", ["findings"], "findings"))
     return made

@@ -125,7 +125,7 @@ class Report:
         items = "".join(f"<li>{escape(text)}</li>" for text in told)
         tiles = "".join(
             f'<div class="tile {kind}"><b>{escape(number)}</b><span>{escape(what)}</span></div>'
-            for number, what, kind in story.tiles(self._summary, self._gathering)
+            for number, what, kind in story.tiles(self._summary, self._gathering, self._cases)
         )
         self._page.section(
             "story", "What happened", f'<div class="tiles">{tiles}</div>',
