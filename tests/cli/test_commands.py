@@ -7,7 +7,9 @@ import hashlib
 import io
 import json
 import os
+import re
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from amqpsniff.cli import records
 from amqpsniff.cli.render import answer
 from tests.cli.running import process, run
+from tests.conftest import SAMPLES
 
 CAPTURE = "pika_mix.pcap"
 
@@ -345,12 +348,48 @@ def test_a_summary_of_a_capture_without_packets(tmp_path: Path) -> None:
 def test_a_summary_says_of_what_its_findings_are() -> None:
     told = run("summary", "v08_v09.pcap", "--top", "1").out
     assert "found while decoding (1 of " in told
-    assert "amqpsniff diagnose looks for more" in told
-    last = run("summary", "pika_mix.pcap").out.splitlines()[-1]
-    assert last == "no findings while decoding; amqpsniff diagnose looks for more"
+    assert told.endswith("5 findings; amqpsniff diagnose explains them and looks for more\n")
     sizes = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["messages"]
     deliveries = next(one for one in sizes if one["method"] == "basic.deliver")
     assert deliveries["octets"] is deliveries["size_max"] is None  # no content header was captured
+
+
+ABOVE = {
+    "pika_mix.pcap": "above: 7 errors; ",
+    "php_churn.pcap": "decoding found nothing wrong; ",
+    "tls13.pcap": "above: 1 finding; ",
+    "v08_v09.pcap": "above: 3 errors, 6 connections ended without connection.close, 5 findings; ",
+}
+
+
+@pytest.mark.parametrize("name", ABOVE)
+def test_the_last_line_of_a_summary_agrees_with_what_is_above(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    said = run("summary", name).out
+    (*_, last) = said.splitlines()
+    assert last.startswith(ABOVE[name])
+    assert ("\nerrors\n" in said) is ("error" in last)
+    octets = (SAMPLES / name).read_bytes()
+    live = process("live", "-", "--table", "frames", octets=octets).err
+    assert live.splitlines()[-1] == last
+
+
+def test_findings_are_counted_by_their_headings(tmp_path: Path) -> None:
+    said = run("diagnose", "v08_v09.pcap", "--places", "1000").out
+    headings = Counter(re.findall(r"^ *(?:as a result: )?(error|warning|info)  ", said, re.M))
+    last = said.splitlines()[-1]
+    numbers = {
+        word: int(number) for number, word in re.findall(r"(\d+) (error|warning|info)", last)
+    }
+    assert numbers == headings
+    page = tmp_path / "page.html"
+    assert run("report", "v08_v09.pcap", "-o", page).code == 0
+    tiles = re.findall(
+        r'<div class="tile \w+"><b>(\d+)</b><span>(error|warning|info)', page.read_text()
+    )
+    assert {word: int(number) for number, word in tiles} == headings
 
 
 def test_a_comment_ends_where_its_text_ends(tmp_path: Path) -> None:
