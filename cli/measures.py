@@ -49,7 +49,7 @@ def nanoseconds(text: str) -> int | None:
     """
     word = text.strip()
     if match := _NUMBER.fullmatch(word):
-        return _amount(*match.groups(), "s")
+        return _amount(match[1], match[2], "s")
     if not _SPAN.fullmatch(word):
         return None
     parts = re.findall(_PART, word)

@@ -129,9 +129,10 @@ class Routing:
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
         known = self._known(row["connection_id"])
         properties = arguments.get("client_properties")
-        for name in ("connection_name", "product") if isinstance(properties, dict) else ():
-            if value := peer_property(properties, name):
-                known.setdefault("name", value)
+        if isinstance(properties, dict):
+            names = (peer_property(properties, name) for name in ("connection_name", "product"))
+            if name := next(filter(None, names), None):
+                known.setdefault("name", name)
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
         self._known(row["connection_id"])["vhost"] = arguments.get("virtual_host")

@@ -121,7 +121,7 @@ def courses(
 
     A null is a break in a line. `levels` are whole numbers that hold until the next time.
     """
-    data = [
+    data: list[dict[str, Any]] = [
         {"t": time, "v": _number(value), "s": name}
         for name, values in series.items()
         for time, value in zip(times, values, strict=True)
