@@ -96,6 +96,11 @@ hushed = {"show_performance_hints": False, "warn.unreachable": False}; \
 cythonize(sys.argv[3:], nthreads=int(sys.argv[1]), shared_utility_qualified_name=sys.argv[2], quiet=True, \
 compiler_directives=hushed)
 
+# Cython's build_ext takes that option and does not list it, which setuptools warns of.
+build := import logging; logging.getLogger("setuptools.config._apply_pyprojecttoml").addFilter( \
+lambda record: "build_ext.shared_utility_qualified_name is not defined" not in record.getMessage()); \
+from setuptools import setup; setup()
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || bash .ci/system-packages python3-venv
@@ -109,7 +114,8 @@ $(VENV)/.tools: | $(VENV)/bin/python
 # the second leaves them as they are.
 $(VENV)/.compiled: $(COMPILED) $(DECLARED) | $(VENV)/.tools
 	@$(BIN)/python -c '$(cythonize)' $(JOBS) $(SHARED) $(COMPILED)
-	$(BIN)/python -W ignore -c 'from setuptools import setup; setup()' -q build_ext --inplace -j $(JOBS)
+	@echo "compiling the hot modules, for two or three minutes the first time"
+	@$(BIN)/python -W ignore -c '$(build)' -q build_ext --inplace -j $(JOBS)
 	@touch $@
 
 # The modules are compiled already: a compiler that fails keeps the first step from doing it again.

@@ -17,6 +17,7 @@ from amqpsniff.notebook import line, table
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.rereadable import Rereadable, Rows
 from amqpsniff.tls.secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -159,8 +160,9 @@ class Capture:
 
         With `encoded`, strings that repeat stay dictionary encoded, which is what the writers of
         `amqpsniff.tables.export` want; otherwise types are those of the table contract. `columns`
-        names the columns that are wanted, which come in the table's order; None for all. Raises
-        UsageError for a table or a column that is not there.
+        names the columns that are wanted, which come in the table's order; None for all. The
+        iterator is one pass: call `batches` again for another. Raises UsageError for a table or a
+        column that is not there.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -202,26 +204,26 @@ class Capture:
         maker = Maker(table, columns=columns)
         return pa.Table.from_batches((batch for _, batch in self._pass([maker])), maker.schema)
 
-    def frames(self) -> Iterator[Frame]:
-        """Frames one by one, as objects."""
-        return rows(Frame, self.batches("frames", encoded=True))
+    def frames(self) -> Rereadable[Frame]:
+        """Frames one by one, as objects; each loop over the result reads the input anew."""
+        return Rows(lambda: rows(Frame, self.batches("frames", encoded=True)))
 
-    def messages(self) -> Iterator[Message]:
-        """Messages one by one, as objects, in the order in which they ended."""
+    def messages(self) -> Rereadable[Message]:
+        """Messages one by one, as objects, in the order in which they ended; as `frames`."""
         from amqpsniff.tables.schema import schema_of
 
         every = schema_of("messages", everything=True).names
-        return rows(Message, self.batches("messages", encoded=True, columns=every))
+        return Rows(lambda: rows(Message, self.batches("messages", encoded=True, columns=every)))
 
-    def findings(self) -> Iterator[Finding]:
-        """Findings one by one, as objects; the whole capture is read first."""
-        return rows(Finding, self.batches("findings", encoded=True))
+    def findings(self) -> Rereadable[Finding]:
+        """Findings one by one, as objects, after the whole input was read; as `frames`."""
+        return Rows(lambda: rows(Finding, self.batches("findings", encoded=True)))
 
     def sql(self, statement: str) -> Result:
-        """Run one SELECT over the tables; gives an iterator of record batches with a `schema`.
+        """Run one SELECT over the tables; gives record batches, with a `schema` and a `table()`.
 
-        The input is read once for every time that the statement scans a table. Raises FilterError
-        for a statement that does not run.
+        The input is read once for every time that the statement scans a table, and again for every
+        further loop over the result. Raises FilterError for a statement that does not run.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")

@@ -98,7 +98,7 @@ def bodies(
     from .selection import Selection
 
     check_format(format_, MANIFEST_FORMATS)
-    reading = Reading(source, bodies=True)
+    reading = Reading(source, rows, bodies=True)
     selection = Selection(rows, "messages", reading.started)
     selection.check()
     _refuse(output)

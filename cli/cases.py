@@ -88,6 +88,12 @@ def cases(rows: Iterable[Row]) -> list[Case]:
     return sorted(roots, key=_importance)
 
 
+def headings(roots: Iterable[Case], severity: str) -> list[Case]:
+    """The cases of a severity, consequences too: each of them has a heading of its own."""
+    every = [case for root in roots for case in root.walk()]
+    return [case for case in every if case.first["severity"] == severity]
+
+
 def _importance(case: Case) -> tuple[int, int, str, int]:
     worst = max(rank(one.first["severity"]) for one in case.walk())
     return -worst, *_order(case.first)

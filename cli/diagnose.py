@@ -85,7 +85,7 @@ class _Diagnosis:
         if only is not None:
             self._codes = {kind_of(code.strip().lower()).code for code in only.split(",")}
         self._limit = rows.limit
-        self.reading = Reading(source, warned_of=())
+        self.reading = Reading(source, rows, warned_of=())
         # the limit is for what is left when the important stands first
         self._selection = Selection(replace(rows, limit=None), "findings", self.reading.started)
         self._selection.check()
@@ -126,9 +126,10 @@ class _Diagnosis:
         clock = Clock("relative", self.reading.started())
         several = len(self.reading.capture.names) > 1
         diagnosis = Diagnosis(output.room, clock, places, several=several)
-        for case in cases(found)[: self._limit]:
+        told = cases(found)
+        for case in told[: self._limit]:
             output.show(*diagnosis.case(case))
-        output.show(verdict(found, totals, quality(totals), codes))
+        output.show(verdict(told, totals, quality(totals), codes))
 
     def write(self, found: list[Row]) -> None:
         """Write rows of the findings table, the important first."""

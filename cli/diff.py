@@ -61,8 +61,8 @@ def diff(
 
     Rates and latencies, findings that are new or gone, exchanges, queues, bindings, publishers and
     consumers, client versions, and how connections ended. Captures may differ in length: rates are
-    by the second. What chance explains is not called a change; docs/diff.md says how that is
-    judged.
+    by the second. What chance explains, as if events came independently of each other, is not
+    called a change.
 
     Examples:
 

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
     from .output import Output
 
-HOW = "keys come from --tls-keylog, a pcapng with secrets inside or --tls-key: see docs/tls.md"
+HOW = (
+    "keys come from --tls-keylog FILE (as programs write it for SSLKEYLOGFILE), a pcapng with "
+    "secrets inside, or --tls-key FILE (the broker's RSA key)"
+)
 
 
 def rows(encrypted: Iterable[dict[str, Any]], top: int | None = None) -> list[dict[str, Any]]:
@@ -34,7 +37,7 @@ def unread(totals: Totals) -> str:
         return ""
     from .render.text import plural
 
-    return f"{plural(totals.sealed, 'TLS conversation')} cannot be read; {HOW}"
+    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {HOW}"
 
 
 def show(

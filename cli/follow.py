@@ -20,6 +20,7 @@ from .options import (
     Rows,
     Scope,
     TimeForm,
+    Where,
     body_limit_option,
     check_format,
     format_option,
@@ -42,6 +43,7 @@ FORMATS = ("text", "ndjson")
 def follow(
     source: Input,
     scope: Scope,
+    where: Where = None,
     limit: Annotated[int | None, limit_option("Stop after this many lines of methods.")] = None,
     bodies: Annotated[
         bool,
@@ -63,7 +65,8 @@ def follow(
 
     Each method is a line as in inspect: → to the server, ← from it. Under a message is the
     beginning of its body; text is shown as text, other octets in hex. Octets that are missing from
-    the capture and findings about the connection stand where they occurred.
+    the capture and findings about the connection stand where they occurred; --where leaves out
+    methods, not these.
 
     The connection is named by the beginning of its id, its client's address:port or :port; where
     there is only one, it need not be named. The captures are read twice, so standard input
@@ -76,7 +79,7 @@ def follow(
         amqpsniff follow trace.pcapng --connection 7f29 --from +10s --bodies
     """
     check_format(format_, FORMATS)
-    part = Rows(scope.connection, scope.channel, scope.from_, scope.to, limit=limit)
+    part = Rows(scope.connection, scope.channel, scope.from_, scope.to, where, limit)
     octets = sys.maxsize if bodies else body_limit
     return _Following(source, part, octets, time).write(format_)
 
@@ -97,10 +100,12 @@ class _Following:
         """Write the conversation; the exit code."""
         from .conversation import find
         from .reading import Reading
+        from .selection import Selection
 
-        first = Reading(self._source)
+        first = Reading(self._source, self._part)
         if first.capture.once:
             raise UsageError("follow reads captures twice; save standard input to a file first")
+        Selection(self._part, "frames", first.started).check()
         found = find(first, self._part)
         if found is None:
             return first.exit_code

@@ -106,7 +106,7 @@ class _Listing:
         self._frames = frames or hex_
         self._verbose = verbose
         self._form = form
-        self._reading = Reading(source)
+        self._reading = Reading(source, rows)
         self._selection = Selection(rows, "frames", self._reading.started)
         self._output = Output()
         self._lines: Lines | None = None

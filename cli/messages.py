@@ -89,7 +89,7 @@ class _Listing:
         self._body_limit = body_limit
         self._form = form
         self._output = Output()
-        self._reading = Reading(source, bodies=body_limit is not None)
+        self._reading = Reading(source, rows, bodies=body_limit is not None)
         self._selection = Selection(rows, "messages", self._reading.started)
 
     def write(self) -> int:

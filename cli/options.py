@@ -276,8 +276,9 @@ FromTime = Annotated[
     typer.Option(
         "--from",
         metavar="TIME",
-        help="Only from this time on: 2026-01-31T12:00:00Z, 12:00:00 (UTC, the day the capture "
-        "began), seconds since 1970, or +10s, +5m, +1h from the capture's start.",
+        help="Only from this time on: seconds since the capture began, as lines show them (3.5), "
+        "500ms, 1m30s, 1h; 12:00:00 (UTC, the day the capture began), 2026-01-31T12:00:00Z, or "
+        "seconds since 1970.",
         rich_help_panel=ROWS,
         show_default=False,
     ),
@@ -287,7 +288,7 @@ ToTime = Annotated[
     typer.Option(
         "--to",
         metavar="TIME",
-        help="Only before this time.",
+        help="Only before this time, written like that of --from.",
         rich_help_panel=ROWS,
         show_default=False,
     ),
@@ -323,21 +324,24 @@ class Scope:
     to: ToTime = None
 
 
+Where = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SQL",
+        help="Only rows for which this expression over the columns of the table is true, such "
+        "as \"method = 'basic.publish' AND exchange = 'orders'\". inspect and follow show the "
+        "table frames, bodies the table messages, diagnose findings.",
+        rich_help_panel=ROWS,
+        show_default=False,
+    ),
+]
+
+
 @dataclasses.dataclass
 class Rows(Scope):
     """Which rows of a table are wanted."""
 
-    where: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQL",
-            help="Only rows for which this expression over the columns of the table is true, such "
-            "as \"method = 'basic.publish' AND exchange = 'orders'\". inspect and follow show the "
-            "table frames, bodies and trace messages, diagnose findings.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
-    ] = None
+    where: Where = None
     limit: Annotated[int | None, limit_option()] = None
 
 

@@ -16,7 +16,7 @@ from .entry import FAILED, complain
 if TYPE_CHECKING:
     from amqpsniff.findings import Finding
 
-    from .options import Input
+    from .options import Input, Scope
     from .selection import Selection
 
 WARNED_OF = frozenset(
@@ -29,6 +29,8 @@ not decoded."""
 WHY_FAILED = frozenset(("capture-unreadable",))
 """Findings that make a run fail, which is said with `--quiet` too."""
 
+NO_ROW = "no row matches the options"
+
 KEY_LOG = "SSLKEYLOGFILE"
 """Environment variable that names the file to which programs write the secrets of TLS."""
 
@@ -39,6 +41,7 @@ MOST_WARNINGS = 20
 class Reading:
     """One pass over the captures of an `Input`.
 
+    `scope` is the part that is wanted: that no packet lies in its time is said at the end.
     `warned_of` are codes of findings that are said on standard error; null for `WARNED_OF`.
 
     Attributes:
@@ -50,6 +53,7 @@ class Reading:
     def __init__(
         self,
         options: Input,
+        scope: Scope | None = None,
         *,
         bodies: bool = False,
         body_sha256: bool = False,
@@ -60,6 +64,8 @@ class Reading:
 
         take_large_pages()
         self.options = options
+        self._scope = scope
+        self._outside = ""
         self._warned_of = WARNED_OF if warned_of is None else frozenset(warned_of)
         self.findings: list[Finding] = []
         self.exit_code = 0
@@ -129,19 +135,31 @@ class Reading:
             complain(warning + (f" ({places} times)" if places > 1 else ""))
         if len(warnings) > MOST_WARNINGS:
             complain(f"warning: {len(warnings) - MOST_WARNINGS} more such findings")
-        if not self.options.quiet and not self.capture.totals.connections:
+        if self.options.quiet:
+            return
+        totals = self.capture.totals
+        if not totals.connections:
             complain(f"warning: {self._nothing()}")
+        elif self._scope is not None:
+            from .times import outside
+
+            scope = self._scope
+            self._outside = outside(scope.from_, scope.to, totals.first_ns, totals.last_ns)
+            if self._outside:
+                complain(f"warning: {self._outside}")
 
     def miss(self, selection: Selection, *, chosen: bool) -> None:
         """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken.
 
         `chosen` says that options left something out.
         """
-        if selection.kept or selection.done or self.options.quiet:
-            return
-        if self.capture.totals.connections:
-            nothing = f"no {selection.table} in what was captured"
-            complain(f"warning: {'no row matches the options' if chosen else nothing}")
+        if not selection.kept and not selection.done:
+            self.warn_of_nothing(NO_ROW if chosen else f"no {selection.table} in what was captured")
+
+    def warn_of_nothing(self, text: str) -> None:
+        """Say `text` where there is AMQP, unless it was said already why nothing is shown."""
+        if self.capture.totals.connections and not self.options.quiet and not self._outside:
+            complain(f"warning: {text}")
 
     def _nothing(self) -> str:
         totals = self.capture.totals

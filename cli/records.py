@@ -30,7 +30,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     from .render.records import blocks, grid
     from .selection import Selection
 
-    reading, output = Reading(source), Output()
+    reading, output = Reading(source, rows), Output()
     selection = Selection(rows, table, reading.started)
     selection.check()
     wanted = _rows(reading, selection, table)

@@ -78,8 +78,8 @@ def report(
     check(fail_on)
     from amqpsniff.report.page import begin_bundle
 
-    from .entry import complain
     from .export import refuse_captures
+    from .reading import NO_ROW
 
     if output != STANDARD_OUTPUT:
         refuse_captures(output, source.captures)
@@ -92,8 +92,8 @@ def report(
     gathering = Gathering(source, scope, tuple(connection or ()))
     gathering.run()
     _check(gathering)
-    if gathering.missed and not source.quiet:
-        complain("warning: nothing lies in the time that was chosen")
+    if gathering.missed:
+        gathering.reading.warn_of_nothing(NO_ROW)
     _write(_page(gathering, title, whole=scope == Scope()), output, quiet=source.quiet)
     return gathering.reading.exit_code or _judged(gathering, fail_on)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import MOST_NAMES, NO_COUNTS, Tally, amounts
+from amqpsniff.spec import peer_property
 
 from .counting import SENT, grouped, is_one_of, with_sent_octets
 
@@ -128,10 +129,10 @@ class Routing:
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
         known = self._known(row["connection_id"])
         properties = arguments.get("client_properties")
-        for name in ("connection_name", "product"):
-            value = properties.get(name) if isinstance(properties, dict) else None
-            if isinstance(value, str) and value:
-                known.setdefault("name", value)
+        if isinstance(properties, dict):
+            names = (peer_property(properties, name) for name in ("connection_name", "product"))
+            if name := next(filter(None, names), None):
+                known.setdefault("name", name)
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
         self._known(row["connection_id"])["vhost"] = arguments.get("virtual_host")

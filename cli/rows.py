@@ -56,7 +56,9 @@ class Export:
         self._schema = _schema(schema_of(table, everything=columns is not None), table, columns)
         self._columns = columns
         self._progress = progress
-        self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of)
+        self._reading = Reading(
+            source, rows, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of
+        )
         self._selection = Selection(rows, table, self._reading.started)
         self._selection.check()
 

@@ -114,9 +114,10 @@ def sanitize(
 
     Credentials, tokens, bodies, values of headers and whatever was not understood become filler of
     the same length; checksums are right, and packets, times, sizes and losses stay. Decoding it
-    gives the same rows but for what was replaced. docs/sanitize.md says what a stranger still
-    learns: names and addresses are kept unless --names and --addresses are given. TLS that keys
-    open is encrypted again, with keys of its own inside the capture; other TLS is filler.
+    gives the same rows but for what was replaced. A stranger still learns which library and broker
+    it was, who sent what kind of message when and how large, and names and addresses unless --names
+    and --addresses are given. TLS that keys open is encrypted again, with keys of its own inside
+    the capture; other TLS is filler.
 
     Examples:
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from . import encrypted, times
-from .entry import complain
 from .options import Input, Scope, check_format, format_option, spread, top_option
 from .quality import quality
 
@@ -43,14 +42,14 @@ def summary(
         amqpsniff summary trace.pcapng --format json | jq .errors
     """
     check_format(format_, FORMATS)
-    from .reading import Reading
+    from .reading import NO_ROW, Reading
 
-    reading = Reading(source)
+    reading = Reading(source, scope)
     result = report(reading, _census(reading, scope, top), top)
     if scope != type(scope)():  # these are not counted apart
         result["outcomes"], result["replies"] = [], []
-        if result["connection_count"] and not result["frames"] and not source.quiet:
-            complain("warning: no row matches the options")
+        if not result["frames"]:
+            reading.warn_of_nothing(NO_ROW)
     if format_ == "json":
         from .output import write_json
 
@@ -145,14 +144,15 @@ def _clients(counts: dict[bytes, int]) -> list[dict[str, Any]]:
     from collections import Counter
 
     from amqpsniff.decode.json_objects import read_object
+    from amqpsniff.spec import peer_property
 
+    said = ("product", "version", "platform")
     kinds: Counter[tuple[Any, ...]] = Counter()
     for octets, number in counts.items():
         properties = read_object(octets).get("client_properties")
         told = properties if isinstance(properties, dict) else {}
-        kind = [told.get(name) for name in ("product", "version", "platform")]
-        kinds[tuple(one if isinstance(one, str) else None for one in kind)] += number
-    names = ("client_product", "client_version", "client_platform")
+        kinds[tuple(peer_property(told, name) for name in said)] += number
+    names = [f"client_{name}" for name in said]
     return [
         {**dict(zip(names, kind, strict=True)), "connections": number}
         for kind, number in kinds.most_common()

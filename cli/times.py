@@ -8,14 +8,20 @@ from datetime import datetime, timezone
 
 from amqpsniff.errors import UsageError
 
+from .measures import nanoseconds
+
 SECOND_NS = 1_000_000_000
 DAY_NS = 86_400 * SECOND_NS
 FORMS = ("relative", "absolute", "delta")
 """How lines write times: `--time`."""
 
-_UNITS = {"ms": 10**6, "s": SECOND_NS, "m": 60 * SECOND_NS, "h": 3600 * SECOND_NS, "d": DAY_NS}
-_OFFSET = r"\+(\d{1,9})(?:\.(\d{1,9}))?(ms|s|m|h|d)?"
-_EPOCH = r"(\d{1,10})(?:\.(\d{1,9}))?"
+LEAST_EPOCH_NS = 3650 * DAY_NS
+"""A number without a unit is an offset below this, and since 1970 from here on: no capture lasts
+for ten years, and none is of the seventies."""
+
+LAST_NS = (1 << 63) - 1
+"""The last time that a table can hold, in the year 2262."""
+
 _CLOCK = r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
 _INSTANT = r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?"
 
@@ -34,25 +40,22 @@ def _fraction(digits: str | None, unit_ns: int) -> int:
 def parse(text: str, option: str) -> Moment:
     """A time of the forms that the help of `--from` lists; raises UsageError for any other."""
     word = text.strip()
-    if match := re.fullmatch(_OFFSET, word):
-        whole, digits, unit = match.groups()
-        unit_ns = _UNITS[unit or "s"]
-        offset_ns = int(whole) * unit_ns + _fraction(digits, unit_ns)
-        return lambda start_ns: start_ns + offset_ns
+    if (amount_ns := nanoseconds(word.removeprefix("+"))) is not None:
+        bare = word.replace(".", "", 1).isdigit()
+        if bare and amount_ns >= LEAST_EPOCH_NS:
+            return lambda _: min(amount_ns, LAST_NS)
+        return lambda start_ns: min(start_ns + amount_ns, LAST_NS)
     if match := re.fullmatch(_CLOCK, word):
         hours, minutes, seconds, digits = match.groups()
         of_day_ns = (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * SECOND_NS
         of_day_ns += _fraction(digits, SECOND_NS)
         if of_day_ns < DAY_NS and int(minutes) < 60 and int(seconds or 0) < 60:
             return lambda start_ns: start_ns - start_ns % DAY_NS + of_day_ns
-    elif match := re.fullmatch(_EPOCH, word):
-        instant_ns = int(match[1]) * SECOND_NS + _fraction(match[2], SECOND_NS)
-        return lambda _: instant_ns
     elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match)) is not None:
         return lambda _: found
     raise UsageError(
-        f"--{option} {text!r} is no time; write 2026-01-31T12:00:00Z, 12:00:00, seconds since 1970 "
-        "or +10s"
+        f"--{option} {text!r} is no time; write 3.5 or 1m30s (since the capture began), "
+        "12:00:00, 2026-01-31T12:00:00Z or seconds since 1970"
     )
 
 
@@ -64,6 +67,23 @@ def span(from_: str | None, to: str | None) -> tuple[Moment | None, Moment | Non
     if first and last and all(last(start_ns) <= first(start_ns) for start_ns in _STARTS_NS):
         raise UsageError(f"--to {to} is not after --from {from_}; nothing lies between them")
     return first, last
+
+
+def outside(from_: str | None, to: str | None, first_ns: int | None, last_ns: int | None) -> str:
+    """A sentence where no packet of a capture lies between `--from` and `--to`, else empty.
+
+    `first_ns` and `last_ns` are the times of the capture's first and last packet.
+    """
+    if first_ns is None or last_ns is None:
+        return ""
+    first, last = span(from_, to)
+    if not (first and first(first_ns) > last_ns) and not (last and last(first_ns) <= first_ns):
+        return ""
+    given = [f"--{name} {one}" for name, one in (("from", from_), ("to", to)) if one]
+    return (
+        f"no packet lies in the time of {' '.join(given)}; the capture is from "
+        f"{absolute(first_ns)} to {absolute(last_ns)} ({seconds(last_ns - first_ns)} s)"
+    )
 
 
 def _instant(match: re.Match[str]) -> int | None:

@@ -33,12 +33,11 @@ def topology(
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
     check_format(format_, FORMATS)
-    from .entry import complain
     from .reading import Reading
     from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
     from .selection import Selection
 
-    reading = Reading(source)
+    reading = Reading(source, scope)
     routing = Routing()
     frames = Selection(scope, "frames", reading.started)
     messages = Selection(scope, "messages", reading.started)
@@ -51,8 +50,8 @@ def topology(
     report = routing.report(top)
     _write({"captures": reading.capture.names, **report}, format_)
     nothing = not any(isinstance(rows, list) and rows for rows in report.values())
-    if nothing and reading.capture.totals.connections and not source.quiet:
-        complain("warning: nothing was declared, published or delivered in what was captured")
+    if nothing:
+        reading.warn_of_nothing("nothing was declared, published or delivered in what was captured")
     return reading.exit_code
 
 

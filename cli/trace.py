@@ -131,7 +131,7 @@ def _trace(
     from .selection import Selection
     from .tracing import MOST_TRACED, Tracer
 
-    reading = Reading(source, body_sha256=True)
+    reading = Reading(source, scope, body_sha256=True)
     selection = Selection(scope, "messages", reading.started)
     tracer = Tracer(wanted)
     for _, batch in reading.rows("messages", progress=True):

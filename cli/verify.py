@@ -43,7 +43,7 @@ def verify(
     """Decode captures with tshark too, and list where it and this program differ.
 
     Frames are compared packet by packet: channel, type, size, class, method, and every argument
-    and property. Differences that are understood have names, which docs/verify.md explains; the
+    and property. Differences that are understood have names, which the last lines explain; the
     exit code is 1 when there are others. tshark must be installed; it is told the ports of servers.
 
     Examples:

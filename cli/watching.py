@@ -17,6 +17,7 @@ from amqpsniff.errors import UsageError
 from .entry import FAILED, complain
 from .measures import span
 from .steps import Steps
+from .times import outside
 
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
@@ -259,6 +260,10 @@ class Live:
 
         watch = self.watch
         pipeline = watch.pipeline
+        totals = pipeline.totals
+        nothing = outside(self._rows.from_, self._rows.to, totals.first_ns, totals.last_ns)
+        if nothing:
+            complain(f"warning: {nothing}")
         capture = SimpleNamespace(
             names=[watch.source.capture],
             totals=pipeline.totals,

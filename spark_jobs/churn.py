@@ -72,7 +72,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     return joined.orderBy(f.desc("connections"), "client", "application")
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Connections and channels by client, and what was found about them."""
     from amqpsniff.report.charts import bars, summed
 

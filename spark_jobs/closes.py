@@ -52,7 +52,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Errors by client and code, and by the method that caused them."""
     from amqpsniff.report.charts import bars, grid, summed
 

@@ -46,21 +46,17 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Occurrences by code, and by client."""
-    from amqpsniff.report.charts import bars
+    from amqpsniff.report.charts import bars, summed
 
     made = []
     for severity in RANKS:
         mine = [row for row in rows if row["severity"] == severity]
-        sums: dict[str, dict[str, Any]] = {}
-        for row in mine:
-            one = sums.setdefault(row["code"], {"code": row["code"], "findings": 0})
-            one["findings"] += row["findings"]
-        ordered = sorted(sums.values(), key=lambda one: -one["findings"])
-        if ordered:
-            title = f"{severity.capitalize()}s" if severity != "info" else "Notes"
-            made.append(bars(ordered, title, "code", ["findings"], "findings"))
+        if mine:
+            title = f"{severity.capitalize()}s" if severity != "info" else "Info"
+            by_code = summed(mine, "code", ["findings"])
+            made.append(bars(by_code, title, "code", ["findings"], "findings"))
     return made
 
 

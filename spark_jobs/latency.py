@@ -52,7 +52,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     return grouped.select(*columns).orderBy("kind", f.desc("p99_ms"), "client", "exchange", "time")
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """The 99th percentile over time by client, for confirms and for settlements."""
     from amqpsniff.report.charts import lines
 
@@ -61,7 +61,7 @@ def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         worst: dict[tuple[Any, Any], dict[str, Any]] = {}
         for row in rows:
             key = row["client"], row["time"]
-            if row["kind"] == kind and row["p99_ms"] >= worst.get(key, row)["p99_ms"]:
+            if row["kind"] == kind and _slowest(row) >= _slowest(worst.get(key, row)):
                 worst[key] = row
         if worst:
             title = f"{what}: 99th percentile of the slowest exchange, by client"
@@ -73,6 +73,10 @@ def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _known_first(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
     """What to sort names and times by, of which any may be null."""
     return [(part is None, part) for part in key]
+
+
+def _slowest(row: dict[str, Any]) -> float:
+    return row["p99_ms"] or 0.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -53,7 +53,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Publishes at risk by exchange and by client."""
     from amqpsniff.report.charts import bars, summed
 

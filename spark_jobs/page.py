@@ -20,7 +20,7 @@ def page(manifest: dict[str, Any], reports: Sequence[Report]) -> str:
     """The page; `manifest` is that of the batch. Raises UsageError when a package is missing."""
     made = Page("AMQP traffic", _summary(manifest))
     for one in reports:
-        charts = made.charts(one.charts)
+        charts = made.charts(one.charts) if one.rows else ""
         made.section(one.name, one.title, charts, _table(one), about=one.about)
     return made.html()
 

@@ -70,7 +70,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Lost octets, holes and messages that are not whole, of the worst files."""
     from amqpsniff.report.charts import bars
 

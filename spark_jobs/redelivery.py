@@ -64,7 +64,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """What came again, by queue."""
     from amqpsniff.report.charts import bars, summed
 

@@ -157,7 +157,7 @@ class Report:
     columns: list[str]
     rows: list[dict[str, Any]]
     more: bool
-    charts: list[dict[str, Any]]
+    charts: list[dict[str, Any] | None]
     shown: int
     table: Any
 

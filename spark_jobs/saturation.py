@@ -98,7 +98,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Saturation, unsettled deliveries and unconfirmed publishes over time, by client."""
     from amqpsniff.report.charts import lines
 

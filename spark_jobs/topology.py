@@ -88,7 +88,7 @@ COLUMN_OF = {("client", "from"): 0, ("exchange", ""): 1, ("queue", ""): 2, ("cli
 """Where the nodes of a graph stand, from left to right."""
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """The graph of the busiest edges, publishers on the left, consumers on the right."""
     from amqpsniff.quantities import UNKNOWN
 

@@ -56,7 +56,7 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
 
 
-def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Messages and octets by exchange, messages by queue and by client."""
     from amqpsniff.report.charts import bars, summed
 

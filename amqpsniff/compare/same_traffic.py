@@ -1,6 +1,4 @@
-"""The same connections captured at two places: how long octets took between, and what became of
-them. docs/diff.md says what each figure means.
-"""
+"""The same connections captured at two places: how long octets took, and what became of them."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+from amqpsniff.session.counts import Spread, quantile_places
+
 MOST_STEPS = 1_024
 """Steps in time, at least half of them used: four or more to a point of a chart."""
 
@@ -22,7 +24,7 @@ FIRST_WIDTH_NS = 20_000
 PLACES_PER_OCTAVE = 12
 MOST_OCTAVES = 44
 PLACES = PLACES_PER_OCTAVE * MOST_OCTAVES
-"""Times from 1 ns to 4.9 h, twelve to a doubling: a quantile is within 3 %."""
+"""Times from 1 ns to 4.9 h, twelve to a doubling: a quantile of a step is within 3 %."""
 
 MAX_NS = (1 << MOST_OCTAVES) - 1
 
@@ -177,15 +179,26 @@ class Counts:
 
 
 class Delays:
-    """Times by step and size; `number` and the `largest` of them."""
+    """Times by step and size, and all of them together, more exactly, as a `counts.Spread`.
+
+    What a summary counts of the same times is the same, to the digit.
+    """
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
         self._counts: dict[int, list[int]] = {}
-        self.number = 0
-        self.largest = 0
-        self.smallest = MAX_NS
+        self._all: Any = Spread()
         steps.join(self)
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return int(self._all.facts()[0])
+
+    @property
+    def largest(self) -> int:
+        """The largest; 0 without any."""
+        return self._all.facts()[2] or 0
 
     def move(self, steps: int) -> None:
         """The axis begins so many steps earlier."""
@@ -203,10 +216,15 @@ class Delays:
                     known[place] += count
 
     def add(self, times: Any, delays: Any) -> None:
-        """Count what took so long at each time; both are Arrow arrays without nulls, in ns."""
+        """Count what took so long at each time; both are Arrow arrays without nulls, in ns.
+
+        A time below zero, of clocks that were set back, is not counted.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        forward = pc.greater_equal(delays, 0)
+        times, delays = times.filter(forward), delays.filter(forward)
         if not len(times):
             return
         steps = self._steps.places(times)
@@ -214,10 +232,8 @@ class Delays:
         octaves = pc.log2(known.cast(pa.float64()))
         places = pc.floor(pc.multiply(octaves, float(PLACES_PER_OCTAVE))).cast(pa.int64())
         both = pc.add(pc.multiply(steps, PLACES), places)
-        self.number += len(times)
-        ends = pc.min_max(delays).as_py()
-        self.smallest = min(self.smallest, ends["min"])
-        self.largest = max(self.largest, ends["max"])
+        for delay in delays.to_pylist():
+            self._all.add(delay)
         for row in pc.value_counts(both).to_pylist():
             step, place = divmod(row["values"], PLACES)
             counts = self._counts.get(step)
@@ -229,12 +245,10 @@ class Delays:
         """Of each group of steps the times in ns that these fractions do not exceed, or None."""
         return [_quantiles(self._sum(group), fractions) for group in self._steps.groups(most)]
 
-    def overall(self, fractions: Sequence[float]) -> list[float | None]:
-        """The same of all times; never less than the smallest or more than the largest."""
-        return [
-            None if found is None else float(max(min(found, self.largest), self.smallest))
-            for found in _quantiles(self._sum(self._counts), fractions)
-        ]
+    def overall(self, fractions: Sequence[float]) -> list[int | None]:
+        """The same of all times."""
+        found: list[int | None] = self._all.quantiles(*fractions)
+        return found
 
     def spread(self) -> Iterator[tuple[float, float, int]]:
         """(from, to, how many) of every size between the smallest and the largest, in ns."""
@@ -258,15 +272,5 @@ def _at(place: float) -> float:
 
 
 def _quantiles(counts: Sequence[int], fractions: Sequence[float]) -> list[float | None]:
-    number = sum(counts)
-    if not number:
-        return [None] * len(fractions)
-    found: list[float | None] = []
-    for fraction in fractions:
-        upto = 0
-        for place, count in enumerate(counts):
-            upto += count
-            if count and upto >= fraction * number:
-                found.append(_at(place + 0.5))
-                break
-    return found
+    places = quantile_places(array("q", counts), fractions)
+    return [None if place is None else _at(place + 0.5) for place in places]

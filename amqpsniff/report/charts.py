@@ -1,6 +1,8 @@
 """Charts as Vega-Lite specifications, with the rows they show inside.
 
-Colours and fonts are left to the page, which has them light and dark.
+Colours and fonts are left to the page, which has them light and dark. A chart is None where its
+rows hold nothing to draw: no number, or zeros alone. Values that are not finite numbers are not
+drawn.
 """
 
 from __future__ import annotations
@@ -40,14 +42,16 @@ Rows = Sequence[Mapping[str, Any]]
 Spec = dict[str, Any]
 
 
-def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) -> Spec:
+def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) -> Spec | None:
     """Horizontal bars of the first rows, stacked by several values; `name` is the axis of names."""
     data = [
         {"name": str(row[name] if row[name] not in (None, "") else "(none)"), "kind": value,
-         "value": row[value] or 0}
+         "value": _number(row[value]) or 0}
         for row in rows[:MOST_BARS]
         for value in values
     ]  # fmt: skip
+    if not any(one["value"] for one in data):
+        return None
     return _framed(title, data, _height(data, "name", BAR_STEP)) | {
         "mark": {"type": "bar", "tooltip": True},
         "encoding": {
@@ -60,13 +64,15 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
 
 def lines(
     rows: Rows, title: str, time: str, value: str, series: str, unit: str, *, log: bool = False
-) -> Spec:
+) -> Spec | None:
     """A line for each series over time, which rows have as a datetime."""
     data = [
         {"time": _milliseconds(row[time]), "value": row[value], "series": str(row[series] or "")}
         for row in rows[:MOST_POINTS]
-        if row[time] is not None and row[value] is not None
+        if row[time] is not None and _number(row[value]) is not None
     ]
+    if not any(one["value"] for one in data):
+        return None
     many = len({one["series"] for one in data}) > 1
     scale = {"type": "symlog"} if log else {"zero": True}
     return _framed(title, data, LINE_HEIGHT) | {
@@ -79,12 +85,15 @@ def lines(
     }
 
 
-def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) -> Spec:
+def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) -> Spec | None:
     """A field for each pair of names, the darker the more."""
     data = [
         {"across": str(row[across] or ""), "down": str(row[down] or ""), "value": row[value]}
         for row in rows[:MOST_POINTS]
+        if _number(row[value])
     ]
+    if not data:
+        return None
     return _framed(title, data, _height(data, "down", BAR_STEP)) | {
         "mark": {"type": "rect", "tooltip": True},
         "encoding": {
@@ -107,16 +116,19 @@ def courses(
     utc: bool,
     log: bool = False,
     levels: bool = False,
-) -> Spec:
+) -> Spec | None:
     """A line for each series over the same times: milliseconds UTC, or seconds from a beginning.
 
     A null is a break in a line. `levels` are whole numbers that hold until the next time.
     """
-    data = [
-        {"t": time, "v": value, "s": name}
+    data: list[dict[str, Any]] = [
+        {"t": time, "v": _number(value), "s": name}
         for name, values in series.items()
         for time, value in zip(times, values, strict=True)
     ][:MOST_POINTS]
+    drawn = [one["v"] for one in data if one["v"] and (one["v"] > 0 or not log)]
+    if not drawn:
+        return None
     scale: Spec = {"type": "log"} if log else {"zero": True, "nice": True}
     across: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the beginning"}
     if utc:
@@ -128,8 +140,7 @@ def courses(
     if utc:
         tip["timeUnit"] = "utcyearmonthdatehoursminutesseconds"
     upright: Spec = {"labelExpr": _SHORT}
-    drawn = [value for values in series.values() for value in values if value]
-    most = max(drawn, default=0)
+    most = max(drawn)
     if levels and most <= FEW_LEVELS:
         upright |= {"values": list(range(int(most) + 1)), "format": "d"}
     if log:
@@ -161,12 +172,15 @@ def courses(
     }
 
 
-def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> Spec:
+def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> Spec | None:
     """How often numbers were how large, on a logarithmic axis; `marks` are lines with a name.
 
     Rows have `low`, `high` and `share`, in percent.
     """
+    places = [one for one in places if all(_number(value) is not None for value in one.values())]
     ends = [one[end] for one in places for end in ("low", "high")]
+    if not ends or min(ends) <= 0:
+        return None
     wider = LEAST_RATIO**0.5 if max(ends) < LEAST_RATIO * min(ends) else 1.0
     across = {"type": "log", "nice": False, "domain": [min(ends) / wider, max(ends) * wider]}
     return _framed(title, places, SPREAD_HEIGHT) | {
@@ -205,11 +219,13 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
 
 def lives(
     rows: Rows, title: str, kinds: Mapping[str, str], *, utc: bool, span: tuple[float, float]
-) -> Spec:
+) -> Spec | None:
     """A bar from `begin` to `end` for each row, by its `name`; `kinds` are colours by `kind`.
 
     Times are as in `courses`; `about` is what a tooltip says more.
     """
+    if not rows:
+        return None
     across: Spec = {"field": "begin", "type": "quantitative",
                     "title": "seconds since the beginning"}  # fmt: skip
     scale: Spec = {"domain": list(span), "nice": False, "zero": False}
@@ -254,6 +270,11 @@ def _framed(title: str, values: Sequence[Mapping[str, Any]], height: int) -> Spe
     }
 
 
+def _number(value: Any) -> float | None:
+    """The value where it is a finite number; a chart has no place for another."""
+    return value if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
 def _height(rows: Rows, name: str, step: int) -> int:
     """Pixels of an axis of names."""
     return step * max(2, len({row[name] for row in rows}))
@@ -266,7 +287,7 @@ def summed(rows: Rows, name: str, values: Iterable[str]) -> list[dict[str, Any]]
     for row in rows:
         one = sums.setdefault(row[name], {name: row[name], **dict.fromkeys(wanted, 0)})
         for value in wanted:
-            one[value] += row[value] or 0
+            one[value] += _number(row[value]) or 0
     return sorted(sums.values(), key=lambda row: -sum(row[value] for value in wanted))
 
 

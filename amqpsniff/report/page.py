@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -24,6 +25,8 @@ from amqpsniff.strangers import without_strangers
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of Vega-Lite that specifications are written for; nothing is loaded from there."""
+
+NOTHING = "No chart: there is nothing to draw."
 
 _BUNDLER = """
 import sys
@@ -68,11 +71,15 @@ class Page:
         self._charts.append({"$schema": VEGA_LITE, **spec})
         return f'<div class="chart" data-chart="{len(self._charts) - 1}"></div>'
 
-    def charts(self, specs: Iterable[dict[str, Any]], *, across: int = 2) -> str:
-        """Places for charts, beside each other where there is room, one to three `across`."""
-        places = [self.chart(spec) for spec in specs]
+    def charts(self, specs: Iterable[dict[str, Any] | None], *, across: int = 2) -> str:
+        """Places for charts, beside each other where there is room, one to three `across`.
+
+        Those that are None have nothing to draw: where all are, a sentence stands for them.
+        """
+        given = list(specs)
+        places = [self.chart(spec) for spec in given if spec is not None]
         if not places:
-            return ""
+            return f'<p class="none">{NOTHING}</p>' if given else ""
         number = min(across, len(places))
         return f'<div class="charts across{number}">{"".join(places)}</div>'
 
@@ -158,8 +165,20 @@ def bundle() -> str:
 
 def in_script(value: Any) -> str:
     """A value as JSON that may stand in a script: no character of it can end that."""
-    text = json.dumps(value, separators=(",", ":"), default=str)  # ASCII only
+    try:
+        text = json.dumps(value, separators=(",", ":"), default=str, allow_nan=False)  # ASCII only
+    except ValueError:  # JSON has no infinity, and one would break the whole page
+        text = json.dumps(_finite(value), separators=(",", ":"), default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _finite(value: Any) -> Any:
+    """The value with null in place of numbers that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _policy(script: str) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from amqpsniff.spec import PEER_PROPERTIES as _SAID_AS
+
 KEEP, FILL, NAME, HIDDEN = "keep", "fill", "name", "hidden"
 COUNT = "count"
 """Kept where it is a number; a text under such a name is filler."""
@@ -78,9 +80,9 @@ PROPERTIES: tuple[Rule, ...] = (
 """Properties of contents."""
 
 PEER_PROPERTIES: tuple[Rule, ...] = (
-    Rule("product", KEEP, "which library or broker"),
-    Rule("version", KEEP, "of that"),
-    Rule("platform", KEEP, "what it runs on"),
+    *(Rule(key, KEEP, "which library or broker") for key in _SAID_AS["product"]),
+    *(Rule(key, KEEP, "of that") for key in _SAID_AS["version"]),
+    *(Rule(key, KEEP, "what it runs on") for key in _SAID_AS["platform"]),
     Rule("capabilities", COUNT, "what it can do"),
     Rule("connection_name", HIDDEN, "often a host and a process"),
     Rule("cluster_name", HIDDEN, "often a host"),

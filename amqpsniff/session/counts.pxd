@@ -1,3 +1,5 @@
+cpdef list quantile_places(long long[::1] counts, object fractions)
+
 cdef class Spread:
     cdef long long[::1] counts
     cdef long long total, number, largest

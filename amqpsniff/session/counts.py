@@ -38,6 +38,31 @@ _DROPPED = cython.declare(cython.longlong, DROPPED_BITS)
 _NEAR = cython.declare(cython.longlong, NEAR)
 
 
+def quantile_places(counts, fractions):
+    """Of each fraction the first place up to which there are so many of all that were counted.
+
+    None without any. Every quantile that is shown is found here; histograms differ in what they
+    count at a place.
+    """
+    number: cython.longlong = 0
+    upto: cython.longlong
+    place: cython.Py_ssize_t
+    for place in range(len(counts)):
+        number += counts[place]
+    found: list = []
+    for fraction in fractions:
+        wanted: cython.double = fraction * number
+        upto = 0
+        reached = None
+        for place in range(len(counts)):
+            upto += counts[place]
+            if counts[place] and upto >= wanted:
+                reached = place
+                break
+        found.append(reached)
+    return found
+
+
 class Spread:
     """Numbers, enough of them for quantiles: sizes, or times in ns."""
 
@@ -87,18 +112,14 @@ class Spread:
         It is rounded down, but for the largest where that is one of its own.
         """
         found: list = []
-        place: cython.Py_ssize_t = 0
-        upto: cython.longlong
-        for fraction in fractions:
-            upto = 0
-            for place in range(PLACES):
-                upto += self.counts[place]
-                if self.counts[place] and upto >= fraction * self.number:
-                    break
-            if upto == self.number and self.counts[place] == 1:
+        last: cython.Py_ssize_t = PLACES - 1
+        while last > 0 and self.counts[last] == 0:
+            last -= 1
+        for place in quantile_places(self.counts, fractions):
+            if place == last and self.counts[last] == 1:
                 found.append(self.largest)
             else:
-                found.append(_value_at(place) if self.number else None)
+                found.append(None if place is None else _value_at(place))
         return found
 
 
@@ -139,17 +160,13 @@ class Delays:
 
     def quantiles(self, *fractions):
         """The time in ns that this fraction does not exceed; None without any."""
-        number: cython.longlong = self.number + self.number_before
-        found: list = []
-        for fraction in fractions:
-            upto: cython.longlong = 0
-            place: cython.Py_ssize_t = 0
-            for place in range(DELAY_PLACES):
-                upto += self.now[place] + self.before[place]
-                if upto >= fraction * number:
-                    break
-            found.append(_delay_at(place) if number else None)
-        return found
+        counts = array("q", bytes(8 * DELAY_PLACES))
+        both: cython.longlong[::1] = counts
+        place: cython.Py_ssize_t
+        for place in range(DELAY_PLACES):
+            both[place] = self.now[place] + self.before[place]
+        places = quantile_places(counts, fractions)
+        return [None if one is None else _delay_at(one) for one in places]
 
 
 def _delay_at(place):

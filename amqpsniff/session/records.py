@@ -6,6 +6,7 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.spec import peer_property
 
 Row = dict[str, Any]
 
@@ -106,12 +107,12 @@ def _products(facts: dict[str, Row]) -> Row:
     client = _table(facts.get("connection.start-ok", {}), "client_properties")
     server = _table(facts.get("connection.start", {}), "server_properties")
     return {
-        "client_product": _text(client, "product"),
-        "client_version": _text(client, "version"),
-        "client_platform": _text(client, "platform"),
-        "connection_name": _text(client, "connection_name"),
-        "server_product": _text(server, "product"),
-        "server_version": _text(server, "version"),
+        "client_product": peer_property(client, "product"),
+        "client_version": peer_property(client, "version"),
+        "client_platform": peer_property(client, "platform"),
+        "connection_name": peer_property(client, "connection_name"),
+        "server_product": peer_property(server, "product"),
+        "server_version": peer_property(server, "version"),
     }
 
 

@@ -21,6 +21,7 @@ from .constants import (
     reply_code,
 )
 from .methods import METHODS, Argument, Method, methods_for
+from .peers import PEER_PROPERTIES, peer_property
 from .properties import CONTENT_CLASSES, Property, properties_for
 from .rows import DIALECTS, SIDES, Row
 from .tags import FIELD_TAGS, FIELD_TYPES, READINGS, FieldTag, field_tags, unusual_tags
@@ -35,6 +36,7 @@ __all__ = [
     "FRAME_OVERHEAD_OCTETS",
     "FRAME_TYPES",
     "METHODS",
+    "PEER_PROPERTIES",
     "PROTOCOL_HEADERS",
     "PROTOCOL_HEADER_OCTETS",
     "READINGS",
@@ -51,6 +53,7 @@ __all__ = [
     "Row",
     "field_tags",
     "methods_for",
+    "peer_property",
     "properties_for",
     "protocol_of",
     "reply_code",

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from amqpsniff.errors import AmqpsniffError, FilterError
 from amqpsniff.notebook import grid
+from amqpsniff.rereadable import Rereadable
 from amqpsniff.tables.batches import plain, plain_schema
 from amqpsniff.tables.kinds import DIGITS, carried, quoted
 from amqpsniff.tables.plans import holds_rows
@@ -184,31 +185,76 @@ def _filtered(chosen: Filter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         chosen.close()
 
 
-class Result:
-    """The rows that a statement gives: an iterator of record batches, of this `schema`.
+class Result(Rereadable[pa.RecordBatch]):
+    """The rows that a statement gives, as record batches of this `schema`.
 
-    A field whose strings are JSON has metadata that says so, for `amqpsniff.tables.ndjson`. Values
-    of types that Arrow has not, such as UHUGEINT, are strings: DuckDB's text of them.
+    Every loop over it and every `table()` runs the statement once more. A field whose strings are
+    JSON has metadata that says so, for `amqpsniff.tables.ndjson`. Values of types that Arrow has
+    not, such as UHUGEINT, are strings: DuckDB's text of them.
     """
 
     def __init__(self, statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> None:
         self._statement = statement
-        self._folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
-        self._connection = _connect(SQL_MEMORY, SQL_THREADS, self._folder.name)
-        self._sources: dict[str, _Source] = {}
+        self._tables = tables
+        self._ready: _Run | None = _Run(statement, tables)
+        self.schema = self._ready.schema
+
+    def __repr__(self) -> str:
+        return f"<Result {', '.join(self.schema.names)}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows."""
+        if self._ready is None:
+            self._ready = _Run(self._statement, self._tables)
+        ahead = self._ready.look_ahead()
+        columns = [python_values(column[: ROWS_SHOWN + 1]) for one in ahead for column in one]
+        rows = list(zip(*columns, strict=True))
+        more = len(rows) > ROWS_SHOWN
+        return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=more)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        run, self._ready = self._ready or _Run(self._statement, self._tables), None
+        return run.batches()
+
+    def table(self) -> pa.Table:
+        """All rows as one table."""
+        return pa.Table.from_batches(iter(self), self.schema)
+
+    def close(self) -> None:
+        """Let DuckDB go, and its files, where a loop over the rows was left early."""
+        self._own = None
+        if self._ready is not None:
+            self._ready.close()
+            self._ready = None
+
+
+class _Run:
+    """A statement that runs once.
+
+    Attributes:
+        schema: Of its rows.
+        sources: The tables that it scans, by name.
+        folder: Where rows wait; gone when the run is over.
+    """
+
+    def __init__(self, statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> None:
+        self._statement = statement
+        self.folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
+        self._connection = _connect(SQL_MEMORY, SQL_THREADS, self.folder.name)
+        self.sources: dict[str, _Source] = {}
         self._reader: Any = None
         self._ahead: list[pa.RecordBatch] = []
         try:
             columns = self._needed(tables)
             for name, (schema, opened) in tables.items():
-                source = self._sources[name] = _Source(schema, opened, columns)
+                source = self.sources[name] = _Source(schema, opened, columns)
                 self._connection.register(name, source)
             relation = self._run(lambda: self._connection.sql(statement))
             if relation is None:
                 raise FilterError("not a statement that gives rows; begin it with SELECT")
             if any(map(holds_rows, self._plan())):
-                for source in self._sources.values():
-                    source.folder = self._folder.name
+                for source in self.sources.values():
+                    source.folder = self.folder.name
             given = self._run(lambda: _carried(relation))
             self._reader = self._run(lambda: given.to_arrow_reader(BATCH_ROWS))
             self.schema = _marked(self._reader.schema, relation.types)
@@ -216,39 +262,25 @@ class Result:
             self.close()
             raise
 
-    def __repr__(self) -> str:
-        return f"<Result {', '.join(self.schema.names)}>"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the first rows that were not given yet; they still are afterwards."""
-        while not self._ahead and self._reader is not None:
+    def look_ahead(self) -> list[pa.RecordBatch]:
+        """The first rows, which are given nevertheless; empty where there are none."""
+        while not self._ahead:
             batch = self._run(self._next)
             if batch is None:
                 break
             if batch.num_rows:
                 self._ahead.append(batch)
-        columns = [python_values(column[: ROWS_SHOWN + 1]) for one in self._ahead for column in one]
-        rows = list(zip(*columns, strict=True))
-        more = len(rows) > ROWS_SHOWN
-        return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=more)
+        return self._ahead
 
-    def table(self) -> pa.Table:
-        """The rows that were not given yet, as one table."""
-        return pa.Table.from_batches(self, self.schema)
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self
-
-    def __next__(self) -> pa.RecordBatch:
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch; closes the run when they are over or let go."""
         try:
             while (batch := self._run(self._next)) is not None:
                 if batch.num_rows:
-                    return batch
-        except BaseException:
+                    yield batch
+                del batch
+        finally:
             self.close()
-            raise
-        self.close()
-        raise StopIteration
 
     def __del__(self) -> None:
         if hasattr(self, "_connection"):  # else it could not be made
@@ -258,7 +290,7 @@ class Result:
         """Let DuckDB go, and its files; there are no more rows then."""
         self._reader, self._ahead = None, []
         self._connection.close()
-        self._folder.cleanup()
+        self.folder.cleanup()
 
     def _next(self) -> pa.RecordBatch | None:
         return self._ahead.pop() if self._ahead else next(self._reader or iter(()), None)
@@ -294,10 +326,10 @@ class Result:
                     "it may take; name only the columns that you need, or export the table to "
                     "Parquet and ask there"
                 ) from None
-            for source in self._sources.values():
+            for source in self.sources.values():
                 if source.error is not None:
                     raise source.error from None
-            raise FilterError(said(error, self._statement, self._names, self._sources)) from None
+            raise FilterError(said(error, self._statement, self._names, self.sources)) from None
 
 
 def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Result:

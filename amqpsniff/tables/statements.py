@@ -109,7 +109,9 @@ def no_column(name: str, names: Iterable[str]) -> str:
         meant = " or ".join(f"`{one}`" for one in near[:MOST_MEANT])
         return f"no column `{name}`; did you mean {meant}?"
     if len(known) > MOST_LISTED:
-        return f"no column `{name}`; docs/tables.md lists the columns of every table"
+        return (
+            f"no column `{name}`; `amqpsniff sql CAPTURE 'DESCRIBE TABLE'` lists those of a table"
+        )
     return f"no column `{name}`; there are {', '.join(known)}"
 
 

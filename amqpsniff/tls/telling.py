@@ -1,7 +1,8 @@
 """What is told of a TLS conversation: its facts as a row, and what is wrong with it.
 
 Whether a conversation that does not open is AMQP cannot be seen; `suspicion` says what speaks for
-it: the protocol that was agreed on (ALPN), the usual port, or a port that was asked for.
+it: the protocol that was agreed on (ALPN), the usual port, or a port that was asked for. Against it
+speaks another protocol in the ALPN, or the port of another protocol; nothing else does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ from .suites import VERSIONS, suite_of
 
 AMQPS_PORT = 5671
 """The registered port of AMQP over TLS."""
+
+OTHER_PROTOCOLS = {
+    443: "HTTPS", 465: "SMTP", 563: "NNTP", 636: "LDAP", 853: "DNS", 990: "FTP", 993: "IMAP",
+    995: "POP3", 1433: "SQL Server", 2376: "Docker", 2379: "etcd", 2380: "etcd", 3269: "LDAP",
+    3306: "MySQL", 3389: "RDP", 5061: "SIP", 5223: "XMPP", 5349: "STUN", 5432: "PostgreSQL",
+    5551: "RabbitMQ streams", 6379: "Redis", 6380: "Redis", 6443: "Kubernetes", 6514: "syslog",
+    8443: "HTTPS", 8883: "MQTT", 9042: "Cassandra", 9092: "Kafka", 9093: "Kafka", 9094: "Kafka",
+    9200: "Elasticsearch", 9443: "HTTPS", 10250: "Kubernetes", 15671: "RabbitMQ management",
+    15691: "RabbitMQ metrics", 25672: "RabbitMQ nodes", 27017: "MongoDB", 61614: "STOMP",
+}  # fmt: skip
+"""Ports on which TLS carries another protocol, unless AMQP is expected there."""
 
 NAMES_SHOWN = 3
 """Names of a certificate that are shown."""
@@ -45,6 +57,17 @@ def suspicion(tls: TlsConversation, port: int, ports: Collection[int]) -> str:
     if port == AMQPS_PORT:
         return f"perhaps AMQP: port {AMQPS_PORT} is the one of AMQP over TLS"
     return f"perhaps AMQP: port {port}" if port in ports else ""
+
+
+def _undecided(tls: TlsConversation, port: int) -> str:
+    """Why a conversation that nothing speaks for may be AMQP still; empty when it is not."""
+    hello = tls.handshake.client
+    offered = hello.protocols if hello is not None else ()
+    if tls.octets[0] or tls.octets[1] or tls.handshake.protocol or offered:
+        return ""
+    if port in OTHER_PROTOCOLS:
+        return ""
+    return f"perhaps AMQP: neither port {port} nor the ALPN names another protocol"
 
 
 def facts(tls: TlsConversation, conversation: Any) -> dict[str, Any]:
@@ -140,6 +163,9 @@ def troubles(
     port = conversation.ports[1 - tls.client_of(conversation)]
     why = suspicion(tls, port, ports)
     if not (is_amqp or why):
+        why = _undecided(tls, port)
+        if why and tls.why and not tls.alerts:
+            yield _unread(tls, why)
         return
     yield from _alerts(tls, conversation)
     server = tls.handshake.server
@@ -155,9 +181,13 @@ def troubles(
         if conversation.ended is not None and not any(conversation.gaps):
             yield Trouble("tls-handshake-unanswered", f"{_shown(tls)}; {_ended(conversation)}")
         return
+    yield _unread(tls, "" if is_amqp else why)
+
+
+def _unread(tls: TlsConversation, suspected: str) -> Trouble:
     code = "tls-keys-wrong" if tls.why == KEYS_MISFIT else "tls-unreadable"
     detail = f"{tls.why}; {_shown(tls)}"
-    yield Trouble(code, detail if is_amqp else f"{why}; {detail}")
+    return Trouble(code, f"{suspected}; {detail}" if suspected else detail)
 
 
 def _ended(conversation: Any) -> str:

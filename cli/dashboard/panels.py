@@ -9,7 +9,7 @@ from rich.text import Text
 
 from amqpsniff.findings import SEVERITIES
 
-from ..render.text import cells, cut, folded, harmless
+from ..render.text import cells, cut, folded, harmless, of_severity
 from .lines import line, pair
 from .picture import Picture
 from .views import Row, clock, name, often, queue_name
@@ -101,6 +101,5 @@ def counted(picture: Picture) -> list[tuple[str, str]]:
     for severity in SEVERITIES[::-1]:
         number = picture.severities[severity]
         if number:
-            ending = "s" if number > 1 and severity != "info" else ""
-            parts.append((f"{number:,} {severity}{ending}", severity))
+            parts.append((of_severity(number, severity), severity))
     return parts

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.findings import KINDS, SEVERITIES
 
+from ..cases import headings
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
 from .quality import EMPTY, FLAWLESS, flaws
-from .text import NONE, UNKNOWN, count, harmless, plural
+from .text import NONE, UNKNOWN, count, harmless, of_severity, plural
 from .words import Words
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ WIDE = 100
 """Columns from which on places are a table."""
 LEAST_WIDTH = 40
 """Columns that a consequence is given, however deep it is."""
-
-NOUNS = {"error": "error", "warning": "warning", "info": "note"}
-"""What findings of a severity are called when they are counted."""
 
 
 class Diagnosis:
@@ -142,19 +139,23 @@ def _elsewhere(row: Row) -> str:
 
 
 def verdict(
-    found: list[Row], totals: Totals, quality: dict[str, Any], codes: Collection[str]
+    found: list[Case], totals: Totals, quality: dict[str, Any], codes: Collection[str]
 ) -> Words:
-    """One line: how much was found, in how much, and how good the capture was."""
-    numbers = Counter(row["severity"] for row in found)
+    """One line: how many headings, how often in all, in how much, and how good the capture was."""
+    numbers = {severity: headings(found, severity) for severity in reversed(SEVERITIES)}
     parts = [
-        (plural(numbers[severity], NOUNS[severity]), severity)
-        for severity in reversed(SEVERITIES)
-        if numbers[severity]
+        (of_severity(len(shown), severity), severity)
+        for severity, shown in numbers.items()
+        if shown
     ]
     text = Words("nothing found" if not parts else "")
     for at, (part, severity) in enumerate(parts):
         text.add(", " if at else "")
         text.add(part, severity)
+    shown = [case for one in numbers.values() for case in one]
+    often = sum(case.count for case in shown)
+    if often > len(shown):
+        text.add(f", {plural(often, 'time')} in all,")
     text.add(
         f" in {plural(totals.packets, 'packet')}, {plural(totals.connections, 'AMQP connection')}"
     )

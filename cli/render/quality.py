@@ -24,6 +24,7 @@ _ENDED_EARLY = {
 
 _QUALITY = (
     ("lost_octets", "{gaps} with {lost_octets} lost", "gap"),
+    ("unreadable_tls", "{} could not be read", "TLS conversation"),
     ("cut", "{} cut by the snap length", "packet"),
     ("retransmissions", "{} sent again", "segment"),
     ("out_of_order", "{} out of order", "segment"),

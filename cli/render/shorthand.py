@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from amqpsniff.quantities import octets
-from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
+from amqpsniff.spec import FIRST_ERROR_CODE, METHODS, PEER_PROPERTIES, peer_property
 
 from .text import cells, cut, harmless, quoted, word
 from .theme import Paint
@@ -38,9 +38,6 @@ BASE64 = {"base64"}
 
 DECISIONS = frozenset(("requeue", "active"))
 """Bits of which false says as much as true; of others only true is shown, by name."""
-
-IDENTITY = ("product", "version", "platform", "connection_name")
-"""What of the properties of a client or server is shown."""
 
 SAID_PROPERTIES = (
     "content_encoding", "message_id", "correlation_id", "reply_to", "type", "expiration",
@@ -167,11 +164,12 @@ LINE_COLUMNS = (
 
 
 def _identity(properties: dict[str, Any]) -> Iterator[Part]:
-    said = [properties[name] for name in IDENTITY[:3] if isinstance(properties.get(name), str)]
+    *product, name = (peer_property(properties, one) for one in PEER_PROPERTIES)
+    said = [one for one in product if one is not None]
     if said:
         yield Part("name", "", quoted(harmless(" ".join(said))))
-    if isinstance(properties.get("connection_name"), str):
-        yield Part("name", "name=", word(properties["connection_name"]))
+    if name is not None:
+        yield Part("name", "name=", word(name))
 
 
 def _culprit(arguments: dict[str, Any]) -> str:

@@ -53,8 +53,23 @@ def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Ite
         if grid.rows:
             yield Words(f"\n{title}", "heading")
             yield grid
-    if result["frames"] and not result["findings"]:
-        yield Words("\nno findings while decoding; amqpsniff diagnose looks for more", "key")
+    if result["frames"] or result["findings"]:
+        yield Words(f"\n{_verdict(result)}", "key")
+
+
+def _verdict(result: dict[str, Any]) -> str:
+    """What was shown above that is wrong, and that a summary did not look for more."""
+    wrong = []
+    if result["error_count"]:
+        wrong.append(plural(result["error_count"], "error"))
+    unclean = sum(one["closed_by"] in ("fin", "rst") for one in result["connections"])
+    if unclean:
+        wrong.append(f"{plural(unclean, 'connection')} ended without connection.close")
+    if result["finding_kinds"]:
+        wrong.append(plural(result["finding_kinds"], "finding"))
+    if not wrong:
+        return "decoding found nothing wrong; other problems are what amqpsniff diagnose looks for"
+    return f"above: {', '.join(wrong)}; amqpsniff diagnose explains them and looks for more"
 
 
 def _facts(result: dict[str, Any]) -> Iterator[tuple[str, str | Words]]:
@@ -86,8 +101,6 @@ def _traffic(result: dict[str, Any]) -> str:
     parts.append(
         plural(frames, "frame") + (f", {plural(heartbeats, 'heartbeat')}" if heartbeats else "")
     )
-    if result["tls"]["unreadable"]:
-        parts.append(f"{plural(result['tls']['unreadable'], 'TLS conversation')} unreadable")
     if quality["foreign_conversations"]:
         parts.append(f"{plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
     if quality["not_ip"] + quality["not_tcp"]:
@@ -263,7 +276,7 @@ def _packet(row: dict[str, Any], result: dict[str, Any]) -> str:
 
 def _findings_title(result: dict[str, Any]) -> str:
     shown = _of(len(result["findings"]), result["finding_kinds"])
-    return f"found while decoding{shown}; amqpsniff diagnose looks for more"
+    return f"found while decoding{shown}"
 
 
 def _findings(result: dict[str, Any]) -> Grid:

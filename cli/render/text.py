@@ -124,6 +124,11 @@ def count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def of_severity(number: int, severity: str) -> str:
+    """So many findings of a severity: `2 errors`, `1 warning`, `3 info`."""
+    return f"{count(number)} info" if severity == "info" else plural(number, severity)
+
+
 def plural(number: int | None, noun: str) -> str:
     """A number with a noun: `1 packet`, `2,000 packets`."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"

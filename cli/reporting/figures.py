@@ -63,7 +63,7 @@ class Figures:
         self._times = [self._time(steps.at(group.start)) for group in groups]
         self._span = (self._time(self._first_ns), self._time(last_ns))
 
-    def rates(self) -> list[Spec]:
+    def rates(self) -> list[Spec | None]:
         """Messages and octets per second."""
         rates = self._gathering.rates
         named = {
@@ -80,7 +80,7 @@ class Figures:
             for name, text in (("client", "from clients"), ("server", "from the broker"))
             if rates[name].total
         }
-        made = []
+        made: list[Spec | None] = []
         if messages:
             made.append(self._courses(messages, _titled("Messages", messages), "per second"))
         if sent:
@@ -88,12 +88,12 @@ class Figures:
             made.append(self._courses(sent, title, "octets per second"))
         return made
 
-    def levels(self) -> list[Spec]:
+    def levels(self) -> list[Spec | None]:
         """What was outstanding, and open connections."""
         levels = self._gathering.levels
         depth = {name: levels[name].levels(self._points) for name in ("unacked", "unconfirmed")}
         depth = {name: values for name, values in depth.items() if any(values)}
-        made = []
+        made: list[Spec | None] = []
         if depth:
             title = " and ".join(depth).capitalize()
             made.append(self._courses(depth, title, "messages", levels=True))
@@ -102,9 +102,9 @@ class Figures:
             made.append(self._courses({"open": open_}, "Open connections", "", levels=True))
         return made
 
-    def latencies(self) -> list[Spec]:
+    def latencies(self) -> list[Spec | None]:
         """Quantiles over time of what took how long."""
-        made = []
+        made: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._gathering.delays[name]
             if not delays.number:
@@ -121,9 +121,9 @@ class Figures:
             )
         return made
 
-    def spreads(self) -> list[Spec]:
+    def spreads(self) -> list[Spec | None]:
         """How often something took how long."""
-        made = []
+        made: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._gathering.delays[name]
             if not delays.number:
@@ -141,7 +141,7 @@ class Figures:
             made.append(charts.spread(places, f"{title}: how long they took", "ms", marks))
         return made
 
-    def lives(self, rows: Collection[Row]) -> Spec:
+    def lives(self, rows: Collection[Row]) -> Spec | None:
         """Connections as bars, in the order in which they began.
 
         A bar reaches to the beginning of its capture where the connection is older, and to its end
@@ -174,7 +174,7 @@ class Figures:
 
     def _courses(
         self, series: dict[str, list[float]], title: str, unit: str, *, levels: bool = False
-    ) -> Spec:
+    ) -> Spec | None:
         rounded = {name: [round(value, 3) for value in values] for name, values in series.items()}
         return charts.courses(rounded, title, self._times, unit, utc=self.utc, levels=levels)
 

@@ -88,7 +88,7 @@ class Gathering:
         from ..reading import Reading
         from ..selection import Selection
 
-        self.reading: Reading = Reading(source)
+        self.reading: Reading = Reading(source, scope)
         self.routing = Routing()
         self.counted: dict[str, Any] = {}
         self.found: list[Row] = []

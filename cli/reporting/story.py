@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,10 @@ from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.quantities import duration, octets
 from amqpsniff.report.tables import shortened
 
+from ..cases import headings
 from ..quality import quality
-from ..render.diagnosis import NOUNS
 from ..render.quality import FLAWLESS, flaws
-from ..render.text import count, harmless, plural
+from ..render.text import count, harmless, of_severity, plural
 from .kept import BAD_ENDS, Row
 
 if TYPE_CHECKING:
@@ -49,10 +48,10 @@ def headline(summary: Row) -> str:
     return " · ".join(parts)
 
 
-def tiles(summary: Row, gathering: Gathering) -> list[Tile]:
+def tiles(summary: Row, gathering: Gathering, cases: list[Case]) -> list[Tile]:
     """The numbers that one looks for first."""
     totals = _totals(gathering)
-    found = Counter(row["severity"] for row in gathering.found)
+    found = {severity: len(headings(cases, severity)) for severity in SEVERITIES}
     return [
         _tile(summary["connection_count"], "connection"),
         _tile(totals["published"], "message", " published"),
@@ -60,16 +59,18 @@ def tiles(summary: Row, gathering: Gathering) -> list[Tile]:
         (_p99(gathering, "confirm"), "confirms, 99 % within", ""),
         (_p99(gathering, "ack"), "acks, 99 % within", ""),
         (_p99(gathering, "reply"), "replies, 99 % within", ""),
-        *(
-            _tile(found[severity], NOUNS[severity], severity=severity if found[severity] else "")
-            for severity in reversed(SEVERITIES)
-        ),
+        *(_severity_tile(found[severity], severity) for severity in reversed(SEVERITIES)),
     ]
 
 
 def _tile(number: int, noun: str, more: str = "", severity: str = "") -> Tile:
     shown, _, what = plural(number, noun).partition(" ")
     return shown, what + more, severity
+
+
+def _severity_tile(number: int, severity: str) -> Tile:
+    shown, _, what = of_severity(number, severity).partition(" ")
+    return shown, what, severity if number else ""
 
 
 def sentences(summary: Row, gathering: Gathering, cases: list[Case]) -> list[str]:
@@ -216,23 +217,17 @@ def _found(cases: list[Case], found: list[Row]) -> Iterator[str]:
         yield "Nothing wrong was found."
         return
     for severity in ("error", "warning"):
-        kinds = list(
-            dict.fromkeys(
-                case.code
-                for root in cases
-                for case in root.walk()
-                if KINDS[case.code].severity == severity
-            )
-        )
-        if not kinds:
+        shown = headings(cases, severity)
+        if not shown:
             continue
-        number = sum(row["severity"] == severity for row in found)
-        names = [f"{KINDS[code].title} ({code})" for code in kinds[:MOST_NAMED]]
-        more = len(kinds) - len(names)
-        text = f"{plural(number, NOUNS[severity])} of {plural(len(kinds), 'kind')}: "
+        names = [f"{KINDS[case.code].title} ({case.code})" for case in shown[:MOST_NAMED]]
+        more = len(shown) - len(names)
+        often = sum(case.count for case in shown)
+        text = of_severity(len(shown), severity)
+        text += f", {plural(often, 'time')} in all: " if often > len(shown) else ": "
         yield text + "; ".join(names) + (f"; and {more} more" if more else "") + "."
     if all(row["severity"] == "info" for row in found):
-        yield f"Nothing is wrong; there are {plural(len(found), 'note')} below."
+        yield f"Nothing is wrong; {of_severity(len(headings(cases, 'info')), 'info')} below."
 
 
 def _unknown(gathering: Gathering) -> Iterator[str]:
@@ -244,11 +239,7 @@ def _unknown(gathering: Gathering) -> Iterator[str]:
     elif totals.packets:
         yield f"The capture is good: {FLAWLESS}."
     if totals.sealed:
-        them = "it" if totals.sealed == 1 else "them"
-        yield (
-            f"{plural(totals.sealed, 'TLS conversation')} could not be read; --tls-keylog opens "
-            f"{them} where there are keys."
-        )
+        yield "TLS is read where there are keys: --tls-keylog FILE, --tls-key FILE."
 
 
 def _short(name: str) -> str:

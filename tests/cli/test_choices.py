@@ -6,6 +6,7 @@ Whatever else is asked for: also where the option would change nothing.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,29 @@ def test_another_word(name: str, option: str, tmp_path: Path) -> None:
 
 def _arguments(name: str) -> list[str]:
     return ARGUMENTS.get(name, [CAPTURE])
+
+
+def test_the_help_of_an_option_names_what_there_is() -> None:
+    program: Any = typer.main.get_command(_application(""))
+    options = {
+        name: {word for one in command.params for word in (*one.opts, *one.secondary_opts)}
+        for name, command in program.commands.items()
+    }
+    tables = {"connections", "channels", "messages"}
+    shared = Counter(
+        (one.opts[0], one.help)
+        for command in program.commands.values()
+        for one in command.params
+        if getattr(one, "help", None)
+    )
+    named = set()
+    for name, command in program.commands.items():
+        said = [(one.opts[0], getattr(one, "help", None) or "") for one in command.params]
+        for _, text in [*said, ("", command.help)]:
+            assert set(re.findall(r"--[a-z][\w-]+", text)) <= options[name] | {"--help"}, text
+        for option, text in said:
+            if shared[option, text] > 1:  # what only one command has may use these words otherwise
+                found = (set(re.findall(r"[\w-]+", text)) & set(options)) - tables
+                named |= found
+                assert all(option in options[other] for other in found), text
+    assert {"inspect", "follow", "bodies", "diagnose"} <= named

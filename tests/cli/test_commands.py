@@ -7,7 +7,9 @@ import hashlib
 import io
 import json
 import os
+import re
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from amqpsniff.cli import records
 from amqpsniff.cli.render import answer
 from tests.cli.running import process, run
+from tests.conftest import SAMPLES
 
 CAPTURE = "pika_mix.pcap"
 
@@ -303,10 +306,28 @@ def test_bodies_that_are_not_whole(tmp_path: Path) -> None:
         assert row["file"] is None or row["size"] < row["body_size"]
 
 
+def test_a_conversation_with_some_methods_only() -> None:
+    words = ("follow", CAPTURE, "--connection", ":43706", "--channel", "3")
+    every = run(*words).out.splitlines()
+    some = run(*words, "--where", "method = 'basic.ack'").out.splitlines()
+    methods = [line for line in every if " → 3 " in line or " ← 3 " in line]
+    assert [line for line in some if line in methods] == [
+        line for line in methods if " 3 basic.ack " in line
+    ]
+    assert [line for line in some if " ! " in line] == [line for line in every if " ! " in line]
+    rows = run(*words, "--where", "method = 'basic.ack'", "--format", "ndjson").out.splitlines()
+    assert {json.loads(row)["method"] for row in rows} == {"basic.ack"}
+    refused = run(*words, "--where", "methd = 'x'")
+    assert (refused.code, refused.out) == (2, "")
+
+
 def test_nothing_is_chosen_by_a_time_that_is_over() -> None:
     result = run("messages", CAPTURE, "--from", "+1h")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "amqpsniff: warning: no row matches the options\n"
+    assert result.err == (
+        "amqpsniff: warning: no packet lies in the time of --from +1h; the capture is from "
+        "2026-11-21T01:31:17.681619Z to 2026-11-21T01:31:18.910688Z (1.229069 s)\n"
+    )
 
 
 def test_a_summary_of_a_capture_without_packets(tmp_path: Path) -> None:
@@ -327,12 +348,48 @@ def test_a_summary_of_a_capture_without_packets(tmp_path: Path) -> None:
 def test_a_summary_says_of_what_its_findings_are() -> None:
     told = run("summary", "v08_v09.pcap", "--top", "1").out
     assert "found while decoding (1 of " in told
-    assert "amqpsniff diagnose looks for more" in told
-    last = run("summary", "pika_mix.pcap").out.splitlines()[-1]
-    assert last == "no findings while decoding; amqpsniff diagnose looks for more"
+    assert told.endswith("5 findings; amqpsniff diagnose explains them and looks for more\n")
     sizes = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["messages"]
     deliveries = next(one for one in sizes if one["method"] == "basic.deliver")
     assert deliveries["octets"] is deliveries["size_max"] is None  # no content header was captured
+
+
+ABOVE = {
+    "pika_mix.pcap": "above: 7 errors; ",
+    "php_churn.pcap": "decoding found nothing wrong; ",
+    "tls13.pcap": "above: 1 finding; ",
+    "v08_v09.pcap": "above: 3 errors, 6 connections ended without connection.close, 5 findings; ",
+}
+
+
+@pytest.mark.parametrize("name", ABOVE)
+def test_the_last_line_of_a_summary_agrees_with_what_is_above(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    said = run("summary", name).out
+    (*_, last) = said.splitlines()
+    assert last.startswith(ABOVE[name])
+    assert ("\nerrors\n" in said) is ("error" in last)
+    octets = (SAMPLES / name).read_bytes()
+    live = process("live", "-", "--table", "frames", octets=octets).err
+    assert live.splitlines()[-1] == last
+
+
+def test_findings_are_counted_by_their_headings(tmp_path: Path) -> None:
+    said = run("diagnose", "v08_v09.pcap", "--places", "1000").out
+    headings = Counter(re.findall(r"^ *(?:as a result: )?(error|warning|info)  ", said, re.M))
+    last = said.splitlines()[-1]
+    numbers = {
+        word: int(number) for number, word in re.findall(r"(\d+) (error|warning|info)", last)
+    }
+    assert numbers == headings
+    page = tmp_path / "page.html"
+    assert run("report", "v08_v09.pcap", "-o", page).code == 0
+    tiles = re.findall(
+        r'<div class="tile \w+"><b>(\d+)</b><span>(error|warning|info)', page.read_text()
+    )
+    assert {word: int(number) for number, word in tiles} == headings
 
 
 def test_a_comment_ends_where_its_text_ends(tmp_path: Path) -> None:

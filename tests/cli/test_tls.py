@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import amqpsniff
 from tests.cli.running import on_terminal, process, run, write_capture
+from tests.conftest import SAMPLES
 from tests.tcp import wire
+from tests.tls import talk as tls
 
 pytest.importorskip("cryptography")
 
@@ -25,7 +28,7 @@ def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("inspect", "tls13.pcap").out == result.out
     monkeypatch.setenv("SSLKEYLOGFILE", "nowhere")
     assert run("inspect", "tls13.pcap").out == ""
-    assert run("connections", "tls13.pcap").out.startswith("2 TLS conversations cannot be read")
+    assert run("connections", "tls13.pcap").out.startswith("2 TLS conversations could not be read")
     assert run("inspect", "tls12.pcapng").out.count("basic.publish") == 10
 
 
@@ -46,13 +49,13 @@ def test_octets() -> None:
 def test_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
     result = run("summary", "tls13.pcap", "-q")
-    assert "2 TLS conversations unreadable" in result.out
+    assert "quality  2 TLS conversations could not be read\n" in result.out
     assert "no keys were given" in result.out
     result = run("connections", "tls12_rsa.pcap")
-    assert "2 TLS conversations cannot be read; keys come from --tls-keylog" in result.out
+    assert "2 TLS conversations could not be read; keys come from --tls-keylog" in result.out
     assert "broker.example" in result.out
     assert "no AMQP in tls12_rsa.pcap" in result.err
-    assert "docs/tls.md" in result.err
+    assert "--tls-key FILE" in result.err
     result = run("diagnose", "tls13.pcap", "--port", "5701")
     assert "perhaps AMQP: port 5701" in result.out
 
@@ -112,3 +115,43 @@ def test_who_is_the_client_without_a_beginning(tmp_path: Path) -> None:
     found = json.loads(run("diagnose", path, "--format", "ndjson", "--only", "tls-unreadable").out)
     assert found["client"] == "10.0.0.2:40000"
     assert "perhaps AMQP: port 5671" in found["detail"]
+
+
+@pytest.mark.parametrize("name", ["tls13.pcap", "tls12_rsa.pcap"])
+def test_what_cannot_be_read_fails_a_check(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    for severity in ("info", "warning"):
+        result = run("diagnose", name, "--fail-on", severity, "-q")
+        assert result.code == 1
+        assert result.out.endswith("; capture: 2 TLS conversations could not be read\n")
+        page = run("report", name, "--fail-on", severity, "-o", tmp_path / "page.html")
+        assert page.code == 1
+        assert "nothing missing" not in (tmp_path / "page.html").read_text()
+    assert run("diagnose", name, "--fail-on", "error", "-q").code == 0
+    (row,) = run("diagnose", name, "--format", "ndjson").out.splitlines()
+    assert json.loads(row)["code"] == "tls-unreadable"
+    (ran,) = json.loads(run("diagnose", name, "--format", "sarif").out)["runs"]
+    assert [one["ruleId"] for one in ran["results"]] == ["tls-unreadable"]
+    (found,) = amqpsniff.open(SAMPLES / name).findings()
+    assert found.code == "tls-unreadable"
+    readable = "tls12.pcapng"
+    assert run("diff", readable, name, "--fail-on", "warning").code == 1
+    assert run("diff", name, name, "--fail-on", "warning").code == 0
+    assert "nothing missing" not in run("summary", name).out
+
+
+def test_what_can_be_read_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    result = run("diagnose", *KEYED, "--only", "tls-unreadable", "--fail-on", "info")
+    assert (result.code, "could not be read" in result.out) == (0, False)
+
+
+def test_other_tls_beside_amqp_passes(tmp_path: Path) -> None:
+    """HTTPS in the same capture is counted, and is no finding."""
+    secure = tls.write(tmp_path / "https.pcap", tls.sealed("1.3", 443, ["h2", "http/1.1"]))
+    clear = SAMPLES / "bunny.pcapng"
+    result = run("diagnose", secure, clear, "--only", "tls-unreadable", "--fail-on", "info")
+    assert result.code == 0
+    assert "1 TLS conversation could not be read" in result.out

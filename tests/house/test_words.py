@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPO
+from tests.house import packaging
 
 # Spelled in pieces so that this file does not find itself.
 FORBIDDEN = re.compile(
@@ -44,4 +45,20 @@ def test_no_forbidden_word() -> None:
         ):
             if FORBIDDEN.search(line):
                 found.append(f"{path.relative_to(REPO)}:{number}: {line.strip()[:120]}")
+    assert not found, "\n".join(found)
+
+
+def test_nothing_names_a_page_that_is_not_installed() -> None:
+    """Documentation is not part of the package: a message, a help or a page says it itself."""
+    pages = re.compile(r"\b[\w/-]+\.md\b|\bdocs/")
+    found = []
+    for folder in packaging.INSTALLED_AS:
+        for path in sorted((REPO / folder).rglob("*")):
+            if path.suffix in {".py", ".js", ".css", ".json", ".tsv", ".txt"}:
+                lines = path.read_text(encoding="utf-8").splitlines()
+                found += [
+                    f"{path.relative_to(REPO)}:{number}: {line.strip()}"
+                    for number, line in enumerate(lines, 1)
+                    if pages.search(line)
+                ]
     assert not found, "\n".join(found)

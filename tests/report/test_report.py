@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from html import unescape
@@ -12,6 +13,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections, story
+from amqpsniff.quantities import duration
 from amqpsniff.report.buckets import MOST_STEPS, Counts, Delays, Steps
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
@@ -336,6 +338,34 @@ def test_axes_begin_with_the_capture(tmp_path: Path) -> None:
     assert lives["encoding"]["x"]["scale"]["domain"][0] == 0
     times = [row["t"] for one in charts for row in one["data"]["values"] if "t" in row]
     assert min(times) == 0
+
+
+@pytest.mark.parametrize("name", ["pika_mix.pcap", "aiopika_rpc.pcap", "node.pcap"])
+def test_a_time_is_the_same_everywhere_on_a_page(name: str, tmp_path: Path) -> None:
+    """Sentences, marks of charts, the table and `summary` are of one estimator."""
+    target = tmp_path / "page.html"
+    assert report(target, name, "-q").code == 0
+    page = target.read_text(encoding="utf-8")
+    text = unescape(re.sub(r"<[^>]+>", " ", text_of(page)))
+    outcomes = json.loads(run("summary", name, "--format", "json").out)["outcomes"]
+    rows = {row["outcome"]: row for row in outcomes}
+    titles = {"confirmed": "Confirms", "acked": "Acknowledgements"}
+    marks = {
+        chart["title"]: [one["name"] for one in chart["layer"][1]["data"]["values"]]
+        for chart in data_of(page)["charts"]
+        if "layer" in chart
+    }
+    compared = 0
+    for outcome, title in titles.items():
+        row = rows.get(outcome)
+        if row is None or row["count"] < 2:
+            continue
+        compared += 1
+        shown = {at: duration(row[f"{at}_ns"]) for at in ("p50", "p95", "p99")}
+        assert marks[f"{title}: how long they took"] == [f"{at} {one}" for at, one in shown.items()]
+        assert f"{title} took {shown['p50']} at the median" in text
+        assert re.search(rf"{outcome}\s+{row['count']}\s+" + r"\s+".join(shown.values()), text)
+    assert compared
 
 
 def test_names_of_clients_are_short_in_sentences(tmp_path: Path) -> None:

@@ -12,13 +12,15 @@ from tests.session.settling import Consumer, Declared, Incarnation, Message, mes
 
 _BY_ID = {(row.class_id, row.method_id): row.name for row in DEFINED.values()}
 
+_PRODUCT = ("product", "library")
+_VERSION = ("version", "product_version", "library_version")
 _CLIENT_FACTS = {
-    "client_product": "product",
-    "client_version": "version",
-    "client_platform": "platform",
-    "connection_name": "connection_name",
+    "client_product": _PRODUCT,
+    "client_version": _VERSION,
+    "client_platform": ("platform",),
+    "connection_name": ("connection_name",),
 }
-_SERVER_FACTS = {"server_product": "product", "server_version": "version"}
+_SERVER_FACTS = {"server_product": _PRODUCT, "server_version": _VERSION}
 CONNECTION = (
     "vhost user mechanism client_product client_version client_platform connection_name "
     "server_product server_version channel_max frame_max heartbeat channels published delivered "
@@ -358,10 +360,10 @@ def _closed(row: Row, event: Event) -> None:
     row["close_method"] = _BY_ID.get((given["class_id"], given["method_id"]))
 
 
-def _facts(row: Row, facts: dict[str, str], properties: dict[str, Any]) -> None:
-    for column, name in facts.items():
-        value = properties.get(name)
-        row[column] = value if isinstance(value, str) else None
+def _facts(row: Row, facts: dict[str, tuple[str, ...]], properties: dict[str, Any]) -> None:
+    for column, names in facts.items():
+        said = [properties[name] for name in names if isinstance(properties.get(name), str)]
+        row[column] = max(said, key=bool, default=None)
 
 
 def _user(mechanism: str, response: str | dict[str, str]) -> str | None:

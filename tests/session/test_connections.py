@@ -1,8 +1,11 @@
 # ruff: noqa: E501 (one packet, one line)
 """Connections: what the handshake says, how they end, blocking, replies on channel 0."""
 
+import pytest
+
 from tests.session.comparing import check
 from tests.session.conftest import Ask
+from tests.session.script import Script
 
 GUEST = "vhost=/ user=guest mechanism=PLAIN channel_max=2047 frame_max=131072 heartbeat=60"
 
@@ -49,6 +52,30 @@ def test_what_both_sides_say_of_themselves(ask: Ask) -> None:
             a vhost=v user=ann mechanism=AMQPLAIN client_product=app client_platform=Java connection_name=orders server_product=RabbitMQ server_version=3.10.8 channel_max=10 frame_max=4096 heartbeat=5
         """,
     )
+
+
+PEERS = {
+    "pika": ('{"product": "pika", "version": "1.4.4"}', ("pika", "1.4.4")),
+    "py-amqp": ('{"product": "py-amqp", "product_version": "5.4.2"}', ("py-amqp", "5.4.2")),
+    "py-amqplib": (
+        '{"library": "Python amqplib", "library_version": "1.0.2"}',
+        ("Python amqplib", "1.0.2"),
+    ),
+    "both": (
+        '{"product": "a", "library": "b", "product_version": "2", "version": "1"}',
+        ("a", "1"),
+    ),
+    "empty": ('{"version": "", "product_version": "5"}', (None, "5")),
+    "no text": ('{"product": 1, "version": {"a": 1}, "library": "b"}', ("b", None)),
+    "nothing": ("{}", (None, None)),
+}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_libraries_name_themselves_in_several_ways(name: str, ask: Ask) -> None:
+    properties, (product, version) = PEERS[name]
+    (row,) = ask(Script(f"handshake client='{properties}'")).connections
+    assert (row["client_product"], row["client_version"]) == (product, version)
 
 
 def test_other_mechanisms_name_no_user(ask: Ask) -> None:

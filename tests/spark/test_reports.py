@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ import amqpsniff
 from amqpsniff.archive import Batch
 from amqpsniff.archive.places import Folder
 from amqpsniff.spark_jobs.elsewhere import java_knows
-from amqpsniff.spark_jobs.reports import REPORTS, Config, make, write_page
+from amqpsniff.spark_jobs.reports import REPORTS, Config, Report, make, write_page
+from tests.report.drawn import wrong
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.spark
 
@@ -62,10 +66,29 @@ def test_tables_and_captures_give_the_same(
 ) -> None:
     config = Config((str(captures),), bucket_seconds=60)
     of_captures = make(spark, name, config).table
-    of_tables = make(spark, name, Config((str(tables),), bucket_seconds=60)).table
+    report = make(spark, name, Config((str(tables),), bucket_seconds=60))
+    of_tables = report.table
     assert of_tables.num_rows
     assert of_tables.schema.names == of_captures.schema.names
     assert sorted(map(repr, of_tables.to_pylist())) == sorted(map(repr, of_captures.to_pylist()))
+    _can_be_drawn(report)
+
+
+def _can_be_drawn(report: Report) -> None:
+    """Charts of the report, and of its rows with little or nothing in them, have sane numbers."""
+    pytest.importorskip("vl_convert")
+    charts = import_module(f"amqpsniff.spark_jobs.{report.name}").charts
+    assert wrong(report.charts) == []
+    numeric = {
+        field.name
+        for field in report.table.schema
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    }
+    for rows in ([], report.rows[:1], report.rows[-1:]):
+        assert wrong(charts(rows)) == []
+        for value in (0, None, math.nan, math.inf):
+            poor = [{**row, **dict.fromkeys(numeric, value)} for row in rows]
+            assert wrong(charts(poor)) == []
 
 
 def test_latency(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
@@ -204,7 +227,6 @@ def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> 
 
 def test_hostile_names_stay_text_on_the_page() -> None:
     from amqpsniff.spark_jobs.page import page
-    from amqpsniff.spark_jobs.reports import Report
 
     name = "</script><img src=x onerror=alert(1)>"
     table = pa.table({"exchange": [name], "messages": [3]})
@@ -214,6 +236,38 @@ def test_hostile_names_stay_text_on_the_page() -> None:
     made = page({}, [report])
     assert "<img src=x" not in made[: made.index("<script")]
     assert made.count("</script>") == 2
+
+
+@pytest.fixture(scope="module")
+def plain_batch(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
+    """The tables of one capture in which nothing was redelivered or lost."""
+    output = tmp_path_factory.mktemp("plain")
+    Batch([str(samples / "php_churn.pcap")], str(output)).run()
+    return output
+
+
+def test_the_page_of_a_batch_without_redeliveries_can_be_scrolled(
+    spark: Any, browser: Any, plain_batch: Path
+) -> None:
+    reports = [make(spark, name, Config((str(plain_batch),))) for name in REPORTS]
+    assert not next(report for report in reports if report.name == "redelivery").rows
+    write_page(Folder(str(plain_batch)), reports)
+    said: list[str] = []
+    view = browser.new_page(viewport={"width": 1280, "height": 900})
+    view.set_default_timeout(PATIENCE * 1000)
+    view.on("console", lambda message: said.append(message.text))
+    view.goto((plain_batch / "report.html").as_uri())
+    view.wait_for_function("document.documentElement.dataset.drawn")
+    heights = view.evaluate(
+        "[document.documentElement.scrollHeight,"
+        " ...[...document.querySelectorAll('svg')].map(one => one.getBoundingClientRect().height)]"
+    )
+    boxes = view.evaluate("[...document.querySelectorAll('svg')].map(one => one.outerHTML)")
+    view.close()
+    assert len(heights) > 5
+    assert max(heights) < 20_000
+    assert [box for box in boxes if "e+" in box[:500] or "NaN" in box or "Infinity" in box] == []
+    assert said == []
 
 
 def test_an_empty_batch_has_empty_reports(spark: Any, tmp_path: Path) -> None:

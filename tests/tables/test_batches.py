@@ -86,7 +86,7 @@ def test_nothing_of_the_memory_stands_behind_the_rows(samples: Path) -> None:
 
 
 def test_a_column_that_is_not_there_is_named() -> None:
-    with pytest.raises(UsageError, match="frames: no column `size_octets`; docs/tables"):
+    with pytest.raises(UsageError, match="frames: no column `size_octets`; `amqpsniff sql"):
         Maker("frames", columns=["size_octets"])
 
 

@@ -47,7 +47,7 @@ WRONG = {
     "exchange = orders": "no column `orders`; a text stands in single quotes: 'orders'",
     'exchange LIKE "ord"': "no column `ord`; a text stands in single quotes: 'ord'",
     "conn = 'a'": "no column `conn`; did you mean `connection_id`?",
-    "zzz = 1": "no column `zzz`; docs/tables.md lists the columns of every table",
+    "zzz = 1": "no column `zzz`; `amqpsniff sql CAPTURE 'DESCRIBE TABLE'` lists",
     "nothing.method = 'a'": "there is no `nothing` to have columns",
     "size": "`size` is a number, not true or false; compare it with something",
     "routing_key": "`routing_key` is text, not true or false",
@@ -221,7 +221,7 @@ def test_only_columns_that_a_statement_needs_are_read(
         ("", "no statement; give one SELECT"),
         ("select 1; select 2", "several statements; give one SELECT"),
         ("select metod from frames", "no column `metod`; did you mean `method`?"),
-        ("select zzz from frames", "no column `zzz`; docs/tables.md lists the columns of every"),
+        ("select zzz from frames", "no column `zzz`; `amqpsniff sql CAPTURE "),
         ("select 1 from connection", "no table `connection`; there are frames, messages, "),
         ("drop table frames", "only SELECT statements can be run"),
         ("copy frames to 'x.csv'", "only SELECT statements can be run"),
@@ -276,8 +276,9 @@ def test_results_of_many_types_are_written_in_every_format(
 
 def test_results_may_be_left_early(capture: amqpsniff.Capture) -> None:
     result = capture.sql("select * from frames")
-    next(iter(result))
+    next(result)
     result.close()
+    assert sum(batch.num_rows for batch in result) == 563
     assert rows(capture, "select 1 as one") == [{"one": 1}]
 
 
@@ -371,9 +372,11 @@ def test_rows_wait_only_for_a_statement_that_holds_them(statement: str, kept: st
             yield batch
 
     result = query.sql(statement, {"t": (pa.schema([("n", pa.int64())]), opened)})
-    folder = Path(result._folder.name)
-    assert all((one.folder == str(folder)) is (kept == FILE) for one in result._sources.values())
-    first = next(iter(result))
+    run = result._ready
+    assert run is not None
+    folder = Path(run.folder.name)
+    assert all((one.folder == str(folder)) is (kept == FILE) for one in run.sources.values())
+    first = next(result)
     assert first.num_rows
     assert (read < many) is (kept == PASS)
     result.close()

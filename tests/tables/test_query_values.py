@@ -19,26 +19,24 @@ def capture(samples: Path) -> amqpsniff.Capture:
     return amqpsniff.open(samples / "pika_mix.pcap")
 
 
-def test_a_result_is_an_iterator(capture: amqpsniff.Capture) -> None:
-    """Its rows are given once; what was left goes on where it was left."""
+def test_a_result_is_read_from_its_beginning_every_time(capture: amqpsniff.Capture) -> None:
     result = capture.sql("SELECT unnest(range(10000)) AS n")
-    (first,) = next(result).column("n")[:1].to_pylist()
-    for batch in result:
-        (second,) = batch.column("n")[:1].to_pylist()
-        break
-    rest = result.table().column("n").to_pylist()
-    assert first == 0
-    assert second == query.BATCH_ROWS
-    assert rest == list(range(2 * query.BATCH_ROWS, 10_000))
-    assert list(result) == []
-    assert result.table().num_rows == 0
-    assert not Path(result._folder.name).exists()
+    assert result._ready is not None
+    folder = Path(result._ready.folder.name)
+    for _ in range(2):
+        assert result.table()["n"].to_pylist() == list(range(10_000))
+        assert sum(batch.num_rows for batch in result) == 10_000
+    starts = [next(result)["n"][0].as_py() for _ in range(2)]
+    assert starts == [0, query.BATCH_ROWS]
+    assert sum(batch.num_rows for batch in result) == 10_000
+    assert not folder.exists()
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_result_that_is_let_go_leaves_nothing(capture: amqpsniff.Capture) -> None:
     result = capture.sql("SELECT * FROM frames")
-    folder = Path(result._folder.name)
+    assert result._ready is not None
+    folder = Path(result._ready.folder.name)
     next(result)
     assert folder.exists()
     del result

@@ -222,6 +222,17 @@ def packets_of(
     return talk.goodbye().packets
 
 
+def sealed(version: str, port: int, protocols: list[str]) -> list[Packet]:
+    """Packets of a conversation with a port whose keys nobody has, and what its ALPN offers."""
+    ends = Ends(version, None, None)
+    for context in (ends.client, ends.server):
+        context.set_alpn_protocols(protocols)
+    channel = Channel(ends, Talk(ports=(40000, port)).hands()).handshake()
+    for side, octets in conversation():
+        channel.send(side, octets)
+    return channel.talk.goodbye().packets
+
+
 def findings(path: Path, *codes: str, **options: Any) -> list[Row]:
     """Findings of a capture: those with these codes, or all."""
     rows = amqpsniff.open(path, **options).table("findings").to_pylist()

@@ -116,13 +116,35 @@ def test_behind_a_proxy(tmp_path: Path) -> None:
         assert ours == tls.rows(tls.write(tmp_path / "y.pcap", clear.packets), "frames")["frames"]
 
 
-def test_another_port_says_nothing(tmp_path: Path) -> None:
-    """TLS on any port may be anything: without ALPN nothing is said of it."""
+def test_what_cannot_be_read_on_another_port_may_be_amqp() -> None:
     path = tls.SAMPLES / "tls13.pcap"
-    assert not findings(path)
-    (row,) = findings(path, ports=[5701])
-    assert (row["code"], row["count"]) == ("tls-unreadable", 2)
-    assert row["detail"].startswith("perhaps AMQP: port 5701")
+    for options, said in (
+        ({}, "perhaps AMQP: neither port 5701 nor the ALPN names another protocol; no keys"),
+        ({"ports": [5701]}, "perhaps AMQP: port 5701; no keys"),
+    ):
+        (row,) = findings(path, **options)
+        assert (row["code"], row["count"]) == ("tls-unreadable", 2)
+        assert row["severity"] == "warning"
+        assert row["detail"].startswith(said)
+
+
+READ_OR_OTHER = {
+    "any port": (5701, [], {}, True),
+    "a registered port": (443, [], {}, False),
+    "the management plugin": (15671, [], {}, False),
+    "a port that was asked for": (443, [], {"ports": [443]}, True),
+    "AMQP by its ALPN": (443, ["amqp"], {}, True),
+    "another protocol by its ALPN": (5701, ["h2", "http/1.1"], {}, False),
+    "the port of AMQP with another ALPN": (5671, ["h2"], {}, True),
+}
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("name", READ_OR_OTHER)
+def test_which_conversations_may_be_amqp(name: str, version: str, tmp_path: Path) -> None:
+    port, protocols, options, told = READ_OR_OTHER[name]
+    path = tls.write(tmp_path / "x.pcap", tls.sealed(version, port, protocols))
+    assert [row["code"] for row in findings(path, **options)] == ["tls-unreadable"] * told
 
 
 def test_damaged_record(tmp_path: Path) -> None:

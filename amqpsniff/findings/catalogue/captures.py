@@ -111,12 +111,14 @@ CAPTURES = (
          "Long captures of busy brokers."),
     Kind("tls-unreadable", "warning", "A",
          "An encrypted connection cannot be read",
-         "TLS records on a connection that is AMQP by its ALPN, or may be by its port; the detail "
-         "says which, and why they do not open.",
-         "Let the client or the broker write its keys while you capture (SSLKEYLOGFILE and the "
-         "like, see docs/tls.md), then use --tls-keylog FILE. Or capture behind the TLS "
-         "terminator.",
-         "Another protocol on that port: what is inside cannot be seen.",
+         "TLS records on a connection that is AMQP by its ALPN, or may be: by its port, or because "
+         "neither its port nor its ALPN names another protocol; the detail says which, and why "
+         "they do not open.",
+         "Let the client or the broker write its keys while you capture (the environment variable "
+         "SSLKEYLOGFILE for Python and many others, node --tls-keylog), then use --tls-keylog "
+         "FILE. Or capture behind the TLS terminator.",
+         "Another protocol on that port: what is inside cannot be seen. --port chooses the ports "
+         "that are read.",
          ("tcp-gap", "packets-cut", "interface-dropped")),
     Kind("tls-keys-wrong", "warning", "A",
          "The keys that were given do not open a connection",

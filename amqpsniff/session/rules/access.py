@@ -24,6 +24,7 @@ from amqpsniff.session.rules.remembering import (
     report_once,
 )
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.spec import peer_property
 
 CLEAR = ("PLAIN", "AMQPLAIN")
 """Mechanisms that carry the password as it is."""
@@ -103,8 +104,8 @@ def judge_shared(
 def _server_says(scene: Scene) -> None:
     """connection.start: is the broker's version supported?"""
     properties = table(said(scene, "connection.start"), "server_properties")
-    product, version = properties.get("product"), properties.get("version")
-    oldest = OLDEST_SERIES.get(product) if isinstance(product, str) else None
+    product, version = (peer_property(properties, name) for name in ("product", "version"))
+    oldest = OLDEST_SERIES.get(product or "")
     if oldest is not None and (0, 0) < release(version) < oldest:
         server = server_end(scene)
         report_once(

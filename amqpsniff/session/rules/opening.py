@@ -27,6 +27,7 @@ from amqpsniff.session.rules.remembering import report_once
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import in_packet
 from amqpsniff.session.states import CONNECTION
+from amqpsniff.spec import peer_property
 
 STEPS = (
     "connection.start",
@@ -235,8 +236,8 @@ def _exceeds(asked: Any, offered: Any) -> bool:
 
 
 def _least_frame_max(server: dict[str, Any]) -> int:
-    version = release(server.get("version"))
-    newer = server.get("product") == "RabbitMQ" and version >= LEAST_FRAME_MAX_SINCE
+    version = release(peer_property(server, "version"))
+    newer = peer_property(server, "product") == "RabbitMQ" and version >= LEAST_FRAME_MAX_SINCE
     return LEAST_FRAME_MAX_NOW if newer else LEAST_FRAME_MAX
 
 
@@ -265,14 +266,14 @@ def _introduced(scene: Scene) -> None:
             scene,
             "capabilities-missing",
             (client, missing),
-            lambda: f"{application(scene) or 'the client'} does not announce {listed}",
+            lambda: f"{application(scene) or shown(scene)} does not announce {listed}",
         )
     if client_says(scene, "connection_name") is None:
         report_once(
             scene,
             "connection-unnamed",
             client,
-            lambda: f"{application(scene) or 'the client'}: no connection_name",
+            lambda: f"{application(scene) or shown(scene)} sets no connection_name",
         )
 
 

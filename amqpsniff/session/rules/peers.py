@@ -8,6 +8,7 @@ from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.rules.scene import Scene
+from amqpsniff.spec import peer_property
 
 ALIKE = 256
 """Different handshakes and addresses that are read once: most connections say what others said, and
@@ -30,9 +31,9 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def client_says(scene: Scene, name: str) -> str | None:
-    """A text of the client's properties in start-ok; None when it is missing or no text."""
-    value = table(said(scene, "connection.start-ok"), "client_properties").get(name)
-    return value if isinstance(value, str) and value else None
+    """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
+    properties = table(said(scene, "connection.start-ok"), "client_properties")
+    return peer_property(properties, name) or None
 
 
 def user_of(scene: Scene) -> str | None:

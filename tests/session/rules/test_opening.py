@@ -126,7 +126,7 @@ def test_what_a_client_does_not_say() -> None:
 
 def test_connections_without_a_name_are_one_finding() -> None:
     row = one(several('c{n}.handshake client=\'{"product": "p"}\'', 5), "connection-unnamed")
-    assert row["detail"] == "p: no connection_name"
+    assert row["detail"] == "p sets no connection_name"
     assert row["count"] == 5
 
 
@@ -141,9 +141,9 @@ C: connection.open
 
 def test_clients_that_say_nothing_of_themselves() -> None:
     missing = one("handshake client='{}'", "capabilities-missing")["detail"]
-    assert missing.startswith("the client does not announce connection.blocked, ")
+    assert missing.startswith("user 'guest' from 10.0.0.1 does not announce connection.blocked, ")
     unnamed = one("handshake client='{}'", "connection-unnamed")["detail"]
-    assert unnamed == "the client: no connection_name"
+    assert unnamed == "user 'guest' from 10.0.0.1 sets no connection_name"
 
 
 def test_open_before_tune_ok() -> None:

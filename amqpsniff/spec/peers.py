@@ -1,0 +1,30 @@
+"""What a client and a broker say of themselves as they connect: `client_properties` of
+connection.start-ok, `server_properties` of connection.start.
+
+The protocol asks for `product`, `version` and `platform` (0-9-1 §1.4.2.2.1); libraries have names
+of their own for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
+    "product": ("product", "library"),
+    "version": ("version", "product_version", "library_version"),
+    "platform": ("platform",),
+    "connection_name": ("connection_name",),
+}
+"""What is said -> the keys under which it may stand, the usual one first: `product_version` is that
+of py-amqp (Celery, Kombu), `library` and `library_version` are those of py-amqplib."""
+
+
+def peer_property(properties: Mapping[str, Any], name: str) -> str | None:
+    """A text of a client's or a broker's properties by its name in `PEER_PROPERTIES`.
+
+    Null when it is missing or not a text.
+    """
+    texts = [properties[key] for key in PEER_PROPERTIES[name] if key in properties]
+    texts = [text for text in texts if isinstance(text, str)]
+    return next(filter(None, texts), texts[0] if texts else None)
