@@ -85,11 +85,11 @@ HANDSHAKE = (
          "",
          ("connections-leaking", "channels-leaking")),
     Kind("capabilities-missing", "info", "A",
-         "The client lacks capabilities that would tell it of trouble",
+         "The client does not announce every capability",
          "The client's properties in start-ok do not announce one or more of connection.blocked, "
          "consumer_cancel_notify, authentication_failure_close, basic.nack, publisher_confirms.",
-         "Update or configure the client; without them alarms, cancelled consumers and failed "
-         "logins look like silence to it.",
+         "The detail says what each of them costs. Update or configure the client if that matters "
+         "to it.",
          "A capability that is announced may still have no handler in the application."),
     Kind("connection-unnamed", "info", "A",
          "The connection has no name",

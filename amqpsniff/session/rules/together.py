@@ -17,13 +17,14 @@ from amqpsniff.session.rules import (
     ending,
     guessing,
     limits,
+    queues,
     returning,
     sizes,
 )
 from amqpsniff.session.rules.remembering import Place, report_at
 from amqpsniff.session.rules.scene import Scene
 
-_MODULES = (access, blocking, churn, closing, consuming, ending, guessing, returning)
+_MODULES = (access, blocking, churn, closing, consuming, ending, guessing, queues, returning)
 
 
 def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:

@@ -113,9 +113,11 @@ def test_what_a_client_does_not_say() -> None:
         'handshake client=\'{"product": "p", "capabilities": {"basic.nack": true}}\'',
         "capabilities-missing",
     )
-    assert (
-        row["detail"]
-        == "p does not announce connection.blocked, consumer_cancel_notify, authentication_failure_close, publisher_confirms"
+    assert row["detail"] == (
+        "p does not announce connection.blocked (an alarm that stops publishing looks like silence), "
+        "consumer_cancel_notify (a consumer that the broker cancels looks like an empty queue), "
+        "authentication_failure_close (a refused login looks like a broken connection), "
+        "publisher_confirms (it may not know confirms)"
     )
     capabilities = "connection.blocked consumer_cancel_notify authentication_failure_close basic.nack publisher_confirms"
     every = ", ".join(f'"{name}": true' for name in capabilities.split())
@@ -141,7 +143,7 @@ C: connection.open
 
 def test_clients_that_say_nothing_of_themselves() -> None:
     missing = one("handshake client='{}'", "capabilities-missing")["detail"]
-    assert missing.startswith("the client does not announce connection.blocked, ")
+    assert missing.startswith("the client does not announce connection.blocked (")
     unnamed = one("handshake client='{}'", "connection-unnamed")["detail"]
     assert unnamed == "the client: no connection_name"
 
