@@ -21,6 +21,7 @@ def quality(totals: Totals) -> dict[str, Any]:
         "lost_octets": totals.lost_octets,
         "midstream_connections": totals.midstream,
         "foreign_conversations": totals.foreign,
+        "failed_connects": totals.unconnected,
         **{name: totals.counters.get(name, 0) for name in COUNTERS},
         "retransmissions": totals.retransmissions,
     }

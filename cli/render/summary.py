@@ -91,6 +91,8 @@ def _traffic(result: dict[str, Any]) -> str:
         parts.append(f"{plural(result['tls']['unreadable'], 'TLS conversation')} unreadable")
     if quality["foreign_conversations"]:
         parts.append(f"{plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
+    if quality["failed_connects"]:
+        parts.append(f"{plural(quality['failed_connects'], 'connect')} refused or unanswered")
     if quality["not_ip"] + quality["not_tcp"]:
         parts.append(f"{plural(quality['not_ip'] + quality['not_tcp'], 'packet')} without TCP")
     if quality["other_ports"]:

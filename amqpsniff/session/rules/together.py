@@ -36,6 +36,8 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
         report_at(whole, Place(*place), key[0], detail, count, last)
     for _, name, payload in sorted(records.notes, key=lambda note: note[0]):
         _judge(name)(whole, *payload)
+    for finding in records.attempts.report():
+        log.add(finding)
     returning.judge_leaks(whole)
     records.forget(whole.everything.get("forgotten", {}))
     if forgotten := records.forgotten:
