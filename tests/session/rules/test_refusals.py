@@ -202,18 +202,50 @@ def test_which_delivery_waited() -> None:
 @pytest.mark.parametrize(
     ("code", "text", "remedy"),
     [
-        (403, "ACCESS_REFUSED - queue 'single' in vhost 'shop' in exclusive use", "x-single-active-consumer"),
-        (403, "ACCESS_REFUSED - read access to queue 'q' in vhost '/' refused for user 'u'", "the permission"),
-        (403, "ACCESS_REFUSED - access to queue 'in exclusive use' refused for user 'u'", "the permission"),
-        (403, "ACCESS_REFUSED - cannot publish to internal exchange 'e' in vhost '/'", "bound to it"),
-        (403, "ACCESS_REFUSED - queue name 'amq.x' contains reserved prefix 'amq.*'", "choose a name"),
+        (
+            403,
+            "ACCESS_REFUSED - queue 'single' in vhost 'shop' in exclusive use",
+            "x-single-active-consumer",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - read access to queue 'q' in vhost '/' refused for user 'u'",
+            "the permission",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - access to queue 'in exclusive use' refused for user 'u'",
+            "the permission",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - cannot publish to internal exchange 'e' in vhost '/'",
+            "bound to it",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - queue name 'amq.x' contains reserved prefix 'amq.*'",
+            "choose a name",
+        ),
         (404, "NOT_FOUND - no queue 'q' in vhost '/'", "declare the queue first"),
         (404, "NOT_FOUND - no previously declared queue", "name the queue"),
-        (404, "NOT_FOUND - home node 'r@h' of durable queue 'q' in vhost '/' is down or inaccessible", "node is down"),
-        (405, "RESOURCE_LOCKED - cannot obtain access to locked queue 'q' in vhost '/'. basic.get operations are not supported by quorum queues with single active consumer", "consume from"),
+        (
+            404,
+            "NOT_FOUND - home node 'r@h' of durable queue 'q' in vhost '/' is down or inaccessible",
+            "node is down",
+        ),
+        (
+            405,
+            "RESOURCE_LOCKED - cannot obtain access to locked queue 'q' in vhost '/'. basic.get operations are not supported by quorum queues with single active consumer",
+            "consume from",
+        ),
         (406, "PRECONDITION_FAILED - queue 'q' in vhost '/' in use", "without if-unused"),
         (406, "PRECONDITION_FAILED - queue 'in use' in vhost '/' not empty", "without if-empty"),
-        (406, "PRECONDITION_FAILED - consumer prefetch count is not set for stream 'q'", "basic.qos"),
+        (
+            406,
+            "PRECONDITION_FAILED - consumer prefetch count is not set for stream 'q'",
+            "basic.qos",
+        ),
         (406, "PRECONDITION_FAILED - something else", ""),
     ],
 )
