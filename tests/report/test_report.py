@@ -282,7 +282,7 @@ def test_bars_reach_to_the_edges_of_the_capture(tmp_path: Path) -> None:
     [
         ("node.pcap", "unconfirmed", "unconfirmed_max", "{} publishes waited for a confirm"),
         (
-            "../tests/captures/incidents/b_block_mid.pcap",
+            "../tests/captures/incidents/a_prefetch.pcap",
             "unacked",
             "unsettled_max",
             "{} deliveries waited for an acknowledgement",
