@@ -27,7 +27,8 @@ class Bystanders:
         self._log = log
         self._first: dict[tuple[str | None, ...], Finding] = {}
         self._attempts = Attempts() if log.recorded is None else log.recorded.attempts
-        self._attempts.ports.update(ports)
+        self._ports = frozenset(ports)
+        self._attempts.ports |= self._ports
         self._foreseen: dict[tuple[object, ...], int] = {}
 
     def ended(self, connection: Any) -> None:
@@ -42,9 +43,9 @@ class Bystanders:
             self.failed += 1
             self._foresee(attempts.failed(conversation, connection.capture))
         elif conversation.syn_seen:
-            attempts.served = attempts.served or port in attempts.ports
+            attempts.served = attempts.served or port in self._ports
             attempts.established(conversation.b, conversation.start_ns)
-            if not connection.is_amqp and conversation.tls is None and port in attempts.ports:
+            if not connection.is_amqp and conversation.tls is None and port in self._ports:
                 self._silent(conversation, connection.capture)
 
     def finish(self) -> None:
