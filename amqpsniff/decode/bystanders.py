@@ -29,7 +29,7 @@ class Bystanders:
         self._attempts = Attempts() if log.recorded is None else log.recorded.attempts
         self._ports = frozenset(ports)
         self._attempts.ports |= self._ports
-        self._foreseen: dict[tuple[object, ...], int] = {}
+        self._foreseen: set[tuple[object, ...]] = set()
 
     def ended(self, connection: Any) -> None:
         """Any conversation is over, AMQP or not."""
@@ -41,7 +41,9 @@ class Bystanders:
             attempts.served = True
         if conversation.starts[1] is None and _is_failed(conversation):
             self.failed += 1
-            self._foresee(attempts.failed(conversation, connection.capture))
+            key = attempts.failed(conversation, connection.capture)
+            if key is not None and self._log.watched:
+                self._foresee(attempts.known(key), conversation)
         elif conversation.syn_seen:
             attempts.served = attempts.served or port in self._ports
             attempts.established(conversation.b, conversation.start_ns)
@@ -56,14 +58,12 @@ class Bystanders:
             for finding in self._attempts.report():
                 self._log.add(finding)
 
-    def _foresee(self, finding: Finding | None) -> None:
+    def _foresee(self, finding: Finding, conversation: Any) -> None:
         """Say that attempts fail while they do; the last words are those of `finish`."""
-        if finding is None or self._log.recorded is not None:
-            return
         if self._log.foresee(finding):
-            self._foreseen[finding.key] = 0
+            self._foreseen.add(finding.key)
         elif finding.key in self._foreseen:
-            last = finding.last_packet_number
+            last = conversation.last_packet_number
             self._log.again(finding.code, finding.connection_id, None, None, 1, last)
 
     def _silent(self, conversation: Any, capture: str | None) -> None:

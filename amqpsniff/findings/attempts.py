@@ -53,21 +53,23 @@ class Attempts:
         self._pairs: dict[Key, list[Any]] = {}
         self._established: dict[str, list[int]] = {}
 
-    def failed(self, conversation: Any, capture: str | None) -> Finding | None:
-        """An attempt that failed; gives the finding of all of its kind so far.
-
-        None where it is not reported, or not for certain yet.
-        """
+    def failed(self, conversation: Any, capture: str | None) -> Key | None:
+        """An attempt that failed; its key if it is one of a finding for certain, for `known`."""
         code = REFUSED if conversation.packets[1] else UNANSWERED
         client, server = conversation.a, conversation.b
         key = code, client.rpartition(":")[0], server
-        number = conversation.first_packet_number
-        first = [conversation.start_ns, capture or "", number, conversation.connection_id, client]
+        first = [conversation.start_ns, capture or "", conversation.first_packet_number]
         last = [conversation.end_ns, conversation.last_packet_number]
-        if not self._add(key, [1, conversation.packets[0], first, last]):
-            return None
+        known = self._pairs.get(key)
+        if known is None or first < known[2]:  # a name takes time
+            first += [conversation.connection_id, client]
+        counted = self._add(key, [1, conversation.packets[0], first, last])
         sure = code == REFUSED and conversation.ports[1] in self.ports
-        return self._finding(key, self._pairs[key]) if sure else None
+        return key if counted and sure else None
+
+    def known(self, key: Key) -> Finding:
+        """The finding of all attempts of a key so far."""
+        return self._finding(key, self._pairs[key])
 
     def established(self, server: str, ts_ns: int) -> None:
         """A connection to a server endpoint."""
@@ -134,7 +136,8 @@ class Attempts:
             return True
         known[0] += pair[0]
         known[1] += pair[1]
-        known[2] = min(known[2], pair[2])
+        if pair[2] < known[2]:
+            known[2] = pair[2]
         known[3] = max(known[3], pair[3])
         return True
 
