@@ -152,7 +152,7 @@ class Attempts:
 
     def _is_unanswered(self, pair: list[Any]) -> bool:
         _, packets, first, last = pair
-        return packets > 1 and last[0] - first[0] >= LEAST_UNANSWERED_NS
+        return bool(packets > 1 and last[0] - first[0] >= LEAST_UNANSWERED_NS)
 
     def _finding(self, key: Key, pair: list[Any]) -> Finding:
         code, client, server = key

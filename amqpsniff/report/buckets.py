@@ -224,7 +224,7 @@ class Levels:
         self._peaks[place] = max(self._peaks[place], self._sums[place] + peak)
         self._sums[place] += amount
 
-    def levels(self, most: int) -> list[int]:
+    def levels(self, most: int) -> list[float]:
         """The highest number within each of at most so many groups of steps."""
         sums = accumulate(self._sums, initial=0)
         highest = [level + peak for level, peak in zip(sums, self._peaks, strict=False)]

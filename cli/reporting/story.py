@@ -117,7 +117,7 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
         )
     most = max((1, *gathering.levels["connections"].levels(MOST_POINTS)))
     if number > 1:
-        text += f"; at most about {count(most)} at a time"
+        text += f"; at most about {count(int(most))} at a time"
     midstream = summary["quality"]["midstream_connections"]
     if midstream:
         who = f"{count(midstream)} of them" if midstream < number else "All of them"
@@ -183,7 +183,7 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
         level = gathering.levels[name]
         most = max(level.levels(MOST_POINTS), default=0)
         if most > 0:
-            number = f"about {count(most)} {several}" if most > 1 else f"1 {one}"
+            number = f"about {count(int(most))} {several}" if most > 1 else f"1 {one}"
             rest = _rest(level.total)
             yield f"At most {number} waited for {awaited} at a time; {rest}."
 

@@ -87,7 +87,7 @@ def judge_locked(
 ) -> None:
     """A queue that belongs to another connection: which, or may it be one of the same client?"""
     place = Place(*where)
-    more = owner_words(scene, None if queue is None else tuple(queue), place)
+    more = owner_words(scene, queue, place)
     if not more:
         others = kept(scene, "open", client, _Open).connections
         count = len(others - {place.connection_id})

@@ -8,6 +8,7 @@ queue was deleted, nor what a connection had outstanding of its exclusive queues
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.decode.plan import NO_WAIT
@@ -128,9 +129,11 @@ def judge_owned(
     owner.capture = capture
 
 
-def owner_words(scene: Scene, key: Key | None, place: Place) -> str:
+def owner_words(scene: Scene, key: Sequence[str] | None, place: Place) -> str:
     """The connection that has a queue to itself, in words; empty if it is not in the capture."""
-    owner: Owner | None = None if key is None else scene.everything.get("owners", {}).get(key)
+    owner: Owner | None = (
+        None if key is None else scene.everything.get("owners", {}).get(tuple(key))
+    )
     if owner is None or owner.connection_id == place.connection_id:
         return ""
     return owner.words + ("" if owner.capture == place.capture else f" of {owner.capture}")
@@ -163,7 +166,9 @@ def _deleted(scene: Scene, name: str) -> None:
 def judge_deleted(scene: Scene, key: Key, ts_ns: int, number: int) -> None:
     """A queue was deleted."""
     scene.everything.get("owners", {}).pop(tuple(key), None)
-    deletions = kept(scene, "deletions", tuple(key), lambda: deque(maxlen=MOST_DELETIONS))
+    deletions: deque[tuple[int, int]] = kept(
+        scene, "deletions", tuple(key), lambda: deque(maxlen=MOST_DELETIONS)
+    )
     deletions.append((ts_ns, number))
 
 
@@ -208,7 +213,8 @@ def judge_left(
 ) -> None:
     """Deliveries that a channel had outstanding: those of queues that are gone, and the others."""
     place = Place(*where)
-    gone, others = [], []
+    gone: list[Any] = []
+    others: list[Any] = []
     for key, count, number, last_ns, private in left:
         why = (
             "exclusive to its connection"
