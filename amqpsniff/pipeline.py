@@ -62,6 +62,7 @@ class Totals:
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
         foreign: TCP conversations that ended and were not AMQP.
+        unconnected: Attempts to connect that were refused or not answered.
         encrypted: TLS conversations that ended.
         sealed: Those of them that could not be read.
         retransmissions: Segments of AMQP connections that were sent again.
@@ -76,6 +77,7 @@ class Totals:
     connections: int = 0
     midstream: int = 0
     foreign: int = 0
+    unconnected: int = 0
     encrypted: int = 0
     sealed: int = 0
     retransmissions: int = 0
@@ -301,7 +303,9 @@ class Pipeline:
         frames, messages, peers, losses, captures = self.decoder.look()
         rows = (frames, self._frames_followed, messages, self._messages_followed)
         ended, foreign, encrypted = self.decoder.take_ended()
-        self.totals.foreign += foreign
+        failed, self.decoder.bystanders.failed = self.decoder.bystanders.failed, 0
+        self.totals.unconnected += failed
+        self.totals.foreign += foreign - failed
         self._account_tls(encrypted)
         self.tracker.follow(*rows, peers, losses, captures, ended, self._account)
         if self.decoder.moments is not None:

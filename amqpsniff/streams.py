@@ -97,6 +97,7 @@ class Stream:
         self.retransmissions = self.cut_octets = self.awaited_acks = (0, 0)
         self.impaired = True  # it may be: the counts above tell
         self.shut_windows, self.tls = (None, None), None
+        self.starts = (0, 0)  # whoever gives octets has a connection
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self.packets[way] += number != self.last_packet_number  # a call may come in pieces

@@ -22,6 +22,7 @@ def quality(totals: Totals) -> dict[str, Any]:
         "midstream_connections": totals.midstream,
         "foreign_conversations": totals.foreign,
         "unreadable_tls": totals.sealed,
+        "failed_connects": totals.unconnected,
         **{name: totals.counters.get(name, 0) for name in COUNTERS},
         "retransmissions": totals.retransmissions,
     }

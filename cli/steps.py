@@ -71,25 +71,44 @@ class Steps:
         if self._out is not None and self._out not in (source, self.keys):
             poll.register(self._out, 0)  # says when its reader is gone, though nothing is written
         while not self._stopped and not self.watch.done:
-            left = TICK_SECONDS if self._end is None else self._end - time.monotonic()
+            left = self._left()
             if left <= 0:
                 break
             happened = poll.poll(1000 * min(left, TICK_SECONDS))
             if any(descriptor == self._out for descriptor, _ in happened):
                 break
             yield self.watch.step()
-        if source is not None and not self.watch.done:
-            time.sleep(LAST_SECONDS)
         yield from self._last()
 
+    def _left(self) -> float:
+        """Seconds until the run is to end; without an end, those of one step."""
+        if self._end is None:
+            return TICK_SECONDS
+        left = self._end - time.monotonic()
+        self.watch.end_in(left)
+        return left
+
     def _last(self) -> Iterator[int]:
-        """Take what is there when the run is told to end."""
+        """Take what was there when the run was told to end.
+
+        A pipe may be filled as quickly as it is read: when the time is over, one more look is all.
+        """
+        source = self.watch.source
+        timed_out = self._end is not None and self._end <= time.monotonic()
+        if timed_out and not source.live:
+            if not self.watch.done:
+                yield self.watch.step()
+            return
+        if not timed_out:
+            self.watch.end_in(0)
         end = time.monotonic() + MOST_LAST_SECONDS
+        if source.fileno() is not None and not self.watch.done:
+            time.sleep(LAST_SECONDS)
         while not self.watch.done and time.monotonic() < end:
             count = self.watch.step()
             if count:
                 yield count
-            elif self.watch.source.held():
+            elif source.held():
                 time.sleep(TICK_SECONDS)
             else:
                 return

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import logging
 import os
 import socket
 import struct
@@ -204,18 +203,11 @@ class InterfaceCapture:
             raise CaptureError(
                 "capturing from interfaces needs Linux; use `tcpdump -U -w - | amqpsniff live -`"
             )
-        logging.getLogger("scapy").setLevel(logging.ERROR)
-        try:
-            from scapy.arch.linux import L2ListenSocket
-        except ImportError:
-            raise UsageError(
-                "capturing from interfaces needs scapy; run `pip install 'amqpsniff[live]'`, or "
-                "pipe: `tcpdump -U -w - | amqpsniff live -`"
-            ) from None
+        linux = filters.scapy("scapy.arch.linux")
         first = self.names[0] if not self.all else available()[0]
         promiscuous = not self.all and len(self.names) == 1
         try:
-            return L2ListenSocket(iface=first, nofilter=1, promisc=promiscuous)
+            return linux.L2ListenSocket(iface=first, nofilter=1, promisc=promiscuous)
         except PermissionError:
             raise CaptureError(_no_right(self.names)) from None
         except OSError as error:

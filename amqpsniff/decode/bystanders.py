@@ -1,12 +1,15 @@
-"""Conversations with a broker that say nothing, or are encrypted: what is to be said of them."""
+"""Findings of conversations with a broker that are silent, encrypted or not answered."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.findings import Finding, FindingLog
+from amqpsniff.findings.attempts import Attempts
 from amqpsniff.findings.records import order_of_end
+from amqpsniff.quantities import duration
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
 MOST_CLIENTS = 10_000
@@ -14,14 +17,56 @@ MOST_CLIENTS = 10_000
 
 
 class Bystanders:
-    """Reports conversations that are not read, one finding for each client, server and kind."""
+    """Reports conversations that are not read, one finding for each client, server and kind.
 
-    def __init__(self, log: FindingLog) -> None:
+    `ports` are those of brokers. `failed`: attempts to connect that failed, at any port.
+    """
+
+    def __init__(self, log: FindingLog, ports: Collection[int]) -> None:
+        self.failed = 0
         self._log = log
         self._first: dict[tuple[str | None, ...], Finding] = {}
+        self._attempts = Attempts() if log.recorded is None else log.recorded.attempts
+        self._ports = frozenset(ports)
+        self._attempts.ports |= self._ports
+        self._foreseen: set[tuple[object, ...]] = set()
 
-    def ended(self, conversation: Any, capture: str | None) -> None:
-        """A conversation with a port of brokers is over, and was not AMQP."""
+    def ended(self, connection: Any) -> None:
+        """Any conversation is over, AMQP or not."""
+        conversation, attempts = connection.conversation, self._attempts
+        server = 1 if connection.client_direction < 0 else 1 - connection.client_direction
+        port = conversation.ports[server]
+        if connection.is_amqp:
+            attempts.ports.add(port)
+            attempts.served = True
+        if conversation.starts[1] is None and _is_failed(conversation):
+            self.failed += 1
+            key = attempts.failed(conversation, connection.capture)
+            if key is not None and self._log.watched:
+                self._foresee(attempts.known(key), conversation)
+        elif conversation.syn_seen:
+            attempts.served = attempts.served or port in self._ports
+            attempts.established(conversation.b, conversation.start_ns)
+            if not connection.is_amqp and conversation.tls is None and port in self._ports:
+                self._silent(conversation, connection.capture)
+
+    def finish(self) -> None:
+        """All conversations are over: say which attempts to connect failed."""
+        for key in self._foreseen:
+            self._log.withdraw(key)
+        if self._log.recorded is None:
+            for finding in self._attempts.report():
+                self._log.add(finding)
+
+    def _foresee(self, finding: Finding, conversation: Any) -> None:
+        """Say that attempts fail while they do; the last words are those of `finish`."""
+        if self._log.foresee(finding):
+            self._foreseen.add(finding.key)
+        elif finding.key in self._foreseen:
+            last = conversation.last_packet_number
+            self._log.again(finding.code, finding.connection_id, None, None, 1, last)
+
+    def _silent(self, conversation: Any, capture: str | None) -> None:
         if _is_silent(conversation):
             octets = conversation.octets[0]
             said = f"after {octets} octets" if octets else "without a word"
@@ -36,11 +81,36 @@ class Bystanders:
         conversation = connection.conversation
         tls = conversation.tls
         client = tls.client_of(conversation)
+        if connection.asked is not None and not tls.opened and tls.handshake.client is None:
+            self._plain(connection, places)
+            return
         for code, detail, at, ts_ns in tls.troubles(conversation, ports, connection.is_amqp):
-            number, capture = at, connection.capture
-            if at is not None and at >> NUMBER_BITS < len(places):
-                number, capture = at & NUMBER_MASK, places[at >> NUMBER_BITS]
-            self._say(code, detail, conversation, capture, client, number, ts_ns)
+            self._say_at(code, detail, connection, places, client, at, ts_ns)
+
+    def _plain(self, connection: Any, places: list[str]) -> None:
+        """A client sent a protocol header in clear, and the server answered with TLS."""
+        conversation = connection.conversation
+        said, at, ts_ns = "TLS", None, None
+        for alert in conversation.tls.alerts[:1]:
+            said, at, ts_ns = f"a TLS alert, {alert.description}", alert.number, alert.ts_ns
+        detail = f"plain AMQP to a TLS port: the server answered with {said}"
+        self._say_at("server-not-amqp", detail, connection, places, 0, at, ts_ns)
+
+    def _say_at(
+        self,
+        code: str,
+        detail: str,
+        connection: Any,
+        places: list[str],
+        side: int,
+        at: int | None,
+        ts_ns: int | None,
+    ) -> None:
+        """Say something of a packet, whose number has the place of its capture."""
+        number, capture = at, connection.capture
+        if at is not None and at >> NUMBER_BITS < len(places):
+            number, capture = at & NUMBER_MASK, places[at >> NUMBER_BITS]
+        self._say(code, detail, connection.conversation, capture, side, number, ts_ns)
 
     def _say(
         self,
@@ -85,14 +155,42 @@ class Bystanders:
 
 
 def _is_silent(conversation: Any) -> bool:
-    """Whether both sides met, and the client ended less than a protocol header."""
+    """True if both sides met, and the client ended less than a protocol header."""
+    return _no_answer(conversation) and conversation.octets[0] < PROTOCOL_HEADER_OCTETS
+
+
+def is_unanswered(conversation: Any) -> bool:
+    """True if the server sent nothing to a client that sent its protocol header and no more."""
+    return _no_answer(conversation) and conversation.octets[0] >= PROTOCOL_HEADER_OCTETS
+
+
+def _is_failed(conversation: Any) -> bool:
+    """True if a SYN was refused, or nothing came back."""
+    refused = conversation.ended == "rst" and conversation.ended_by == 1
+    return bool(
+        conversation.syn_seen
+        and not sum(conversation.octets)
+        and not sum(conversation.gaps)
+        and (refused or not conversation.packets[1])
+    )
+
+
+def _no_answer(conversation: Any) -> bool:
+    """True if both sides met and it is over, and the server sent nothing."""
     return bool(
         conversation.syn_seen
         and conversation.ended is not None
         and conversation.packets[0] > 1  # more than a SYN that was refused
         and conversation.packets[1]
-        and conversation.octets[0] < PROTOCOL_HEADER_OCTETS
         and not conversation.octets[1]
         and not sum(conversation.gaps)
         and not sum(conversation.cut_octets)
     )
+
+
+def left_text(conversation: Any) -> str:
+    """Who ended a conversation without an answer, and after what time, in words."""
+    who = ("the client", "the server")[conversation.ended_by or 0]
+    lasted = conversation.ended_ns - conversation.start_ns
+    after = f" after {duration(lasted)}" if conversation.start_ns > 0 and lasted >= 0 else ""
+    return f"{who} ended TCP{after} ({conversation.ended.upper()})"

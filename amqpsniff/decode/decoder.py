@@ -35,9 +35,10 @@ else:
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
-from amqpsniff.decode.bystanders import Bystanders
+from amqpsniff.decode.bystanders import Bystanders, is_unanswered, left_text
 from amqpsniff.decode.foreign import name_protocol
 from amqpsniff.decode.wanted import Wanted
+from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
@@ -81,7 +82,7 @@ class Decoder:
     ended: list
     encrypted: list
     foreign: cython.longlong
-    bystanders: object
+    bystanders = cython.declare(object, visibility="public")
     log: object
     places: list
     moments = cython.declare(object, visibility="public")
@@ -113,7 +114,7 @@ class Decoder:
         self.ended = []
         self.encrypted = []
         self.foreign = 0
-        self.bystanders = Bystanders(log)
+        self.bystanders = Bystanders(log, self.handler.ports)
         self.places = []
         self.moments = None
 
@@ -321,16 +322,14 @@ class Decoder:
         self._finish(first)
         self._finish(second)
         if connection.is_amqp:
-            if first.mode == _FOREIGN or first.mode == _STRANGE:
-                self._say_foreign(first)
+            self._say_foreign(first, second)
             self.ended.append((connection, self.handler.frames.rows))
         elif conversation.tls is None or conversation.tls.opened:
             self.foreign += 1
+        self.bystanders.ended(connection)
         if conversation.tls is not None:
             self.bystanders.encrypted(connection, self.handler.ports, self.places)
             self.encrypted.append(connection)
-        elif not connection.is_amqp and conversation.ports[1] in self.handler.ports:
-            self.bystanders.ended(conversation, connection.capture)
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
         self._keep(first)
@@ -364,6 +363,7 @@ class Decoder:
         for slot in range(len(self.halves) // 2):
             if self.halves[2 * slot] is not None:
                 self.close(slot)
+        self.bystanders.finish()
 
     def _report(self, code, half, detail, place=None):
         """Record a finding about the frame under way or a (channel, packet number, ts_ns)."""
@@ -391,7 +391,22 @@ class Decoder:
         captures = self.handler.captures
         return captures[len(captures) - 1] if captures else None
 
-    def _say_foreign(self, half):
-        """A client that spoke something else to a server that speaks AMQP."""
-        detail = name_protocol(half.first_octets)
-        self._report("not-amqp", half, detail, (None, half.first_number, half.first_ns))
+    def _say_foreign(self, client, server):
+        """Where only one side of a conversation spoke AMQP, or the client was not understood."""
+        conversation = client.connection.conversation
+        if client.mode == _FOREIGN or client.mode == _STRANGE:
+            self._say_of("not-amqp", client, name_protocol(client.first_octets))
+        elif client.connection.asked is None or conversation.tls is not None:
+            return
+        elif server.first_octets:
+            detail = name_protocol(server.first_octets, "server")
+            self._say_of("server-not-amqp", server, detail)
+        elif client.first_octets and server.offset == PROTOCOL_HEADER_OCTETS:
+            self._say_of("not-amqp", client, name_protocol(client.first_octets))
+        elif is_unanswered(conversation):
+            place = (None, conversation.first_packet_number, conversation.start_ns)
+            self._report("protocol-header-unanswered", client, left_text(conversation), place)
+
+    def _say_of(self, code, half, detail):
+        """A finding about the first octets of a side."""
+        self._report(code, half, detail, (None, half.first_number, half.first_ns))

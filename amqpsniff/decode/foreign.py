@@ -1,4 +1,4 @@
-"""What a client spoke that did not speak AMQP, by its first octets."""
+"""What a side spoke that did not speak AMQP, by its first octets."""
 
 import re
 
@@ -18,15 +18,17 @@ _PREFIXES = (
     (b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol"),
     (b"CONNECT\n", "STOMP"),
     (b"CONNECT ", "HTTP"),
+    (b"HTTP", "HTTP"),
+    (b"\x15\x03", "TLS"),
     (b"STOMP\n", "STOMP"),
 )
 
 
-def name_protocol(octets: bytes) -> str:
+def name_protocol(octets: bytes, side: str = "client") -> str:
     """Name of the protocol that begins with these octets, or the octets themselves in hex."""
     for prefix, name in _PREFIXES:
         if octets.startswith(prefix[: len(octets)]) and len(octets) >= min(4, len(prefix)):
-            return f"the client's first octets are those of {name}"
+            return f"the {side}'s first octets are those of {name}"
     if octets[:1] == b"\x10" and _MQTT.match(octets, 1):
-        return "the client's first octets are those of MQTT"
-    return f"the client's first octets are {octets.hex(' ') or 'none'}"
+        return f"the {side}'s first octets are those of MQTT"
+    return f"the {side}'s first octets are {octets.hex(' ') or 'none'}"

@@ -79,6 +79,7 @@ class OpeningFramer(Framer):
                 if self.handler.claims is not None:
                     self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
                 half.kept = 0
+                self._note_first(half, octets)
         elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
             if not self._is_answer(half, octets):
                 self._headless(half, octets)
@@ -98,6 +99,12 @@ class OpeningFramer(Framer):
         half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
         if len(half.first_octets) == FIRST_OCTETS:
             half.mode = _FOREIGN
+
+    def _note_first(self, half, octets):
+        """Remember first octets that are not AMQP, in case it is not AMQP that follows."""
+        half.first_octets = octets[:FIRST_OCTETS]
+        half.first_number = half.number
+        half.first_ns = half.ts_ns
 
     def _is_text(self, half, octets):
         """Whether AMQP is but a part of something, such as the mechanism AMQPLAIN."""
@@ -165,6 +172,8 @@ class OpeningFramer(Framer):
             half.first_ns = half.ts_ns
             self._strange(half, octets)
             return
+        if known_start and half.offset == 0:
+            self._note_first(half, octets)
         if not known_start:
             half.lossy = True
             half.opened_since = set()

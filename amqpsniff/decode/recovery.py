@@ -162,6 +162,7 @@ class RecoveringFramer(OpeningFramer):
         this moment now.
         """
         half.search = None
+        half.first_octets = b""
         half.mode = _FRAMES
         half.connection.is_amqp = True
         self._prove_role(half, chain.frames)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
+from .attempts import REFUSED, UNANSWERED
 from .finding import Finding
 
 
@@ -13,7 +14,8 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
 
     That is, of the findings on the same connection (and the same channel, where both are about one)
     with a code among the `causes` of its kind, the last that began no later; when there is none,
-    one that was found of the whole capture. `others` can be causes and are given none.
+    one that was found of the whole capture. Connections that never were have those of other
+    connections to their server instead. `others` can be causes and are given none.
     """
     listed = list(findings)
     seen = _Seen([*listed, *others])
@@ -23,6 +25,10 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
             if cause is not None:
                 finding.cause_code = cause.code
                 finding.cause_packet_number = cause.packet_number
+
+
+_OF_SERVER = (REFUSED, UNANSWERED)
+"""Findings of connections that never were: what became of others to the same server is a cause."""
 
 
 class _Seen:
@@ -64,6 +70,7 @@ def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:
     else:
         yield finding.connection_id, finding.channel or 0, finding.code
         yield finding.connection_id, None, finding.code
+        yield "server", finding.server, finding.code
 
 
 def _around(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
@@ -71,5 +78,7 @@ def _around(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
     where, channel = finding.connection_id, finding.channel
     if where is not None:
         yield [(where, channel), (where, 0)] if channel else [(where, None)]
+    if finding.code in _OF_SERVER:
+        yield [("server", finding.server)]
     yield [(finding.capture,)]
     yield [(None,)]

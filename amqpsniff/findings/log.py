@@ -43,6 +43,11 @@ class FindingLog:
         """Remember from now on what `news` is to give."""
         self._news = {}
 
+    @property
+    def watched(self) -> bool:
+        """True if `news` are asked for."""
+        return self._news is not None
+
     def news(self) -> list[Finding]:
         """Copies of the findings that are new or were found again since the last call; with a count
         of 0 those that were withdrawn.

@@ -5,14 +5,16 @@ connections contribute. `once` holds findings that stand for many places, `notes
 to say about single connections, each with the `judge` that is to hear it, `exchanges` what was
 counted by exchange, `left` what was outstanding on channels that ended and `asked` which
 acknowledgements may be of that (`amqpsniff.session.rules.leftovers`), `forgotten` and `limits` what
-bounds on memory have cost. All of it is plain values, and does not depend on how connections are
-shared.
+bounds on memory have cost, `attempts` connections that were never established. All of it is plain
+values, and does not depend on how connections are shared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from .attempts import Attempts
 
 Order = tuple[int, int, str, int]
 """When something became known: time, time again where that is not enough, capture, packet."""
@@ -46,6 +48,7 @@ class Records:
         self.asked: list[tuple[Any, ...]] = []
         self.forgotten: dict[str, int] = {}
         self.limits: dict[str, int] = {}
+        self.attempts = Attempts()
 
     def seen(
         self,
@@ -90,6 +93,7 @@ class Records:
             self.count(exchange, counts)
         self.forget(other.forgotten)
         self.hit(other.limits)
+        self.attempts.merge(other.attempts)
 
     def plain(self) -> dict[str, Any]:
         """All of it for JSON."""
@@ -101,6 +105,7 @@ class Records:
             "exchanges": list(self.exchanges.items()),
             "forgotten": self.forgotten,
             "limits": self.limits,
+            "attempts": self.attempts.plain(),
         }
 
     @classmethod
@@ -118,6 +123,7 @@ class Records:
         made.exchanges = {name: tuple(counts) for name, counts in plain["exchanges"]}
         made.forget(plain["forgotten"])
         made.hit(plain["limits"])
+        made.attempts = Attempts.of(plain["attempts"])
         return made
 
     def _join(self, key: tuple[Any, ...], entry: list[Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -51,6 +52,8 @@ class Source(Protocol):
     findings: list[Finding]
     notes: list[str]
     ended: bool
+    live: bool
+    """True if packets are captured now, so that their times are those of this machine's clock."""
 
     @property
     def packets(self) -> int:
@@ -132,17 +135,34 @@ class Watch:
         self._late = QUIET_SECONDS if source.statistics() is not None else settle_seconds
         self._packet_ns = NO_TIME
         self._packet_at = 0.0
+        self._until_ns = LATEST_NS
+        self._over = False
 
     @property
     def done(self) -> bool:
         """Whether no more packets are to come."""
-        return self.source.ended or self._left == 0
+        return self.source.ended or self._left == 0 or self._over
+
+    def end_in(self, seconds: float) -> None:
+        """Take no packet that is captured later than `seconds` from now.
+
+        Packets of a pipe or a file may be of any time, and all that are read are taken.
+        """
+        if self.source.live:
+            self._until_ns = time.time_ns() + int(seconds * 1e9)
 
     def step(self) -> int:
         """Take the packets that are there; gives their number."""
         count = 0
         most = 1 << 62 if self._left is None else self._left
-        for batch, interfaces in self.source.take(most):
+        for taken, interfaces in self.source.take(most):
+            batch = taken
+            if batch.ts_ns[batch.end - 1] > self._until_ns:
+                end = bisect_right(batch.ts_ns, self._until_ns, batch.begin, batch.end)
+                batch = batch.slice(batch.begin, end)
+                self._over = True
+                if not len(batch):
+                    break
             count += len(batch)
             if self.writer is not None:
                 self.writer.write(batch, interfaces)
@@ -150,6 +170,8 @@ class Watch:
                 self.pipeline.learn(self.source.take_secrets())
                 self.pipeline.feed(batch)
             self._packet_ns = batch.ts_ns[batch.end - 1]
+            if self._over:
+                break
         if count:
             self._packet_at = time.monotonic()
         elif self._packet_ns != NO_TIME:

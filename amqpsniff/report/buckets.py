@@ -2,8 +2,8 @@
 
 `Steps` is the axis that all of them share: `MOST_STEPS` of equal width from a beginning. When a
 time comes that lies outside, two steps at a time become one until it has its place; what has been
-counted moves along. `Counts` adds numbers up by step; `Delays` counts times by step and size, for
-quantiles over time.
+counted moves along. `Counts` adds numbers up by step; `Levels` has the highest number within each;
+`Delays` counts times by step and size, for quantiles over time.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Steps:
         self.begin_ns: int | None = None
         self.width_ns = FIRST_WIDTH_NS
         self._first = self._last = 0
-        self._followers: list[Counts | Delays] = []
+        self._followers: list[Counts | Levels | Delays] = []
 
-    def join(self, follower: Counts | Delays) -> None:
+    def join(self, follower: Counts | Levels | Delays) -> None:
         """Have something moved along."""
         self._followers.append(follower)
 
@@ -135,7 +135,7 @@ class Counts:
         """The axis begins so many steps earlier."""
         self._sums = (array("q", bytes(8 * steps)) + self._sums)[:MOST_STEPS]
 
-    def add(self, times: Any, amounts: Any = None, sign: int = 1) -> None:
+    def add(self, times: Any, amounts: Any = None) -> None:
         """Add an amount at each time, 1 if none is given; both are Arrow arrays without nulls."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -152,13 +152,7 @@ class Counts:
             columns = (made.column(name).to_pylist() for name in ("place", "amount_sum"))
             sums = list(zip(*columns, strict=True))
         for place, amount in sums:
-            self._sums[place] += sign * amount
-
-    def put(self, time_ns: int, amount: int) -> None:
-        """Add an amount at one time."""
-        self._steps.cover(time_ns, time_ns)
-        assert self._steps.begin_ns is not None
-        self._sums[(time_ns - self._steps.begin_ns) // self._steps.width_ns] += amount
+            self._sums[place] += amount
 
     def rates(self, most: int) -> list[float]:
         """Amounts per second, in at most so many groups of steps."""
@@ -167,15 +161,86 @@ class Counts:
             sum(self._sums[one.start : one.stop]) / steps.seconds(one) for one in steps.groups(most)
         ]
 
-    def levels(self, most: int) -> list[float]:
-        """The highest sum so far at the end of a step of each group: how deep something was."""
-        levels = list(accumulate(self._sums))
-        return [max(levels[one.start : one.stop]) for one in self._steps.groups(most)]
-
     @property
     def total(self) -> int:
         """The sum of all."""
         return sum(self._sums)
+
+
+class Levels:
+    """How many of something there are at a time: sums by step, and the highest sum within each.
+
+    A step's peak is how far it rises above where it began. What is added in one call is brought
+    into the order of time; what is added to a step later is taken for later.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._sums = array("q", bytes(8 * MOST_STEPS))
+        self._peaks = array("q", bytes(8 * MOST_STEPS))
+        steps.join(self)
+
+    def fold(self) -> None:
+        """Two steps become one."""
+        sums, peaks = self._sums, self._peaks
+        rest = array("q", bytes(4 * MOST_STEPS))
+        self._sums = array("q", map(sum, zip(sums[::2], sums[1::2], strict=True))) + rest
+        later = map(sum, zip(sums[::2], peaks[1::2], strict=True))
+        self._peaks = array("q", map(max, zip(peaks[::2], later, strict=True))) + rest
+
+    def move(self, steps: int) -> None:
+        """The axis begins so many steps earlier."""
+        missing = array("q", bytes(8 * steps))
+        self._sums = (missing + self._sums)[:MOST_STEPS]
+        self._peaks = (missing + self._peaks)[:MOST_STEPS]
+
+    def add(self, begun: Any, ended: Any) -> None:
+        """One more at each time of the first Arrow array, one less at each of the second."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        times = pa.chunked_array([*_chunks(begun), *_chunks(ended)], type=pa.int64())
+        if not len(times):
+            return
+        amounts = pa.array([1] * len(begun) + [-1] * len(ended), pa.int64())
+        table = pa.table({"place": self._steps.places(times), "time": times, "amount": amounts})
+        table = table.sort_by([("time", "ascending"), ("amount", "descending")])
+        table = table.append_column("level", pc.cumulative_sum(table.column("amount")))
+        made = table.group_by("place", use_threads=False).aggregate(
+            [("amount", "sum"), ("level", "max")]
+        )
+        columns = (made.column(name).to_pylist() for name in ("place", "amount_sum", "level_max"))
+        before = 0
+        for place, amount, level in sorted(zip(*columns, strict=True)):
+            self._count(place, amount, level - before)
+            before += amount
+
+    def put(self, time_ns: int, amount: int) -> None:
+        """So many more at one time."""
+        self._steps.cover(time_ns, time_ns)
+        assert self._steps.begin_ns is not None
+        place = (time_ns - self._steps.begin_ns) // self._steps.width_ns
+        self._count(place, amount, amount)
+
+    def _count(self, place: int, amount: int, peak: int) -> None:
+        self._peaks[place] = max(self._peaks[place], self._sums[place] + peak)
+        self._sums[place] += amount
+
+    def levels(self, most: int) -> list[float]:
+        """The highest number within each of at most so many groups of steps."""
+        sums = accumulate(self._sums, initial=0)
+        highest = [level + peak for level, peak in zip(sums, self._peaks, strict=False)]
+        return [max(highest[one.start : one.stop]) for one in self._steps.groups(most)]
+
+    @property
+    def total(self) -> int:
+        """How many there are in the end."""
+        return sum(self._sums)
+
+
+def _chunks(column: Any) -> list[Any]:
+    """The pieces of an Arrow array that may be of several."""
+    return getattr(column, "chunks", None) or ([column] if len(column) else [])
 
 
 class Delays:

@@ -146,7 +146,7 @@ class TlsStage:
                     states = self.states
                 states[half | 1] = _NEW
                 states[half & ~1] = _NEW
-            elif states[half] != _PLAIN:
+            elif states[half] != _PLAIN or (kind == _CLOSE and self.passages):
                 if kind == _DATA and states[half] == _NEW:
                     block = batch.octets if sources[row] < 0 else batch.extra[sources[row]]
                     if self._plain(half, block, starts[row], lengths[row]):

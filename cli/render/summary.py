@@ -103,6 +103,8 @@ def _traffic(result: dict[str, Any]) -> str:
     )
     if quality["foreign_conversations"]:
         parts.append(f"{plural(quality['foreign_conversations'], 'TCP conversation')} not AMQP")
+    if quality["failed_connects"]:
+        parts.append(f"{plural(quality['failed_connects'], 'connect')} refused or unanswered")
     if quality["not_ip"] + quality["not_tcp"]:
         parts.append(f"{plural(quality['not_ip'] + quality['not_tcp'], 'packet')} without TCP")
     if quality["other_ports"]:

@@ -46,7 +46,6 @@ class Figures:
 
     Attributes:
         step_ns: How wide a point of the lines is, None when there is but one time or none.
-        look_ns: How far apart depths are looked at.
         utc: Whether times are those of the clock; otherwise seconds since the beginning.
     """
 
@@ -58,7 +57,6 @@ class Figures:
         self._first_ns = steps.at(groups[0].start) if groups else 0
         last_ns = steps.at(groups[-1].stop) if groups else 0
         self.step_ns = (last_ns - self._first_ns) // len(groups) if steps.several else None
-        self.look_ns = steps.width_ns
         self.utc = last_ns - self._first_ns >= UTC_FROM_NS
         self._times = [self._time(steps.at(group.start)) for group in groups]
         self._span = (self._time(self._first_ns), self._time(last_ns))

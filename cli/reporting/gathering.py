@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.report.buckets import Counts, Delays, Steps
+from amqpsniff.report.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
 from amqpsniff.tables.values import values
 
@@ -44,8 +44,6 @@ WAITED_FOR = frozenset(("confirmed", "rejected", "unconfirmed"))
 SETTLED_LATER = frozenset(("acked", "requeued", "discarded", "unsettled"))
 """Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack."""
 
-DEEPEST = {"unacked": "unsettled_max", "unconfirmed": "unconfirmed_max"}
-"""Columns of the channels table that have the most that waited at once."""
 
 FINDING_COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
@@ -77,9 +75,7 @@ class Gathering:
         found: Rows of the findings table.
         connections, channels: Rows that were kept, and how many ended how.
         named: Rows of the connections that were named, by the name.
-        rates, levels: `Counts` by what is counted.
-        deepest: The most that a channel had waiting at once; 0 where only a part of the time is
-            read, since that of a channel is of its whole life.
+        rates, levels: `Counts` and `Levels` by what is counted.
         delays: `Delays` by what took so long: confirm, ack, reply.
         spans: From when to when, in nanoseconds, each capture has connections.
     """
@@ -101,9 +97,8 @@ class Gathering:
             for name in ("published", "delivered", "confirmed", "acked", "client", "server")
         }
         self.levels = {
-            name: Counts(self.steps) for name in ("unconfirmed", "unacked", "connections")
+            name: Levels(self.steps) for name in ("unconfirmed", "unacked", "connections")
         }
-        self.deepest = {"unacked": 0, "unconfirmed": 0}
         self.delays = {name: Delays(self.steps) for name in ("confirm", "ack", "reply")}
         self.spans: dict[str | None, tuple[int, int]] = {}
         self._midstream: Counter[str | None] = Counter()
@@ -180,11 +175,10 @@ class Gathering:
         """Count what began to wait, what ended, and remember what did not."""
         import pyarrow.compute as pc
 
-        counts = self.levels[level]
         rows = rows.filter(is_one_of(rows.column("outcome"), waiting))
-        counts.add(rows.column("ts_ns"))
         ended = ended.filter(is_one_of(ended.column("outcome"), waiting))
-        counts.add(pc.add(ended.column("ts_ns"), ended.column("outcome_ns")), sign=-1)
+        done = pc.add(ended.column("ts_ns"), ended.column("outcome_ns"))
+        self.levels[level].add(rows.column("ts_ns"), done)
         left = rows.filter(pc.is_null(rows.column("outcome_ns")))
         known = self._left[level]
         for name, number in Counter(values(left, "connection_id")).items():
@@ -192,8 +186,11 @@ class Gathering:
                 known[name] += number
 
     def _connections(self, batch: Any) -> None:
+        import pyarrow as pa
+
         rows = batch.to_pylist()
         self.connections.add(rows)
+        begun, ended = [], []
         for row in rows:
             if row["start_ns"] is None:
                 continue
@@ -201,11 +198,12 @@ class Gathering:
             if row["midstream"]:
                 self._midstream[row["capture"]] += 1
             else:
-                self.levels["connections"].put(row["start_ns"], 1)
+                begun.append(row["start_ns"])
             if row["closed_by"] is not None and row["end_ns"] is not None:
-                self.levels["connections"].put(row["end_ns"], -1)
+                ended.append(row["end_ns"])
                 if len(self._ended) < MOST_OPEN:
                     self._ended[row["connection_id"]] = row["end_ns"]
+        self.levels["connections"].add(pa.array(begun, pa.int64()), pa.array(ended, pa.int64()))
         for name, selection in self._choices.items():
             self.named[name] += selection.of(batch).to_pylist()[:TOP]
 
@@ -218,10 +216,6 @@ class Gathering:
     def _channels(self, batch: Any) -> None:
         rows = batch.to_pylist()
         self.channels.add(rows)
-        if self._whole and rows:
-            for level, column in DEEPEST.items():
-                most = max(row[column] or 0 for row in rows)
-                self.deepest[level] = max(self.deepest[level], most)
         for row in rows:
             left = row["unsettled_end"] or 0, row["unconfirmed_end"] or 0
             ended = row["end_ns"] is not None and row["closed_by"] is not None

@@ -146,8 +146,8 @@ class Report:
             return
         about = (
             f"Each point stands for {duration(figures.step_ns)}: rates are means over it, depths "
-            f"the highest of those looked at every {duration(figures.look_ns)} within it. What was "
-            "unsettled when its channel closed is not counted after that."
+            "the highest within it. What was unsettled when its channel closed is not counted "
+            "after that."
         )
         timed = page.charts(figures.latencies(), across=3)
         page.section("time", "Over time", page.charts(specs), timed, about=about)

@@ -183,9 +183,9 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
               ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
     for name, one, several, awaited in depths:
         level = gathering.levels[name]
-        most = max(int(max(level.levels(MOST_POINTS), default=0)), gathering.deepest[name])
+        most = max(level.levels(MOST_POINTS), default=0)
         if most > 0:
-            number = f"about {count(most)} {several}" if most > 1 else f"1 {one}"
+            number = f"about {count(int(most))} {several}" if most > 1 else f"1 {one}"
             rest = _rest(level.total)
             yield f"At most {number} waited for {awaited} at a time; {rest}."
 

@@ -24,7 +24,7 @@ WAYS = ("client", "server")
 ENDS = ("10.0.0.1:40000", "10.0.0.2:5672")
 CAPTURES = [*sorted(SAMPLES.glob("*.pcap*")), OWN / "violations.pcap"]
 
-OF_PACKETS = {"acked", "incarnation", "isn", "serial", "starts"}
+OF_PACKETS = {"acked", "incarnation", "isn", "serial"}
 """What only those ask of a conversation who have its packets: `sanitize`, `compare`."""
 
 

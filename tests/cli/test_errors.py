@@ -6,6 +6,7 @@ import gzip
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -300,6 +301,16 @@ def test_version_and_help() -> None:
         assert "<bool>" not in text
         assert "<str>" not in text
         assert "[str]" not in text
+
+
+def test_as_a_module() -> None:
+    """`python -m amqpsniff` is the program too, with its exit codes."""
+    for arguments in (["--version"], ["summary", "nothere.pcap"]):
+        done = subprocess.run(
+            (sys.executable, "-m", "amqpsniff", *arguments), capture_output=True, text=True,
+            check=False, cwd=SAMPLES, env=environment(),
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == run(*arguments)
 
 
 def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch) -> None:

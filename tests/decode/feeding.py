@@ -41,6 +41,8 @@ class Talk:
     connection_id: str = "00000000000000aa"
     ended: str | None = None
     tls: None = None
+    starts: tuple[int, int] = (0, 0)
+    start_ns: int = 0
 
 
 class Decoded:

@@ -172,6 +172,23 @@ def _greeted(first: bytes, answer: bytes = b"") -> Callable[[], Case]:
     return make
 
 
+def _refused(flags: int) -> Callable[[], Case]:
+    """A SYN, and what comes back."""
+    talk = wire.Talk()
+    talk.client(flags=wire.SYN)
+    talk.server(flags=flags)
+    return lambda: sent(talk.packets)
+
+
+def _unanswered_for(milliseconds: int) -> Callable[[], Case]:
+    """A SYN, and the same again."""
+    talk = wire.Talk(step_ns=0)
+    talk.client(flags=wire.SYN)
+    talk.wait(milliseconds * wire.MILLISECOND)
+    talk.client(flags=wire.SYN)
+    return lambda: sent(talk.packets)
+
+
 def _half(answered: bool) -> Callable[[], Case]:
     """A connection of which nothing of the broker was captured, or one packet."""
     text = "midstream\n" + PUBLISH + "\nC1: basic.ack delivery_tag=1\n"
@@ -305,6 +322,10 @@ PAIRS: dict[str, Pair] = {
     ),
     "tls-certificate-expired": Pair(_tls(_starting(2_051_308_800)), _tls(_starting(2_051_308_799))),
     # before a connection
+    "connect-refused": Pair(_refused(wire.RST | wire.ACK), _refused(wire.SYN | wire.ACK)),
+    "connect-unanswered": Pair(_unanswered_for(500), _unanswered_for(499)),
+    "server-not-amqp": Pair(_greeted(HELLO, b"HTTP/1.1"), _greeted(HELLO, HELLO)),
+    "protocol-header-unanswered": Pair(_greeted(HELLO), _greeted(HELLO, HELLO)),
     "not-amqp": Pair(_greeted(b"AMQQ" + HELLO[4:], HELLO), _greeted(HELLO, HELLO)),
     "protocol-version-refused": Pair(_greeted(HELLO, b"AMQP\0\0\x08\0"), _greeted(HELLO, HELLO)),
     "protocol-header-unknown": Pair(_greeted(b"AMQP\0\0\x09\x07"), _greeted(HELLO)),

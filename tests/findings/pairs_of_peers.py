@@ -271,6 +271,17 @@ PAIRS: dict[str, Pair] = {
         CONSUMER + DELIVER.format(n=1) + END,
         CONSUMER + DELIVER.format(n=1) + "C1: basic.ack delivery_tag=1\n" + END,
     ),
+    "deliveries-deleted": Pair(
+        *(
+            CONSUMER
+            + DELIVER.format(n=1)
+            + "C1: queue.delete queue="
+            + queue
+            + "\nS1: queue.delete-ok\n"
+            + END
+            for queue in "qp"
+        )
+    ),
     "poison-message": Pair(
         *(
             CONSUMER

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from amqpsniff.capture.following import FileCapture
+from amqpsniff.capture.following import FileCapture, PipeCapture
 from amqpsniff.capture.interfaces import InterfaceCapture
 from amqpsniff.cli.steps import Steps
-from amqpsniff.live.watch import Watch
+from amqpsniff.live.watch import Source, Watch
 from amqpsniff.options import Options
 from tests.cli.running import SIGNALS, environment
 from tests.conftest import SAMPLES
@@ -139,3 +144,75 @@ def test_packets_that_the_kernel_keeps_back_are_known() -> None:
         wait_for(lambda: list(source.take(1 << 40)) and source.packets == sent)
     assert not source.held()
     source.close()
+
+
+@contextmanager
+def repeated(send: Callable[[], object]) -> Iterator[None]:
+    """Something that is sent again and again meanwhile, by another thread."""
+    over = threading.Event()
+
+    def sending() -> None:
+        while not over.is_set():
+            send()
+            time.sleep(0.0001)
+
+    thread = threading.Thread(target=sending)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def watched(source: Source, seconds: float) -> tuple[Watch, int, float]:
+    """A run of that duration: the latest time of a packet for it, and how long it really took."""
+    watch = Watch(source, Options())
+    began, latest_ns = time.monotonic(), time.time_ns()
+    with Steps(watch, seconds) as steps:
+        latest_ns = time.time_ns() + int(seconds * 1e9)
+        for _ in steps:
+            pass
+    took = time.monotonic() - began
+    watch.close()
+    return watch, latest_ns, took
+
+
+def test_an_interface_that_never_rests_is_captured_for_the_duration() -> None:
+    """Neither what comes later has rows, nor does the run wait for a pause."""
+    port = free_port()
+    source = InterfaceCapture(["lo"], f"udp port {port}")
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+        repeated(lambda: sender.sendto(b"something", ("127.0.0.1", port))),
+    ):
+        watch, latest_ns, took = watched(source, 0.4)
+    totals = watch.pipeline.totals
+    assert totals.packets
+    assert totals.last_ns is not None
+    assert latest_ns - 200_000_000 < totals.last_ns <= latest_ns
+    assert 0.4 <= took < 3
+
+
+def test_an_interface_without_packets_is_captured_for_the_duration() -> None:
+    watch, _, took = watched(InterfaceCapture(["lo"], f"udp port {free_port()}"), 0.2)
+    assert watch.pipeline.totals.packets == 0
+    assert 0.2 <= took < 3
+
+
+def test_a_pipe_that_never_rests_is_followed_for_the_duration(tmp_path: Path) -> None:
+    octets = SAMPLE.read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    here = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    os.write(here, octets[:24])
+
+    def send() -> None:
+        with suppress(BlockingIOError):
+            os.write(here, octets[24 : 24 + 16 + int.from_bytes(octets[32:36], "little")])
+
+    with repeated(send):
+        watch, _, took = watched(PipeCapture(str(pipe)), 0.3)
+    os.close(here)
+    assert watch.pipeline.totals.packets
+    assert 0.3 <= took < 3

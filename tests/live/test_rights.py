@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.capture.interfaces import InterfaceCapture
+from amqpsniff.errors import UsageError
 from tests.cli.running import environment
 from tests.conftest import SAMPLES
 from tests.tls.talk import identity
@@ -110,6 +112,54 @@ def test_root_is_given_up(program: tuple[str, ...], folder: Path) -> None:
     assert status["Gid"].split() == [str(entry.pw_gid)] * 4
     assert {status[name] for name in ("CapPrm", "CapEff", "CapInh")} == {"0" * 16}
     assert {one.stat().st_uid for one in folder.glob("kept_*")} == {entry.pw_uid}
+
+
+def test_the_home_of_another_user(program: tuple[str, ...], tmp_path: Path) -> None:
+    """As under `sudo -E`: nothing is read there."""
+    (tmp_path / ".cache").mkdir(mode=0o700)
+    tmp_path.chmod(0o700)
+    group = pwd.getpwnam(NOBODY).pw_gid
+    rights = ("--clear-groups", "--inh-caps=+net_raw", "--ambient-caps=+net_raw")
+    done = subprocess.run(
+        ("setpriv", f"--reuid={NOBODY}", f"--regid={group}", *rights, *program, "live", "-i", "lo",
+         "--port", "5672", "--duration", "100ms", "-q"), cwd="/", check=False,
+        capture_output=True, text=True, env=environment(HOME=str(tmp_path)),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_is_left_in_the_home(program: tuple[str, ...], tmp_path: Path) -> None:
+    arguments = (
+        "live",
+        "-i",
+        "lo",
+        "--port",
+        "5672",
+        "--duration",
+        "100ms",
+        "-q",
+        "--user",
+        "root",
+    )
+    done = subprocess.run(
+        (*program, *arguments), check=False, capture_output=True, text=True,
+        env=environment(HOME=str(tmp_path)),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [OSError(13, "Permission denied", "/x"), ImportError("no scapy")])
+def test_scapy_that_cannot_be_imported(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_: str) -> None:
+        raise error
+
+    monkeypatch.setattr("amqpsniff.capture.filter.import_module", failing)
+    for expression in ("", "port 5672"):
+        with pytest.raises(UsageError, match=r"needs scapy.*pip install.*tcpdump -U -w -") as told:
+            InterfaceCapture(["lo"], expression)
+        assert ("Permission denied" in str(told.value)) == isinstance(error, OSError)
+    assert "XDG_CACHE_HOME" not in os.environ
 
 
 def test_where_the_user_could_not_go_on(program: tuple[str, ...], tmp_path: Path) -> None:

@@ -7,7 +7,15 @@ import random
 import pyarrow as pa
 import pytest
 
-from amqpsniff.report.buckets import FIRST_WIDTH_NS, MAX_NS, MOST_STEPS, Counts, Delays, Steps
+from amqpsniff.report.buckets import (
+    FIRST_WIDTH_NS,
+    MAX_NS,
+    MOST_STEPS,
+    Counts,
+    Delays,
+    Levels,
+    Steps,
+)
 from amqpsniff.session.counts import Spread
 
 BEGIN_NS = 1_700_000_000_000_000_000
@@ -37,15 +45,42 @@ def test_counts_stay_where_they_were_whatever_comes(length_ns: int) -> None:
     assert used >= MOST_STEPS // 4 or steps.width_ns == FIRST_WIDTH_NS
 
 
-def test_levels_are_what_is_left_at_the_end_of_a_step() -> None:
+def test_the_highest_level_within_a_step() -> None:
     steps = Steps()
-    level = Counts(steps)
-    level.add(_array([BEGIN_NS, BEGIN_NS + 10**9, BEGIN_NS + 2 * 10**9]))
-    level.add(_array([BEGIN_NS + 5 * 10**9]), sign=-1)
-    level.put(BEGIN_NS + 6 * 10**9, -2)
+    level = Levels(steps)
+    begun, ended = [0, 1, 2, 10**10, 10**10 + 1], [3, 4, 10**10 + 1]
+    level.add(*(_array([BEGIN_NS + at for at in times]) for times in (begun, ended)))
     found = level.levels(MOST_STEPS)
-    assert max(found) == 3
-    assert found[-1] == 0
+    assert (found[0], found[1], found[-1]) == (3, 1, 3)
+    level.put(BEGIN_NS + 2 * 10**10, -2)
+    assert (level.levels(MOST_STEPS)[-1], level.total) == (2, 0)  # two until then
+    level.put(BEGIN_NS + 3 * 10**10, 1)
+    assert level.levels(MOST_STEPS)[-1] == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_peaks_do_not_depend_on_the_width_of_a_step(seed: int) -> None:
+    """What is added in the order of time has its highest number, however often steps are folded."""
+    chance = random.Random(seed)
+    steps, held, levels, moves = Steps(), [], 0, []
+    level = Levels(steps)
+    now = BEGIN_NS
+    for _ in range(20):
+        times: tuple[list[int], list[int]] = ([], [])
+        for _ in range(chance.randrange(40)):
+            now += int(chance.expovariate(1) * 10 ** chance.randrange(3, 9))
+            ends = bool(levels) and chance.random() < 0.5
+            levels += -1 if ends else 1
+            moves.append((now, levels))
+            times[ends].append(now)
+        level.add(*map(_array, times))
+    held = [count for _, count in moves]
+    assert max(level.levels(MOST_STEPS)) == max(held)
+    for group, found in zip(steps.groups(7), level.levels(7), strict=True):
+        first, last = steps.at(group.start), steps.at(group.stop)
+        before = [count for at, count in moves if at < first][-1:]
+        assert found == max([count for at, count in moves if first <= at < last] + before + [0])
+    assert level.total == levels
 
 
 def test_amounts_are_added_up() -> None:
@@ -105,6 +140,6 @@ def test_nothing_is_nothing() -> None:
     counts, delays = Counts(steps), Delays(steps)
     counts.add(_array([]))
     delays.add(_array([]), _array([]))
-    assert counts.rates(10) == counts.levels(10) == delays.quantiles((0.5,), 10) == []
+    assert counts.rates(10) == delays.quantiles((0.5,), 10) == []
     assert delays.overall((0.5,)) == [None]
     assert list(delays.spread()) == []

@@ -14,7 +14,7 @@ import pytest
 import amqpsniff
 from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections, story
 from amqpsniff.quantities import duration
-from amqpsniff.report.buckets import MOST_STEPS, Counts, Delays, Steps
+from amqpsniff.report.buckets import MOST_STEPS, Counts, Delays, Levels, Steps
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
 from tests.conftest import SAMPLES
@@ -279,14 +279,30 @@ def test_bars_reach_to_the_edges_of_the_capture(tmp_path: Path) -> None:
     assert {row["v"] for row in levels} == {2}
 
 
-def test_no_channel_is_deeper_than_the_sentence_says(tmp_path: Path) -> None:
-    """What came and went between two looks at the depth is seen at the channel."""
-    assert report(tmp_path / "page.html", "node.pcap").code == 0
-    text = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
-    rows = amqpsniff.open(SAMPLES / "node.pcap").table("channels").to_pylist()
-    deepest = max(row["unconfirmed_max"] for row in rows)
-    assert f"At most about {deepest} publishes waited for a confirm at a time" in text
-    assert "depths the highest of those looked at every" in text
+@pytest.mark.parametrize(
+    ("capture", "table", "column", "words"),
+    [
+        ("node.pcap", "unconfirmed", "unconfirmed_max", "{} publishes waited for a confirm"),
+        (
+            "../tests/captures/incidents/a_prefetch.pcap",
+            "unacked",
+            "unsettled_max",
+            "{} deliveries waited for an acknowledgement",
+        ),
+    ],
+)
+def test_sentence_chart_and_channels_agree(
+    tmp_path: Path, capture: str, table: str, column: str, words: str
+) -> None:
+    """What came and went within a step is in the chart too."""
+    assert report(tmp_path / "page.html", capture).code == 0
+    made = (tmp_path / "page.html").read_text(encoding="utf-8")
+    rows = amqpsniff.open(SAMPLES / capture).table("channels").to_pylist()
+    deepest = max(row[column] or 0 for row in rows)
+    assert deepest > 1
+    assert f"At most about {words.format(deepest)} at a time" in unescape(text_of(made))
+    values = [row for one in data_of(made)["charts"] for row in one["data"]["values"]]
+    assert max(row["v"] for row in values if row.get("s") == table) == deepest
 
 
 def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
@@ -300,15 +316,14 @@ def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
 
 
 def test_connections_that_come_and_go_within_a_step() -> None:
-    """None is open at the end of a step: there was one at a time all the same."""
-    opened = Counts(Steps())
+    opened = Levels(Steps())
     for at in range(3):
         opened.put(START_NS + at * HOUR_NS, 1)
         opened.put(START_NS + at * HOUR_NS + 1, -1)
     gathering = Mock(levels={"connections": opened})
     quality = {"midstream_connections": 0}
     summary = {"packets": 9, "connection_count": 3, "clients": [], "quality": quality}
-    assert max(opened.levels(MOST_STEPS)) == 0
+    assert max(opened.levels(MOST_STEPS)) == 1
     told = list(story._traffic(summary, gathering))
     assert told == ["3 AMQP connections were seen; at most about 1 at a time."]
 
@@ -316,16 +331,16 @@ def test_connections_that_come_and_go_within_a_step() -> None:
 def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
     """Several steps are one point: the highest of the last ones is not what is left."""
     steps = Steps()
-    levels = {name: Counts(steps) for name in ("unacked", "unconfirmed")}
+    levels = {name: Levels(steps) for name in ("unacked", "unconfirmed")}
     levels["unacked"].put(START_NS, 4)
     levels["unacked"].put(START_NS + HOUR_NS, -3)
     used = steps.used[1] - steps.used[0]
     assert used > story.MOST_POINTS
     assert levels["unacked"].levels(story.MOST_POINTS)[-1] == 4
     delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
-    gathering = Mock(levels=levels, delays=delays, deepest={"unacked": 5, "unconfirmed": 0})
+    gathering = Mock(levels=levels, delays=delays)
     (told,) = story._waiting(gathering)
-    assert told.startswith("At most about 5 deliveries waited for an acknowledgement")
+    assert told.startswith("At most about 4 deliveries waited for an acknowledgement")
     assert told.endswith("; 1 still did at the end.")
 
 

@@ -20,8 +20,7 @@ CLOSINGS = (
     Kind("channel-closed-by-broker", "error", "A",
          "The broker closed a channel with an error",
          "channel.close from the broker with a reply code, a text, and the method it objects to.",
-         "By code: 404 create what is missing or correct its name; 403 grant the permission; 405 "
-         "another connection owns the queue; 406 a condition was not met, the text says which. "
+         "The detail has the broker's reason and, where it is known, what to do about it. "
          "Deliveries that were not acknowledged go back to their queues; the client must open a "
          "new channel.",
          "Passive declarations ask whether something exists, and 404 is then an ordinary answer.",
@@ -30,9 +29,9 @@ CLOSINGS = (
          "The broker closed a connection with an error",
          "connection.close from the broker with a reply code, a text, and the method it objects "
          "to.",
-         "By code: 501 to 505 the client broke the protocol, look at what it sent last; 530 not "
-         "allowed; 540 not implemented; 541 the broker failed inside, see its log. All channels "
-         "of the connection are gone.",
+         "By code: 501 to 505 the client broke the protocol, look at what it sent last; 506 the "
+         "broker could not store or route; 530 not allowed; 540 not implemented; 541 the broker "
+         "failed inside, see its log. All channels of the connection are gone.",
          "",
          _FRAMING),
     Kind("declaration-mismatch", "error", "A",
@@ -98,11 +97,12 @@ CLOSINGS = (
          ("authentication-failed", "vhost-refused", "tuning-rejected", "limit-reached",
           "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch")),
     Kind("exclusive-queue-locked", "warning", "A",
-         "An exclusive queue still belongs to another connection",
-         "The broker refused to declare or consume from the queue with 405 RESOURCE_LOCKED; the "
-         "detail says whether the same client has another connection open.",
-         "The client's old connection has not ended for the broker yet: use names given by the "
-         "broker, queues that are not exclusive, or a shorter heartbeat.",
-         "Two clients may really claim the same name. RabbitMQ answers the same when a queue that "
-         "is not exclusive is declared as exclusive."),
+         "An exclusive queue belongs to another connection",
+         "The broker refused access to the queue with 405 RESOURCE_LOCKED; the detail names the "
+         "connection that declared it exclusive if that is in the capture, else it says whether "
+         "the same client has another connection open.",
+         "If two programs claim one name, use names given by the broker or queues that are not "
+         "exclusive. If it is the client's own old connection, that has not ended for the broker "
+         "yet: a shorter heartbeat ends it sooner.",
+         "RabbitMQ answers the same when a queue that is not exclusive is declared as exclusive."),
 )  # fmt: skip

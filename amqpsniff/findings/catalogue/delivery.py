@@ -17,8 +17,17 @@ DELIVERY = (
          "broker delivers them again.",
          "Expect them twice: make handlers recognise work that is done, and look at the "
          "redelivered flag.",
-         "",
+         "Deliveries do not come again if their queue is deleted before they do: by a client, or "
+         "by itself (auto-delete, x-expires). Messages may expire in it too.",
          (*CHANNEL_ENDS, *CONNECTION_ENDS)),
+    Kind("deliveries-deleted", "warning", "B",
+         "Deliveries were not acknowledged, and their queue is gone",
+         "Deliveries had neither ack, nack nor reject when the channel or connection ended, and "
+         "their queue had been deleted, or was exclusive to the connection that ended.",
+         "They do not come again, and are not dead-lettered: publish again what was not done. "
+         "Stop consumers and wait for their acknowledgements before a queue is deleted.",
+         "Replies and temporary queues, whose messages nobody needs any more.",
+         ("operation-destructive", *CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("poison-message", "error", "B",
          "A message is delivered and put back again and again",
          "The same message is delivered from a queue five times or more: by message-id, by "

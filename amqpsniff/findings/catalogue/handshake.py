@@ -3,12 +3,41 @@
 from amqpsniff.findings.kind import Kind
 
 HANDSHAKE = (
+    Kind("connect-refused", "error", "A",
+         "Connections were refused",
+         "SYN, and RST instead of an answer, at a port that has AMQP in the capture or is one of "
+         "brokers; in a capture without AMQP, at any port.",
+         "Nothing listens at that address and port: see whether the broker runs, and whether host "
+         "and port of the client's configuration are right. Let clients wait longer after each "
+         "attempt.",
+         "A client that tries several addresses in turn; port scans.",
+         ("connection-forced-closed", "disconnect-unclean")),
+    Kind("connect-unanswered", "error", "A",
+         "Connections were not answered",
+         "SYN again and again and no answer, at a port that has AMQP in the capture or is one of "
+         "brokers; in a capture without AMQP, at any port.",
+         "Look for a firewall or security group that drops packets, for a wrong address, and for "
+         "a host that is down.",
+         "A capture that does not show the answers: of one direction, or of one of several paths.",
+         ("connection-forced-closed", "disconnect-unclean")),
     Kind("not-amqp", "error", "A",
          "A client did not speak AMQP to an AMQP server",
          "The client's first octets are those of another protocol (TLS, HTTP, MQTT, a proxy's "
          "header), and the server answers with an AMQP protocol header.",
          "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
          "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
+    Kind("server-not-amqp", "error", "A",
+         "A client spoke AMQP to a server that does not",
+         "The client's first octets are an AMQP protocol header, and the server answers with those "
+         "of another protocol: a TLS alert, HTTP, SSH.",
+         "Point the client at the right port (5672, with TLS 5671), or correct the scheme of its "
+         "URI: amqps:// where the port is one of TLS, amqp:// where it is not."),
+    Kind("protocol-header-unanswered", "warning", "A",
+         "A client's protocol header was not answered",
+         "The client sends an AMQP protocol header, the server nothing, and the connection ends.",
+         "See whether the port expects TLS or the PROXY protocol, whether a load balancer in front "
+         "of it reaches a broker, and what the broker's log says at that time.",
+         "A client that gives up at once."),
     Kind("tls-alert", "error", "A",
          "TLS failed with an alert",
          "One side sent an alert that ends the connection, such as handshake_failure, unknown_ca, "
@@ -85,11 +114,11 @@ HANDSHAKE = (
          "",
          ("connections-leaking", "channels-leaking")),
     Kind("capabilities-missing", "info", "A",
-         "The client lacks capabilities that would tell it of trouble",
+         "The client does not announce every capability",
          "The client's properties in start-ok do not announce one or more of connection.blocked, "
          "consumer_cancel_notify, authentication_failure_close, basic.nack, publisher_confirms.",
-         "Update or configure the client; without them alarms, cancelled consumers and failed "
-         "logins look like silence to it.",
+         "The detail says what each of them costs. Update or configure the client if that matters "
+         "to it.",
          "A capability that is announced may still have no handler in the application."),
     Kind("connection-unnamed", "info", "A",
          "The connection has no name",

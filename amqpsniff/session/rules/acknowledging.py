@@ -1,4 +1,4 @@
-"""Acknowledgements that mean no delivery, and deliveries that were never acknowledged."""
+"""Acknowledgements that mean no delivery."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from amqpsniff.session.rules.leftovers import (
 )
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.suspecting import suspect
-from amqpsniff.session.rules.wording import number_of, queue_text, when_closed
 from amqpsniff.session.state import CLIENT, SERVER
 
 
@@ -75,29 +74,6 @@ def refused_tag(scene: Scene) -> None:
         scene.report(INVALID, f"the broker says: {text}")
 
 
-def in_doubt(scene: Scene) -> None:
-    """A channel ended with deliveries that were not settled."""
-    channel = scene.channel
-    if not scene.certain or not channel.known or not channel.closed_by or not channel.unsettled:
-        return
-    conversation = scene.session.peer.conversation
-    entries = [entry for entry in channel.deliveries if entry.wants]
-    if not entries:
-        return
-    queues = sorted({entry.consumer.queue or "" for entry in entries if entry.consumer})
-    named = ", ".join(queue_text(queue) for queue in queues[:3])
-    more = f" and {len(queues) - 3} more" if len(queues) > 3 else ""
-    first = "the first in" if channel.unsettled > 1 else "in"
-    scene.report(
-        "deliveries-in-doubt",
-        f"{number_of(channel.unsettled, 'delivery', 'deliveries')} from {named}{more}, {first} "
-        f"packet {entries[0].packet_number}, {when_closed(channel.closed_by)}",
-        number=channel.closed_packet_number or conversation.last_packet_number,
-        ts_ns=channel.end_ns or conversation.end_ns,
-        count=channel.unsettled,
-    )
-
-
 def gap(scene: Scene) -> None:
     """A delivery tag was skipped: what else is missing nobody knows."""
     tag, last = scene.facts["tag"], scene.facts["last"]
@@ -110,7 +86,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "tag-unknown": (unknown_tag,),
     "channel.close": (refused_tag,),
     "channel-begins": (note_begun,),
-    "channel-ends": (in_doubt, note_left),
+    "channel-ends": (note_left,),
     "delivery-tag-gap": (gap,),
 }
 """Rules by occasion."""

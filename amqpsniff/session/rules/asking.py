@@ -24,6 +24,7 @@ from amqpsniff.session.rules import (
     pauses,
     publishing,
     queueing,
+    queues,
     reading,
     refusals,
     requeueing,
@@ -41,6 +42,7 @@ from amqpsniff.session.rules.scene import Rule
 
 _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     suspecting.RULES,
+    queues.RULES,
     acknowledging.RULES,
     consuming.RULES,
     misuse.RULES,

@@ -54,7 +54,7 @@ def _blocked(scene: Scene) -> None:
         _say(scene, None, "")
     reason = reason_text(scene.event.arguments.get("reason"))
     scene.memory["blocked"] = Block(reason, scene.number, scene.ts_ns)
-    scene.memory["while blocked"] = 0
+    scene.memory["while blocked"] = [0, 0]
     if scene.tracker.log is not None and scene.tracker.log.recorded is None:
         scene.foresee("connection-blocked", reason, scene.number, scene.ts_ns)
     across(scene, judge_blocked, scene.session.peer.name()[0])
@@ -93,7 +93,7 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
         _tell(scene, channel, late)
     scene.withdraw("connection-blocked")
     reason, number, since, hidden = scene.memory.pop("blocked")
-    publishes = scene.memory["while blocked"]
+    publishes, under_way = scene.memory["while blocked"]
     parts = [reason]
     if hidden:
         parts.append("when it ended was not captured")
@@ -101,6 +101,9 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
         parts.append(f"for {duration(now - since)}{until}")
     if publishes and not hidden:
         parts.append(f"{number_of(publishes, 'publish', 'publishes')} meanwhile")
+        if under_way:
+            share = "all" if under_way == publishes else f"{under_way} of them"
+            parts[-1] += f" ({share} in the first {duration(ROUND_TRIP_NS)})"
     place = place_of(scene)._replace(packet_number=number, ts_ns=since)
     across(scene, judge_unblocked, ", ".join(parts), tuple(place))
 
@@ -118,9 +121,12 @@ def _published(scene: Scene) -> None:
     blocked = scene.memory.get("blocked")
     if blocked is None:
         return
-    scene.memory["while blocked"] += 1
+    scene.memory["while blocked"][0] += 1
     number, since = blocked.number, blocked.since
-    if since is None or scene.ts_ns is None or scene.ts_ns - since <= ROUND_TRIP_NS:
+    if since is None or scene.ts_ns is None:
+        return
+    if scene.ts_ns - since <= ROUND_TRIP_NS:
+        scene.memory["while blocked"][1] += 1
         return
     waiting = scene.memory.setdefault(LATE, {})
     late = waiting.get(scene.channel)

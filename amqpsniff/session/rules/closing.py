@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from amqpsniff.session.rules.blame import is_first_close, objection
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
+from amqpsniff.session.rules.queues import Key, owner_words
+from amqpsniff.session.rules.remedies import is_exclusive, remedy
 from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import in_packet, number_of, reason_text
+
+_QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
+"""A queue in a reply text of RabbitMQ."""
 
 _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
@@ -26,7 +32,8 @@ def _connection_closed(scene: Scene) -> None:
         scene.report("authentication-failed", f"{shown(scene)}{in_packet(number)}: {answer}")
         note_refused_login(scene)
     else:
-        scene.report(code, objection(scene))
+        what, _ = remedy(scene.event.reply_code, scene.session.close_text)
+        scene.report(code, objection(scene) + what)
 
 
 def _code_of(scene: Scene) -> str:
@@ -52,10 +59,16 @@ def _channel_closed(scene: Scene) -> None:
     _note_failure(scene, scene.channel.close_text)
     if code == 406 and "user_id property set to" in text:
         scene.report("user-id-refused", objection(scene))
-    elif code == 405:
+    elif is_exclusive(code, text):
         place = place_of(scene)._replace(capture=scene.channel.capture)
-        what = (objection(scene), scene.channel.number)
+        what = (objection(scene), _queue_of(scene, text), scene.channel.number)
         across(scene, judge_locked, _client(scene), *what, tuple(place))
+
+
+def _queue_of(scene: Scene, text: str) -> Key | None:
+    """The queue that a broker's text names; None if it names none."""
+    found = _QUEUE.search(text)
+    return None if found is None else (server_end(scene), found[2], found[1])
 
 
 def _note_failure(scene: Scene, text: str | None) -> None:
@@ -65,14 +78,22 @@ def _note_failure(scene: Scene, text: str | None) -> None:
 
 
 def judge_locked(
-    scene: Scene, client: tuple[Any, ...], objected: str, channel: int, where: tuple[Any, ...]
+    scene: Scene,
+    client: tuple[Any, ...],
+    objected: str,
+    queue: Key | None,
+    channel: int,
+    where: tuple[Any, ...],
 ) -> None:
-    """A queue that belongs to another connection: how many does the same client have open?"""
+    """A queue that belongs to another connection: which, or may it be one of the same client?"""
     place = Place(*where)
-    others = kept(scene, "open", client, _Open).connections
-    count = len(others - {place.connection_id})
-    more = f"; this client has {number_of(count, 'other connection')} open" if count else ""
-    report_at(scene, place, "exclusive-queue-locked", objected + more, channel=channel)
+    more = owner_words(scene, queue, place)
+    if not more:
+        others = kept(scene, "open", client, _Open).connections
+        count = len(others - {place.connection_id})
+        more = f"this client has {number_of(count, 'other connection')} open" if count else ""
+    detail = f"{objected}; {more}" if more else objected
+    report_at(scene, place, "exclusive-queue-locked", detail, channel=channel)
 
 
 class _Open:
@@ -113,6 +134,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.close": (_connection_closed,),
     "channel.close": (_channel_closed,),
     "connection.open-ok": (_opened,),
+    "connection.close-ok": (_ended,),
     "connection-ends": (_ended,),
 }
 """The rules of this module by occasion."""

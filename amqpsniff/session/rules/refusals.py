@@ -6,13 +6,14 @@ from typing import Any
 
 from amqpsniff.quantities import duration
 from amqpsniff.session.event import read_reason
+from amqpsniff.session.rules.remedies import is_exclusive, remedy
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import name_at, route
 from amqpsniff.session.state import SERVER
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
-_LOCKED, _FAILED = 405, 406
-"""RESOURCE_LOCKED, PRECONDITION_FAILED."""
+_FAILED = 406
+"""PRECONDITION_FAILED."""
 
 
 def closed(scene: Scene) -> None:
@@ -31,14 +32,15 @@ def closed(scene: Scene) -> None:
     elif code == _FAILED and "message size" in text and "larger than" in text:
         scene.report("message-too-large", said)
     elif not _named_elsewhere(scene.channel, code, text):
-        scene.report("channel-closed-by-broker", said, variant=code)
+        what, variant = remedy(code, text)
+        scene.report("channel-closed-by-broker", said + what, variant=variant)
 
 
 def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
     """Whether a rule of another subject says it better, of a channel that nobody had closed."""
     if channel.closed_by != SIDES[SERVER]:
         return False
-    return code == _LOCKED or (code == _FAILED and "user_id property set to" in text)
+    return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)
 
 
 def _request(channel: Any, method: str | None) -> str:

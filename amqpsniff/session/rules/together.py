@@ -17,13 +17,14 @@ from amqpsniff.session.rules import (
     ending,
     guessing,
     limits,
+    queues,
     returning,
     sizes,
 )
 from amqpsniff.session.rules.remembering import Place, report_at
 from amqpsniff.session.rules.scene import Scene
 
-_MODULES = (access, blocking, churn, closing, consuming, ending, guessing, returning)
+_MODULES = (access, blocking, churn, closing, consuming, ending, guessing, queues, returning)
 
 
 def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:
@@ -35,6 +36,8 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
         report_at(whole, Place(*place), key[0], detail, count, last)
     for _, name, payload in sorted(records.notes, key=lambda note: note[0]):
         _judge(name)(whole, *payload)
+    for finding in records.attempts.report():
+        log.add(finding)
     returning.judge_leaks(whole)
     records.forget(whole.everything.get("forgotten", {}))
     if forgotten := records.forgotten:

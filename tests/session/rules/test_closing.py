@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from amqpsniff.session.rules import ending
@@ -64,6 +66,59 @@ def test_a_queue_that_another_connection_owns() -> None:
     again = one("b.handshake\n" + OPEN + close, "exclusive-queue-locked")
     assert again["detail"].endswith("; this client has 1 other connection open")
     assert not told(OPEN + close.replace("405", "404"), "exclusive-queue-locked")
+
+
+LOCKED = (
+    'S1: channel.close reply_code=405 reply_text="RESOURCE_LOCKED - cannot obtain exclusive '
+    "access to locked queue 'lock' in vhost '/'.\" class_id=50 method_id=10"
+)
+OWNER = 'b.handshake client=\'{"connection_name": "first"}\'\nb.C1: channel.open\nb.S1: channel.open-ok\n'
+OWNED = (
+    OWNER + "[own] b.C1: queue.declare queue=lock exclusive=1\nb.S1: queue.declare-ok queue=lock\n"
+)
+ASKS = OPEN + "C1: queue.declare queue=lock exclusive=1\n" + LOCKED
+
+
+def _locked(text: str) -> str:
+    return (
+        str(one(text, "exclusive-queue-locked")["detail"])
+        .partition("in packet")[2]
+        .partition("; ")[2]
+    )
+
+
+@pytest.mark.parametrize("before", [
+    OWNED,
+    OWNED.replace("queue=lock exclusive=1", "queue= exclusive=1"),
+    OWNER + "[own] b.C1: queue.declare queue=lock exclusive=1 no_wait=1\n",
+    OWNED + "b.C1: queue.delete queue=other\nb.S1: queue.delete-ok\n",
+])  # fmt: skip
+def test_the_connection_that_has_the_queue_is_named(before: str) -> None:
+    said = _locked(before + ASKS)
+    assert re.fullmatch(r"'first' \(10\..*\) declared it exclusive in packet \d+", said), said
+
+
+@pytest.mark.parametrize("before", [
+    OWNER,  # before the capture
+    OWNED.replace("exclusive=1", "exclusive=0"),
+    OWNED.replace("exclusive=1", "exclusive=1 passive=1"),
+    OWNED.replace("queue=lock exclusive", "queue=another exclusive").replace("ok queue=lock", "ok queue=another"),
+    OWNED.replace("handshake", "handshake vhost=other"),
+    OWNED + "b.C1: queue.delete queue=lock\nb.S1: queue.delete-ok\n",
+])  # fmt: skip
+def test_another_connection_has_the_queue(before: str) -> None:
+    assert _locked(before + ASKS) == "this client has 1 other connection open"
+
+
+def test_the_connection_that_had_the_queue_is_gone() -> None:
+    assert (
+        _locked(
+            OWNED
+            + "b.C: connection.close reply_code=200\nb.S: connection.close-ok\nb.FIN C\nb.FIN S\n"
+            + ASKS
+        )
+        == ""
+    )
 
 
 def test_a_connection_that_ends_without_a_close() -> None:

@@ -79,7 +79,9 @@ def test_a_blocked_connection() -> None:
         BLOCKED + "@+3000ms S: connection.unblocked\nC1: basic.publish | body=1",
         "connection-blocked",
     )
-    assert row["detail"] == "low on memory, for 3.00 s, 1 publish meanwhile"
+    assert row["detail"] == (
+        "low on memory, for 3.00 s, 1 publish meanwhile (all in the first 500 ms)"
+    )
     assert row["packet_number"] == 11
 
 
@@ -88,7 +90,7 @@ def test_connections_blocked_until_the_end() -> None:
     rows = told(text, "connection-blocked")
     assert len(rows) == 2
     assert (
-        "low on memory, for 4.00 s until the end, 1 publish meanwhile, 2 connections blocked at that time"
+        "low on memory, for 4.00 s until the end, 1 publish meanwhile (all in the first 500 ms), 2 connections blocked at that time"
         in [row["detail"] for row in rows]
     )
     assert not told(OPEN + "S: connection.unblocked", "connection-blocked")
@@ -98,6 +100,10 @@ def test_publishing_all_the_same() -> None:
     text = (
         BLOCKED
         + "@+2000ms C1: basic.publish | body=1\nC1: basic.publish | body=1\nS: connection.unblocked\n@+2000ms C1: basic.publish | body=1"
+    )
+    assert (
+        "3 publishes meanwhile (1 of them in the first 500 ms)"
+        in one(text, "connection-blocked")["detail"]
     )
     row = one(text, "publish-while-blocked")
     assert row["detail"] == "published 2.00 s after connection.blocked in packet 14"

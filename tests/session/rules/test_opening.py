@@ -113,9 +113,11 @@ def test_what_a_client_does_not_say() -> None:
         'handshake client=\'{"product": "p", "capabilities": {"basic.nack": true}}\'',
         "capabilities-missing",
     )
-    assert (
-        row["detail"]
-        == "p does not announce connection.blocked, consumer_cancel_notify, authentication_failure_close, publisher_confirms"
+    assert row["detail"] == (
+        "p does not announce connection.blocked (an alarm that stops publishing looks like silence), "
+        "consumer_cancel_notify (a consumer that the broker cancels looks like an empty queue), "
+        "authentication_failure_close (a refused login looks like a broken connection), "
+        "publisher_confirms (it may not know confirms)"
     )
     capabilities = "connection.blocked consumer_cancel_notify authentication_failure_close basic.nack publisher_confirms"
     every = ", ".join(f'"{name}": true' for name in capabilities.split())

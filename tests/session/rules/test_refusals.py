@@ -32,7 +32,7 @@ def test_the_request_that_the_broker_objects_to() -> None:
         404, "NOT_FOUND - no exchange 'e'", (50, 20)
     )
     assert said(script, *CODES) == [
-        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to queue.bind in packet two"
+        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to queue.bind in packet two; declare the exchange first, or correct its name"
     ]
 
 
@@ -40,7 +40,7 @@ def test_the_publish_that_the_broker_objects_to() -> None:
     script = OPEN + "[one] C1: basic.publish exchange=e\n"
     script += _closed(404, "NOT_FOUND - no exchange 'e'", (60, 40))
     assert said(script, *CODES) == [
-        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to basic.publish, the last in packet one"
+        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to basic.publish, the last in packet one; declare the exchange first, or correct its name"
     ]
 
 
@@ -197,3 +197,61 @@ def test_which_delivery_waited() -> None:
     for text in ("midstream\n" + got, OPEN):
         (line,) = said(text + late, *CODES)
         assert line == "acknowledgement-timeout close 1: 406 delivery acknowledgement timed out"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "remedy"),
+    [
+        (
+            403,
+            "ACCESS_REFUSED - queue 'single' in vhost 'shop' in exclusive use",
+            "x-single-active-consumer",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - read access to queue 'q' in vhost '/' refused for user 'u'",
+            "the permission",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - access to queue 'in exclusive use' refused for user 'u'",
+            "the permission",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - cannot publish to internal exchange 'e' in vhost '/'",
+            "bound to it",
+        ),
+        (
+            403,
+            "ACCESS_REFUSED - queue name 'amq.x' contains reserved prefix 'amq.*'",
+            "choose a name",
+        ),
+        (404, "NOT_FOUND - no queue 'q' in vhost '/'", "declare the queue first"),
+        (404, "NOT_FOUND - no previously declared queue", "name the queue"),
+        (
+            404,
+            "NOT_FOUND - home node 'r@h' of durable queue 'q' in vhost '/' is down or inaccessible",
+            "node is down",
+        ),
+        (
+            405,
+            "RESOURCE_LOCKED - cannot obtain access to locked queue 'q' in vhost '/'. basic.get operations are not supported by quorum queues with single active consumer",
+            "consume from",
+        ),
+        (406, "PRECONDITION_FAILED - queue 'q' in vhost '/' in use", "without if-unused"),
+        (406, "PRECONDITION_FAILED - queue 'in use' in vhost '/' not empty", "without if-empty"),
+        (
+            406,
+            "PRECONDITION_FAILED - consumer prefetch count is not set for stream 'q'",
+            "basic.qos",
+        ),
+        (406, "PRECONDITION_FAILED - something else", ""),
+    ],
+)
+def test_each_text_has_its_own_remedy(code: int, text: str, remedy: str) -> None:
+    """A missing permission is spoken of only where one is missing."""
+    (line,) = said(OPEN + "C1: basic.consume queue=q\n" + _closed(code, text, (60, 20)), *CODES)
+    told = line.partition("answer to basic.consume in packet")[2].partition("; ")[2]
+    assert (remedy in told) if remedy else not told
+    assert ("permission" in told) == ("permission" in remedy)

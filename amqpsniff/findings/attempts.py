@@ -1,0 +1,206 @@
+"""TCP connections that were never established: refused (SYN, RST), or not answered (SYN only).
+
+Attempts of one client host at one server endpoint are one finding. Which of them are about AMQP is
+known at the end: those at ports that have AMQP in the capture, or that brokers listen on. In a
+capture without AMQP, which may consist of nothing else, attempts at every port are told.
+
+All of it is sums, minima and maxima, so that readers of some connections each may be added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from amqpsniff.quantities import duration
+
+from .finding import Finding
+
+REFUSED, UNANSWERED = "connect-refused", "connect-unanswered"
+
+MOST_PAIRS = 10_000
+"""Client hosts and server endpoints whose attempts are counted; a scan has more, and those beyond
+are not reported."""
+
+MOST_SERVERS = 1_000
+"""Server endpoints of which it is remembered when connections were established."""
+
+MOST_ESTABLISHED = 1_000
+"""Established connections of one server whose times are remembered; with more of them it is not
+said whether anybody could connect meanwhile."""
+
+MOST_PORTS = 8
+"""Ports of one server host at which a client failed, beyond which it is a scan and one finding."""
+
+LEAST_UNANSWERED_NS = 500_000_000
+"""Time between the first and the last SYN without an answer: TCP sends one again after a second."""
+
+Key = tuple[str, str, str]
+"""Code, client host, server endpoint."""
+
+
+class Attempts:
+    """Counts attempts; `merge` adds those of another reader, `report` makes findings of them.
+
+    Attributes:
+        ports: Ports that brokers listen on: the usual ones, those asked for, those with AMQP.
+        served: There is AMQP in the capture, or a connection to a port of `ports`.
+    """
+
+    def __init__(self) -> None:
+        self.ports: set[int] = set()
+        self.served = False
+        self._pairs: dict[Key, list[Any]] = {}
+        self._established: dict[str, list[int]] = {}
+
+    def failed(self, conversation: Any, capture: str | None) -> Key | None:
+        """An attempt that failed; its key if it is one of a finding for certain, for `known`."""
+        code = REFUSED if conversation.packets[1] else UNANSWERED
+        client, server = conversation.a, conversation.b
+        key = code, client.rpartition(":")[0], server
+        first = [conversation.start_ns, capture or "", conversation.first_packet_number]
+        last = [conversation.end_ns, conversation.last_packet_number]
+        known = self._pairs.get(key)
+        if known is None or first < known[2]:  # a name takes time
+            first += [conversation.connection_id, client]
+        counted = self._add(key, [1, conversation.packets[0], first, last])
+        sure = code == REFUSED and conversation.ports[1] in self.ports
+        return key if counted and sure else None
+
+    def known(self, key: Key) -> Finding:
+        """The finding of all attempts of a key so far."""
+        return self._finding(key, self._pairs[key])
+
+    def established(self, server: str, ts_ns: int) -> None:
+        """A connection to a server endpoint."""
+        self._note(server, [ts_ns])
+
+    def merge(self, other: Attempts) -> None:
+        """Add what another reader counted."""
+        self.ports |= other.ports
+        self.served |= other.served
+        for key, pair in other._pairs.items():
+            self._add(key, pair)
+        for server, times in other._established.items():
+            self._note(server, times)
+
+    def report(self) -> Iterator[Finding]:
+        """The findings, at the end."""
+        scanned: dict[tuple[str, str, str], list[Key]] = {}
+        for key in sorted(self._pairs):
+            code, client, server = key
+            if code == UNANSWERED and not self._is_unanswered(self._pairs[key]):
+                continue
+            host, _, port = server.rpartition(":")
+            if int(port) in self.ports:
+                yield self._finding(key, self._pairs[key])
+            elif not self.served:
+                scanned.setdefault((code, client, host), []).append(key)
+        for keys in scanned.values():
+            if len(keys) <= MOST_PORTS:
+                yield from (self._finding(key, self._pairs[key]) for key in keys)
+            else:
+                yield self._scan(keys)
+
+    def plain(self) -> list[Any]:
+        """All of it as JSON knows values."""
+        return [
+            sorted(self.ports),
+            self.served,
+            [[key, pair] for key, pair in self._pairs.items()],
+            list(self._established.items()),
+        ]
+
+    @classmethod
+    def of(cls, plain: Iterable[Any]) -> Attempts:
+        """The opposite of `plain`."""
+        made = cls()
+        ports, made.served, pairs, established = plain
+        made.ports = set(ports)
+        made._pairs = {
+            (code, client, server): [count, packets, list(first), list(last)]
+            for (code, client, server), (count, packets, first, last) in pairs
+        }
+        made._established = {server: list(times) for server, times in established}
+        return made
+
+    def _add(self, key: Key, pair: list[Any]) -> bool:
+        """Count attempts; False where there is no room for another pair of hosts."""
+        known = self._pairs.get(key)
+        if known is None:
+            if len(self._pairs) >= MOST_PAIRS and int(key[2].rpartition(":")[2]) not in self.ports:
+                return False
+            if len(self._pairs) >= 2 * MOST_PAIRS:
+                return False
+            self._pairs[key] = pair
+            return True
+        known[0] += pair[0]
+        known[1] += pair[1]
+        if pair[2] < known[2]:
+            known[2] = pair[2]
+        known[3] = max(known[3], pair[3])
+        return True
+
+    def _note(self, server: str, times: list[int]) -> None:
+        known = self._established.get(server)
+        if known is None:
+            if len(self._established) >= MOST_SERVERS:
+                return
+            known = self._established[server] = []
+        if len(known) <= MOST_ESTABLISHED:
+            known += times
+
+    def _is_unanswered(self, pair: list[Any]) -> bool:
+        _, packets, first, last = pair
+        return bool(packets > 1 and last[0] - first[0] >= LEAST_UNANSWERED_NS)
+
+    def _finding(self, key: Key, pair: list[Any]) -> Finding:
+        code, client, server = key
+        count, packets, first, last = pair
+        lasted = last[0] - first[0] if first[0] > 0 else 0
+        over = f" in {duration(lasted)}" if count > 1 or code == UNANSWERED else ""
+        if code == REFUSED:
+            times = "once" if count == 1 else f"{count:,} times"
+            detail = f"{client} was refused by {server} {times}{over}"
+        else:
+            detail = f"{client} sent {packets:,} SYN packets to {server}{over}, without an answer"
+        if over and lasted and self._nobody(server, first[0], last[0]):
+            detail += "; nobody connected to it in that time"
+        return self._made(code, detail, server, count, first, last)
+
+    def _scan(self, keys: list[Key]) -> Finding:
+        """One finding of many ports of a host."""
+        pairs = [self._pairs[key] for key in keys]
+        code, client, server = min(keys, key=lambda key: self._pairs[key][2])
+        count = sum(pair[0] for pair in pairs)
+        first, last = min(pair[2] for pair in pairs), max(pair[3] for pair in pairs)
+        host = server.rpartition(":")[0]
+        what = "was refused" if code == REFUSED else "got no answer"
+        detail = f"{client} {what} at {len(keys):,} ports of {host}, as by a port scan"
+        return self._made(code, detail, server, count, first, last)
+
+    def _made(
+        self, code: str, detail: str, server: str, count: int, first: list[Any], last: list[Any]
+    ) -> Finding:
+        ts_ns, capture, number, connection_id, client = first
+        return Finding(
+            code,
+            detail,
+            capture or None,
+            number or None,
+            ts_ns if ts_ns > 0 else None,
+            connection_id,
+            client,
+            server,
+            count=count,
+            last_packet_number=last[1] or None,
+        )
+
+    def _nobody(self, server: str, first_ns: int, last_ns: int) -> bool:
+        """True if it is known that no connection was established in a time."""
+        times = self._established.get(server)
+        if times is None:
+            return len(self._established) < MOST_SERVERS
+        return len(times) <= MOST_ESTABLISHED and not any(
+            first_ns <= one <= last_ns for one in times
+        )

@@ -1,0 +1,105 @@
+"""Remedies for the errors with which RabbitMQ closes channels and connections, by reply text.
+
+One reply code stands for errors of different kinds: 403 for a missing permission and for a queue
+that another consumer has to itself. The texts are those of `rabbit_misc:protocol_error` in the
+source of RabbitMQ v3.10.8 and v4.3 (rabbit_channel, rabbit_amqqueue, rabbit_exchange,
+rabbit_access_control). A text that no row has gets no remedy.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LOCKED = 405
+"""RESOURCE_LOCKED"""
+
+VARIANTS = 1_000
+"""Variants of findings of one code: the reply code times this, plus the number of the row."""
+
+
+class Remedy(NamedTuple):
+    """What to do about an error: its code, words of its text, and what to do."""
+
+    code: int
+    words: str
+    what: str
+
+
+_REMEDIES = (
+    Remedy(403, "in exclusive use", "a queue has one exclusive consumer or several that are not: "
+           "end the other consumer or consume without `exclusive`; x-single-active-consumer lets "
+           "consumers take turns"),
+    Remedy(403, "cannot publish to internal", "an internal exchange takes messages of exchanges "
+           "only: publish to one that is bound to it"),
+    Remedy(403, "on the default exchange", "it cannot be declared, deleted or bound"),
+    Remedy(403, "deletion of system", "exchanges named amq. belong to the broker"),
+    Remedy(403, "reserved prefix", "choose a name that does not begin with amq."),
+    Remedy(403, "direct reply-to", "the queue of direct reply-to cannot be bound"),
+    Remedy(403, "access to topic", "give the user the topic permission, or correct the "
+           "routing key"),
+    Remedy(403, "refused for user", "give the user the permission, or correct the name"),
+    Remedy(404, "no previously declared queue", "name the queue: an empty name means the one that "
+           "the channel declared last"),
+    Remedy(404, "no queue", "declare the queue first, or correct its name"),
+    Remedy(404, "no exchange", "declare the exchange first, or correct its name"),
+    Remedy(404, "no binding", "bind it first, or correct the names"),
+    Remedy(404, "home node", "the queue's node is down: start it, or use a replicated queue"),
+    Remedy(404, "process is stopped", "the queue is there but not running: see the broker's log"),
+    Remedy(404, "has crashed", "the queue is there but not running: see the broker's log"),
+    Remedy(404, "failed to perform operation", "the queue is there but did not answer: try again, "
+           "and see the broker's log"),
+    Remedy(405, "cannot delete protected", "the queue belongs to the broker, or to the entity that "
+           "the text names: delete that"),
+    Remedy(405, "single active consumer", "consume from this queue instead of basic.get"),
+    Remedy(406, "unknown delivery tag", "settle each delivery once, on the channel that delivered "
+           "it"),
+    Remedy(406, "invalid arg", "correct the argument"),
+    Remedy(406, "exchange type", "choose an exchange type that the broker has; a plugin "
+           "may add it"),
+    Remedy(406, " is reached", "a limit of the virtual host or the broker: delete what is "
+           "not needed, or raise it"),
+    Remedy(406, "prefetch count is not set", "call basic.qos before consuming from a stream"),
+    Remedy(406, "does not support global qos", "call basic.qos with global=false"),
+    Remedy(406, "not empty", "empty the queue first, or delete it without if-empty"),
+    Remedy(406, "in use", "end what uses it (consumers of a queue, bindings of an exchange) first, "
+           "or delete it without if-unused"),
+    Remedy(406, "invalid expiration", "expiration is a text of digits: milliseconds"),
+    Remedy(406, "fast reply consumer does not exist", "consume from amq.rabbitmq.reply-to on this "
+           "channel before the request is published"),
+    Remedy(406, "reply consumer", "consume from amq.rabbitmq.reply-to once on a channel, with "
+           "no-ack"),
+    Remedy(406, "cannot switch from", "use transactions or confirms on a channel, not both"),
+    Remedy(406, "not transactional", "call tx.select first"),
+    Remedy(530, "reuse consumer tag", "a consumer tag names one consumer of a channel: let the "
+           "broker choose it"),
+    Remedy(530, "of consumers per channel", "end consumers or open more channels"),
+    Remedy(540, "immediate=true", "publish without `immediate`"),
+    Remedy(540, "prefetch_size", "call basic.qos with a prefetch size of 0"),
+    Remedy(540, "active=false", "a client cannot stop the broker: set a prefetch count"),
+    Remedy(540, "queue.purge", "a stream cannot be emptied: set its retention"),
+)  # fmt: skip
+
+
+_NAMES = re.compile(r"'[^']*'")
+"""Names in a text: a queue may be called `not empty`."""
+
+
+def remedy(code: int | None, text: str | None) -> tuple[str, int | None]:
+    """What to do about an error, in words that follow its text, and the variant of its finding.
+
+    Nothing and the code itself for a text that is not known.
+    """
+    said = _NAMES.sub("", (text or "").lower())
+    for number, row in enumerate(_REMEDIES, 1):
+        if row.code == code and row.words in said:
+            return f"; {row.what}", row.code * VARIANTS + number
+    return "", code
+
+
+def is_exclusive(code: int | None, text: str | None) -> bool:
+    """True if a channel is closed because another connection has a queue to itself.
+
+    RESOURCE_LOCKED means just that (0-9-1 §1.2); RabbitMQ has given it other meanings since.
+    """
+    return code == LOCKED and not remedy(code, text)[0]

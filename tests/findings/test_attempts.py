@@ -1,0 +1,217 @@
+"""Connections that are refused or not answered: one finding for a client host and a server."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff import Engine
+from amqpsniff.findings import attempts
+from tests.archive.splits import Packet as Captured
+from tests.archive.splits import by_one_engine, by_tasks, deal, packets_of
+from tests.conftest import REPO
+from tests.tcp import wire
+from tests.tcp.wire import ACK, RST, SYN, Packet, tcp
+
+INCIDENTS = REPO / "tests" / "captures" / "incidents"
+CODES = ("connect-refused", "connect-unanswered")
+SECOND = 1_000_000_000
+CLIENT, OTHER, SERVER = b"\x0a\0\0\1", b"\x0a\0\0\3", b"\x0a\0\0\2"
+TLS = b"\x16\x03\x01\x00\x01\x01"
+HELLO = b"AMQP\0\0\x09\x01"
+
+
+def attempt(
+    at: float, answer: int | None = RST | ACK, ports: tuple[int, int] = (40000, 5672),
+    client: bytes = CLIENT, isn: int = 1000, times: int = 1, server: bytes = SERVER,
+) -> list[Packet]:  # fmt: skip
+    """A SYN, sent `times` times a second apart, and an answer to each."""
+    now = wire.START_NS + int(at * SECOND)
+    packets = []
+    for again in range(times):
+        then = now + again * SECOND
+        packets.append(Packet(tcp(isn, b"", SYN, 0, ports, (client, server)), then))
+        if answer is not None:
+            seq = 9000 if answer & SYN else 0
+            octets = tcp(seq, b"", answer, isn + 1, ports[::-1], (server, client))
+            packets.append(Packet(octets, then + 1000))
+    return packets
+
+
+def connected(
+    at: float, port: int = 5672, source: int = 50000, octets: bytes = HELLO, answer: bytes = HELLO
+) -> list[Packet]:
+    """A connection on which both sides say something."""
+    talk = wire.Talk(ports=(source, port), start_ns=wire.START_NS + int(at * SECOND)).hands()
+    talk.client(octets)
+    talk.server(answer)
+    return talk.goodbye().packets
+
+
+def found(packets: Iterable[Packet], **options: Any) -> list[dict[str, Any]]:
+    engine = Engine(**options)
+    for packet in sorted(packets, key=lambda one: one.ts_ns):
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    rows = engine.take("findings").to_pylist()
+    return [row for row in rows if row["code"] in CODES]
+
+
+def details(packets: Iterable[Packet], **options: Any) -> list[str]:
+    return [row["detail"] for row in found(packets, **options)]
+
+
+def test_what_is_refused_again_and_again_is_one_finding() -> None:
+    packets = [one for n in range(5) for one in attempt(n, ports=(40000 + n, 5672))]
+    (row,) = found(packets)
+    assert row["detail"] == (
+        "10.0.0.1 was refused by 10.0.0.2:5672 5 times in 4.00 s; "
+        "nobody connected to it in that time"
+    )
+    assert (row["severity"], row["count"]) == ("error", 5)
+    assert (row["packet_number"], row["last_packet_number"]) == (1, 10)
+    assert (row["client"], row["server"]) == ("10.0.0.1:40000", "10.0.0.2:5672")
+    assert row["ts_ns"] == wire.START_NS
+    assert details(attempt(0)) == ["10.0.0.1 was refused by 10.0.0.2:5672 once"]
+
+
+def test_others_could_connect() -> None:
+    packets = attempt(0) + attempt(4, ports=(40001, 5672))
+    between = details([*packets, *connected(2)])
+    assert between == ["10.0.0.1 was refused by 10.0.0.2:5672 2 times in 4.00 s"]
+    before = details([*packets, *connected(-2)])
+    assert before[0].endswith("nobody connected to it in that time")
+
+
+def test_what_is_not_answered() -> None:
+    (row,) = found(attempt(0, None, times=4))
+    assert row["code"] == "connect-unanswered"
+    assert row["detail"] == (
+        "10.0.0.1 sent 4 SYN packets to 10.0.0.2:5672 in 3.00 s, without an answer; "
+        "nobody connected to it in that time"
+    )
+    rejected = attempt(0, None) + attempt(1, None, (40001, 5672))  # by ICMP: no SYN comes again
+    assert [row["count"] for row in found(rejected)] == [2]
+    assert not found(attempt(0, None))  # the answer may come after the capture
+    assert not found(attempt(0, SYN | ACK, times=4))
+
+
+def test_each_client_and_server_has_its_own() -> None:
+    packets = attempt(0) + attempt(0, client=OTHER) + attempt(0, server=OTHER)
+    assert sorted((row["client"], row["server"]) for row in found(packets)) == [
+        ("10.0.0.1:40000", "10.0.0.2:5672"),
+        ("10.0.0.1:40000", "10.0.0.3:5672"),
+        ("10.0.0.3:40000", "10.0.0.2:5672"),
+    ]
+
+
+def test_which_ports_matter() -> None:
+    """Those of brokers, those asked for, those with AMQP; without any AMQP all of them."""
+    web = attempt(0, ports=(40000, 8080))
+    assert len(found(web)) == 1
+    assert (
+        len(
+            found(
+                [
+                    *web,
+                    *connected(
+                        1, 80, octets=b"GET / HTTP/1.1\r\n\r\n", answer=b"HTTP/1.1 200 OK\r\n"
+                    ),
+                ]
+            )
+        )
+        == 1
+    )
+    assert not found([*web, *connected(1)])
+    assert not found([*web, *connected(1, octets=TLS, answer=TLS)])  # sealed, on 5672
+    assert len(found(attempt(0, ports=(40000, 5671)) + connected(1))) == 1
+    assert len(found(attempt(0, ports=(40000, 7777)) + connected(1, 7777))) == 1
+    asked = frozenset((7777, 5672))
+    assert len(found(attempt(0, ports=(40000, 7777)) + connected(1), ports=asked)) == 1
+
+
+@pytest.mark.parametrize("answer", [RST | ACK, None])
+def test_a_port_scan_is_one_finding(answer: int | None) -> None:
+    packets = [
+        one for port in range(1, 1000) for one in attempt(0, answer, (40000, 5672 + port), times=2)
+    ]
+    (row,) = found(packets)
+    assert "at 999 ports of 10.0.0.2, as by a port scan" in row["detail"]
+    assert not found([*packets, *connected(3)])
+
+
+def test_a_flood_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients beyond a bound take no memory, and have no rows."""
+    monkeypatch.setattr(attempts, "MOST_PAIRS", 100)
+
+    def flood(count: int) -> tuple[int, int]:
+        engine = Engine()
+        tracemalloc.start()
+        for n in range(count):
+            client = bytes((11, n >> 16 & 255, n >> 8 & 255, n & 255))
+            for packet in attempt(n / 1000, client=client):
+                engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+        engine.finish()
+        rows = [row for row in engine.take("findings").to_pylist() if row["code"] in CODES]
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return len(rows), peak
+
+    few, many = flood(300), flood(3000)
+    assert few[0] == many[0] == 200
+    assert many[1] < few[1] + 3_000_000
+
+
+def captured(packets: Iterable[Packet]) -> list[Captured]:
+    return [
+        Captured(one.ts_ns, one.octets, len(one.octets), one.link_type)
+        for one in sorted(packets, key=lambda one: one.ts_ns)
+    ]
+
+
+def some_traffic(chance: random.Random) -> list[Packet]:
+    """Attempts at random places, with or without AMQP."""
+    packets = []
+    for n in range(60):
+        answer = chance.choice([RST | ACK, RST | ACK, None, SYN | ACK])
+        port = chance.choice([5672, 5673, 5673, 8080])
+        client = chance.choice([CLIENT, OTHER])
+        times = chance.choice([1, 1, 3])
+        packets += attempt(chance.random() * 60, answer, (41000 + n, port), client, 1000 + n, times)
+    for n in range(chance.randrange(3)):
+        packets += connected(chance.random() * 60, chance.choice([5672, 5673, 80]), 50000 + n)
+    return packets
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_archive_has_the_same(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    paths = deal(captured(some_traffic(chance)), tmp_path, chance)
+    alone = by_one_engine(paths, ("findings",))
+    together = by_tasks(paths, ("findings",), task_octets=chance.choice([500, 5000]), max_reads=4)
+    assert together == alone
+    assert any(code in row for row in alone["findings"] for code in CODES)
+
+
+@pytest.mark.parametrize("name", ["o_refused", "t_excl", "z_cancel", "p_tls"])
+def test_incidents_in_an_archive(name: str, tmp_path: Path) -> None:
+    chance = random.Random(name)
+    paths = deal(packets_of([INCIDENTS / f"{name}.pcap"]), tmp_path, chance, 4)
+    alone = by_one_engine(paths, ("findings",))
+    assert by_tasks(paths, ("findings",), task_octets=2_000, max_reads=4) == alone
+
+
+def test_a_broker_that_is_away() -> None:
+    """One finding, brought about by the shutdown."""
+    from tests.session.rules.found import of_capture
+
+    rows = [row for row in of_capture(INCIDENTS / "o_restart.pcap") if row["code"] in CODES]
+    assert [(row["count"], row["cause_code"]) for row in rows] == [
+        (6481, "connection-forced-closed")
+    ]
+    assert "6,481 times in 22.4 s; nobody connected" in rows[0]["detail"]
