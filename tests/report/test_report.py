@@ -14,7 +14,7 @@ import pytest
 import amqpsniff
 from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections, story
 from amqpsniff.quantities import duration
-from amqpsniff.report.buckets import MOST_STEPS, Counts, Delays, Levels, Steps
+from amqpsniff.report.buckets import MOST_STEPS, Delays, Levels, Steps
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
 from tests.conftest import SAMPLES

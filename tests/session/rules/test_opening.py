@@ -143,7 +143,7 @@ C: connection.open
 
 def test_clients_that_say_nothing_of_themselves() -> None:
     missing = one("handshake client='{}'", "capabilities-missing")["detail"]
-    assert missing.startswith("user 'guest' from 10.0.0.1 does not announce connection.blocked, ")
+    assert missing.startswith("user 'guest' from 10.0.0.1 does not announce connection.blocked (")
     unnamed = one("handshake client='{}'", "connection-unnamed")["detail"]
     assert unnamed == "user 'guest' from 10.0.0.1 sets no connection_name"
 
