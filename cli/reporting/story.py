@@ -220,8 +220,9 @@ def _found(cases: list[Case], found: list[Row]) -> Iterator[str]:
         shown = headings(cases, severity)
         if not shown:
             continue
-        names = [f"{KINDS[case.code].title} ({case.code})" for case in shown[:MOST_NAMED]]
-        more = len(shown) - len(names)
+        codes = list(dict.fromkeys(case.code for case in shown))
+        names = [f"{KINDS[code].title} ({code})" for code in codes[:MOST_NAMED]]
+        more = len(codes) - len(names)
         often = sum(case.count for case in shown)
         text = of_severity(len(shown), severity)
         text += f", {plural(often, 'time')} in all: " if often > len(shown) else ": "

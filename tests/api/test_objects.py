@@ -56,7 +56,7 @@ def test_values() -> None:
 def test_names() -> None:
     (*_, frame) = amqpsniff.open(SAMPLES / "bunny.pcapng").frames()
     assert {"packet_number", "arguments", "as_dict"} <= set(dir(frame))
-    with pytest.raises(AttributeError, match="no column `colour`; docs/"):
+    with pytest.raises(AttributeError, match="no column `colour`; `amqpsniff sql"):
         frame.colour  # noqa: B018
     with pytest.raises(AttributeError):
         frame._hidden  # noqa: B018

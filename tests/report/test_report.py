@@ -53,7 +53,7 @@ def test_sentences_say_what_the_summary_says(page: str) -> None:
         "8 were put back into a queue and 10 were given up by a consumer.",
         "At most about 10 deliveries waited for an acknowledgement at a time; none did at the end.",
         "Not all connections ended well: 2 closed with an error.",
-        "7 errors of 5 kinds: The broker closed a channel with an error (channel-closed-by-broker)",
+        "6 errors, 7 times in all: The broker closed a channel with an error (channel",
         "The capture is good: nothing missing.",
     ):
         assert sentence in text
@@ -193,12 +193,12 @@ def test_part_of_the_time(tmp_path: Path) -> None:
     assert "Clients published 2 messages" in text
 
 
-@pytest.mark.parametrize("chosen", [("--to", "12"), ("--from", "+1000s")])
+@pytest.mark.parametrize("chosen", [("--to", "0"), ("--from", "+1000s")])
 def test_a_time_in_which_there_is_nothing(chosen: tuple[str, str], tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     done = report(target, "pika_mix.pcap", *chosen)
     assert done.code == 0
-    assert "amqpsniff: warning: nothing lies in the time that was chosen\n" in done.err
+    assert f"amqpsniff: warning: no packet lies in the time of {' '.join(chosen)}; " in done.err
     text = unescape(text_of(target.read_text(encoding="utf-8")))
     assert "Nothing of it lies in the time that was chosen." in text
     assert "The capture is good" not in text
