@@ -29,12 +29,13 @@ def read_object(octets: bytes | str | None) -> dict[str, Any]:
     if not octets:
         return {}
     try:
-        found = json.loads(octets)
+        text = octets.decode() if isinstance(octets, bytes) else octets
+        found = json.loads(text)
     except ValueError:
         return {}
     if not isinstance(found, dict):
         return {}
-    if (b'{"base64":' if isinstance(octets, bytes) else '{"base64":') not in octets:
+    if '{"base64":' not in text:
         return found
     return {
         name: _of_table(value) if name in _TABLES and isinstance(value, dict) else _plain(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from amqpsniff.quantities import UNKNOWN
+from amqpsniff import quantities
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 MOST_NAMED = 3
@@ -16,6 +16,8 @@ MOST_NAMED = 3
 ELLIPSIS = "…"
 BEFORE = "before"
 """When a connection began that is older than its capture."""
+UNKNOWN = quantities.UNKNOWN
+"""Written for what is not known."""
 NONE = "-"
 """Written where there is nothing."""
 DEFAULT_EXCHANGE = "(default)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,46 +13,51 @@ from amqpsniff.archive import Batch
 from amqpsniff.archive.places import Folder
 from amqpsniff.spark_jobs.reports import REPORTS, Config, make, write_page
 from tests.cli.running import write_capture
-from tests.cli.test_null_rows import CAPTURE, all_null, changing, halves
+from tests.cli.test_null_rows import CAPTURE, changing, halves
 from tests.conversations import NOT_UTF8, full, packets, texts, with_texts
 
 pytestmark = pytest.mark.spark
 
 
-def _reports(spark: Any, tables: Path) -> None:
-    """Every report of tables, as text, JSON, files and on the page."""
-    made = [make(spark, name, Config((str(tables),), bucket_seconds=60)) for name in REPORTS]
-    folder = Folder(str(tables))
-    for report in made:
-        assert report.title in report.as_text()
-        assert json.loads(json.dumps(report.as_json()))["report"] == report.name
-        report.write(folder)
-    write_page(folder, made)
-    page = (tables / "report.html").read_text()
-    assert all(report.title in page for report in made)
+def _nulls(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows with each column null in every row, and in every other row."""
+    names = rows[0] if rows else ()
+    return [
+        [row | {name: None} if at % step == 0 else row for at, row in enumerate(rows)]
+        for name in names
+        if name not in NEVER
+        for step in (1, 2)
+    ]
 
 
-@pytest.mark.parametrize("change", [halves(1), all_null], ids=["half", "all"])
-def test_nulls(
-    change: Callable[[str, Any], Any],
-    spark: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    changing(monkeypatch, change)
-    Batch([str(CAPTURE)], str(tmp_path)).run()
-    _reports(spark, tmp_path)
+NEVER = {"kind", "messages", "p99_ms", "severity", "code", "findings", "source_kind", "target_kind"}
+"""Columns of reports that are counts or words of their own."""
 
 
-def test_texts_that_are_not_utf8(spark: Any, tmp_path: Path) -> None:
+def test_reports(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As text, JSON, files and on the page; and charts of rows with further nulls."""
     frames = full()
     said = with_texts(frames, list(texts(frames)), NOT_UTF8)
     whole = [*packets(said, 40_000), *packets(full(prefix=b"healthy."), 39_999)]
     capture = write_capture(tmp_path / "texts.pcap", sorted(whole, key=lambda one: one.ts_ns))
-    Batch([str(capture)], str(tmp_path / "tables")).run()
-    _reports(spark, tmp_path / "tables")
-    topology = make(spark, "topology", Config((str(tmp_path / "tables"),)))
-    assert "healthy." in topology.as_text()
+    tables = tmp_path / "tables"
+    changing(monkeypatch, halves(1))
+    Batch([str(CAPTURE), str(capture)], str(tables)).run()
+    made = {name: make(spark, name, Config((str(tables),), bucket_seconds=60)) for name in REPORTS}
+    folder = Folder(str(tables))
+    for name, report in made.items():
+        assert report.title in report.as_text()
+        assert json.loads(json.dumps(report.as_json()))["report"] == name
+        assert report.rows
+        report.write(folder)
+        job = import_module(f"amqpsniff.spark_jobs.{name}")
+        for rows in _nulls(report.rows):
+            assert json.loads(json.dumps(job.charts(rows))) is not None
+    write_page(folder, list(made.values()))
+    page = (tables / "report.html").read_text()
+    assert all(report.title in page for report in made.values())
+    topology = made["topology"]
+    assert "healthy." in "".join(str(row) for row in topology.rows)
     bound = {(row["source"], row["target"]) for row in topology.rows if row["messages"] is None}
     assert ("\ufffd\ufffd\ufffd", "\ufffd\ufffd\ufffd") in bound
     assert not any("base64" in str(row) for row in topology.rows)
