@@ -41,6 +41,7 @@ class Talk:
     connection_id: str = "00000000000000aa"
     ended: str | None = None
     tls: None = None
+    serial: int = 0
 
 
 class Decoded:
