@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from amqpsniff.decode.login import password
@@ -26,6 +27,7 @@ def redacted(difference: Difference, secrets: tuple[bytes, ...] = ()) -> Differe
     frame = difference.our_frame or difference.their_frame
     kind = "method" if frame is None else frame.kind
     may_be_secret = may_hold_secret(kind, difference.channel, difference.method)
+    safe: Callable[[Any, tuple[bytes, ...]], Any]
     if may_be_secret and difference.name is not None:
         safe = _hidden
     elif difference.name in _QUOTING:
