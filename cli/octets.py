@@ -11,7 +11,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.spec import METHODS
+from amqpsniff.decode.secrecy import (
+    HEADER_OCTETS,
+    METHOD_OCTETS,
+    SECRET_METHODS,
+    secret_positions,
+)
 from amqpsniff.tcp.stream import DATA
 
 if TYPE_CHECKING:
@@ -29,16 +34,10 @@ to be of gigabytes."""
 PIECES_CLEANED = 1024
 """Pieces dropped from the front of a half-stream's list before it is made shorter."""
 
-FRAME_HEADER_OCTETS = 7
-FRAME_OCTETS = 8
-METHOD_ID_OCTETS = 4
+FRAME_OCTETS = HEADER_OCTETS + 1
 
 REDACTED = "[redacted]"
 """What rows have in place of a secret."""
-
-_SECRET = {row.name: row for row in METHODS if any(one.secret for one in row.arguments)}
-_FIXED = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
-_COUNTED = {"s": 1, "S": 4, "F": 4}
 
 
 class _Half:
@@ -126,26 +125,15 @@ def length_of(entry: Entry) -> int:
     return entry.size + (FRAME_OCTETS if entry.frame_type != "protocol-header" else 0)
 
 
-def secret_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> frozenset[int]:
-    """Where in a frame's octets secrets are; in doubt, all of its arguments."""
-    row = _SECRET.get(entry.method or "")
-    begin, end = FRAME_HEADER_OCTETS + METHOD_ID_OCTETS, len(octets) - 1
-    if row is None:
-        quotes_one = REDACTED in (entry.arguments or "")
-        return frozenset(range(begin, end)) if quotes_one else frozenset()
-    found: set[int] = set()
-    at = begin
-    for argument in row.arguments:
-        octets_of_count = _COUNTED.get(argument.type, 0)
-        length = _FIXED.get(argument.type, 0)
-        if octets_of_count:
-            length = int.from_bytes(octets[at : at + octets_of_count], "big")
-        at += octets_of_count
-        if argument.secret:
-            found.update(range(at, min(at + length, end)))
-        at += length
-    exact = at == end and not missing
-    return frozenset(found if exact else range(begin, end))
+def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> frozenset[int]:
+    """Where in a frame's octets secrets may be; all arguments where its row quotes one."""
+    if REDACTED in (entry.arguments or "") and entry.method not in SECRET_METHODS:
+        return frozenset(range(HEADER_OCTETS + METHOD_OCTETS, len(octets) - 1))
+    return frozenset(
+        secret_positions(
+            entry.frame_type, entry.channel, entry.method, entry.sender, octets, missing
+        )
+    )
 
 
 def batches(reading: Reading) -> Iterator[tuple[Any, Octets]]:

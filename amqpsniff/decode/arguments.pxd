@@ -4,9 +4,11 @@ from amqpsniff.decode.memory cimport TableMemory
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ArgumentDecoder(MethodFacts):
-    cdef public bint show_secrets, quiet, past_login, quoted, secret_anywhere
+    cdef public bint show_secrets, quiet, past_login, quoted, secret_anywhere, tells_secret, channel_zero
+    cdef public int sender
+    cdef public tuple sent_secrets
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
-    cdef const unsigned char[::1] known, secrets, types, roles, frequent
+    cdef const unsigned char[::1] known, secrets, senders, types, roles, frequent
     cdef Octets keys
     cdef readonly TableMemory tables
     cdef dict far
@@ -14,6 +16,9 @@ cdef class ArgumentDecoder(MethodFacts):
     cdef int find(self, int dialect, int class_id, int method_id) except? -2
     cdef int decode(self, ValueReader reader, int dialect, long long at, long long end, long long size) except? -1
     cdef int _forget(self) except? -1
+    cdef object _told(self, ValueReader reader, long long start, long long stop)
+    cdef int _put_told(self, ValueReader reader, long long start, long long stop) except? -1
+    cdef bint _is_doubtful(self) except? -1
     cdef int _arguments(self, ValueReader reader, int method, long long at, long long end) except? -1
     cdef int _skim(self, ValueReader reader, long long at, long long end) except? -1
     cdef bint fits(self, ValueReader reader, int method, long long at, long long end) except? -1

@@ -15,8 +15,8 @@ import cython
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.facts import MethodFacts
-from amqpsniff.decode.quotes import redact_quote
-from amqpsniff.decode.secrecy import REDACTED, is_in_place
+from amqpsniff.decode.quotes import redact_quote, without_secrets
+from amqpsniff.decode.secrecy import REDACTED, adds_up, is_in_place
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
@@ -45,6 +45,9 @@ _SHORTSTR = cython.declare(cython.int, 115)
 _LONGSTR = cython.declare(cython.int, 83)
 _TIMESTAMP = cython.declare(cython.int, 84)
 _TABLE = cython.declare(cython.int, 70)
+_REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
+_CLIENT = cython.declare(cython.int, plan.SENDER_CLIENT)
+_SERVER = cython.declare(cython.int, plan.SENDER_SERVER)
 _CONTENT = cython.declare(cython.int, 67)
 _LESS_THAN = cython.declare(cython.int, 60)
 _OUT_OF_RANGE = cython.declare(cython.int, 128)  # values.OUT_OF_RANGE
@@ -58,8 +61,14 @@ class ArgumentDecoder(MethodFacts):
         quiet: Write no JSON for the methods that come with every message; only find what later
             stages ask for. `written` says whether the last method's JSON was written.
 
-    `quoted`: the last method's reply text quotes octets, and what may be shown of these depends on
-    what came before it. `secret_anywhere`: any argument of the last one `decode`d may be a secret.
+    Beside the payload, what a method is told by: `past_login`, `channel_zero`, its `sender` (a bit
+    of `plan.senders`, 0 where that is not known) and `sent_secrets`, those that were sent on its
+    connection before, None where there were none.
+
+    `quoted`: the last method's reply text quotes octets or a secret, and what may be shown of these
+    depends on what came before it. `tells_secret`: some text or table of a method on channel 0 has
+    one that was sent before. `secret_anywhere`: any argument of the last one `decode`d may be a
+    secret.
     """
 
     def __init__(self, show_secrets=False, quiet=False):
@@ -67,7 +76,10 @@ class ArgumentDecoder(MethodFacts):
         self.show_secrets = show_secrets
         self.quiet = quiet
         self.base = 0
-        self.past_login = False
+        self.past_login = self.channel_zero = False
+        self.sender = 0
+        self.sent_secrets = None
+        self.senders = bytes(plan.senders)
         self.first_argument = plan.first_argument
         self.known = bytes(plan.known)
         self.frequent = bytes(plan.frequent)
@@ -99,7 +111,7 @@ class ArgumentDecoder(MethodFacts):
         whole: cython.bint = end - at >= size
         self.base = at
         self.written = True
-        self.secret_anywhere = False
+        self.secret_anywhere = self.tells_secret = False
         if end - at < 4:
             self._forget()
             return TOO_SHORT
@@ -108,12 +120,14 @@ class ArgumentDecoder(MethodFacts):
         choice: cython.int = self.find(dialect, self.class_id, self.method_id)
         if choice < 0:
             self._forget()
-            self.secret_anywhere = self.class_id in plan.secret_classes
+            self.secret_anywhere = self.channel_zero or self.class_id in plan.secret_classes
             if self.secret_anywhere and not self.show_secrets:
                 out.put_bytes(b'{"base64":' + REDACTED + b"}")
             else:
                 reader._octets(at + 4, end - at - 4)
             return UNKNOWN
+        if self.channel_zero and self.sent_secrets is not None and self.sender != _CLIENT:
+            self.tells_secret = not self.show_secrets and self._told(reader, at, end) is not None
         mark: cython.longlong = out.used
         first: cython.int = choice
         answer: cython.int = self._arguments(reader, self.choices[choice], at + 4, end)
@@ -130,10 +144,23 @@ class ArgumentDecoder(MethodFacts):
             octets: bytes = reader.octets_at(at, end - at)
             odd: cython.bint = whole or reader.oddities != 0
             self.secret_anywhere = odd or not is_in_place(self.method, octets, size)
-            if self.secret_anywhere and not self.show_secrets:
-                out.used = mark
-                out.put_bytes(b"{}")
+        elif self.channel_zero:
+            self.secret_anywhere = self._is_doubtful()
+            if answer != EXACT and self.sender != _SERVER and self.senders[self.method] & _CLIENT:
+                octets = reader.octets_at(at, end - at)
+                self.secret_anywhere |= whole or not adds_up(self.method, octets, size)
+        if self.secret_anywhere and not self.show_secrets:
+            out.used = mark
+            out.put_bytes(b"{}")
+            self.starts[_REPLY_TEXT] = -1
+            self.safe_text = None
         return answer
+
+    def _is_doubtful(self):
+        """Whether a method on channel 0 may be another that was damaged; see `secrecy`."""
+        if not self.known[self.method]:
+            return True
+        return self.sender != 0 and self.senders[self.method] & self.sender == 0
 
     def _forget(self):
         self.quoted = False
@@ -280,6 +307,8 @@ class ArgumentDecoder(MethodFacts):
                 reader.out.put_bytes(REDACTED)
             elif role == 5:
                 self._reply_text(reader, i, at, end)
+            elif self.tells_secret and self._told(reader, at + 1, at + 1 + reader.data[at]):
+                self._put_told(reader, at + 1, at + 1 + reader.data[at])
             else:
                 reader.put_shortstr(at, end)
             if 0 < role < 6:
@@ -318,7 +347,14 @@ class ArgumentDecoder(MethodFacts):
         if at + 4 > end:
             return -2
         after: cython.longlong = at + 4 + reader.u32(at)
-        if kind == _TABLE:
+        if self.tells_secret and self._told(reader, at + 4, min(after, end)) is not None:
+            if kind == _TABLE:
+                reader.out.put_bytes(b"{}")
+            else:
+                self._put_told(reader, at + 4, min(after, end))
+            if after > end:
+                return -3
+        elif kind == _TABLE:
             if after <= end:
                 answer = self.tables.put_table(reader, at, after)
             else:
@@ -353,17 +389,33 @@ class ArgumentDecoder(MethodFacts):
     def _redact(self, reader, i, at, end):
         """Leave what may be shown of argument `i`, a reply text, in `safe_text` if not all may."""
         after: cython.longlong = at + 1 + reader.data[at]
-        if self.show_secrets or not reader.has_twice(_LESS_THAN, at + 1, after):
+        if self.show_secrets:
+            return 0
+        if self.sent_secrets is not None:
+            self.safe_text = self._told(reader, at + 1, after)
+            self.quoted = self.safe_text is not None
+        if not reader.has_twice(_LESS_THAN, at + 1, after):
             return 0
         self.quoted = True
-        text: bytes = reader.octets_at(at + 1, after - at - 1)
+        text: bytes = self.safe_text or reader.octets_at(at + 1, after - at - 1)
         at = after
         blamed = (0, 0)
         last: cython.int = self.first_argument[self.method + 1]
         if i + 1 < last and self.roles[i + 1] == 10 and at + 4 <= end:
             blamed = (reader.u16(at), reader.u16(at + 2))
-        self.safe_text = redact_quote(text, blamed, self.past_login)
+        safe: object = redact_quote(text, blamed, self.past_login)
+        if safe is not None:
+            self.safe_text = safe
         return 0
+
+    def _told(self, reader, start, stop):
+        """These octets without the secrets that were sent before; None when there are none."""
+        return without_secrets(reader.octets_at(start, stop - start), self.sent_secrets)
+
+    def _put_told(self, reader, start, stop):
+        """Write a text that has a secret in it, without that."""
+        text: str = self._told(reader, start, stop).decode(errors="replace")
+        return reader.out.put_bytes(json.dumps(text, ensure_ascii=False).encode())
 
     def _tag(self, reader, role, value):
         if role == 6:

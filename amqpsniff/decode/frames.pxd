@@ -2,7 +2,7 @@ from amqpsniff.decode.contents cimport ContentAssembler
 from amqpsniff.decode.method_memory cimport MethodMemory, RememberedMethod
 from amqpsniff.decode.parties cimport Parties
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
-from amqpsniff.decode.state cimport Half
+from amqpsniff.decode.state cimport Connection, Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class FrameHandler(Parties):
@@ -28,5 +28,6 @@ cdef class FrameHandler(Parties):
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int _read(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
+    cdef bint _tells(self, Connection connection, RememberedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _again(self, Half half, RememberedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1

@@ -11,6 +11,7 @@ import cython
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
 from amqpsniff.decode.oddities import oddity_codes, oddity_text
+from amqpsniff.decode.quotes import without_secrets
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
 
 if cython.compiled:
@@ -57,6 +58,7 @@ PROTOCOL_HEADER = 256
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
 
+_REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
 _TOO_SHORT = cython.declare(cython.int, 2)
@@ -238,12 +240,28 @@ class FrameHandler(Parties):
         connection: Connection = half.connection
         known: RememberedMethod
         if whole and connection.dialect and end - at >= 4:
+            mark: cython.longlong = reader.out.used
             known = self.memory.recall(
                 self.decoder, reader, self.frames, connection.dialect, at, end
             )
             if known is not None:
-                return self._again(half, known, reader, at, end)
+                if connection.sent_secrets is None or not self._tells(
+                    connection, known, reader, at, end
+                ):
+                    return self._again(half, known, reader, at, end)
+                reader.out.used = mark
         return self._read(half, reader, at, end, whole)
+
+    def _tells(self, connection, known, reader, at, end):
+        """Whether a method that came before tells a secret that was sent on this connection."""
+        start: cython.longlong = known.starts[_REPLY_TEXT]
+        if start >= 0:
+            told: bytes = reader.octets_at(at + start, known.lengths[_REPLY_TEXT])
+        elif known.class_id == 10:
+            told = reader.octets_at(at, end - at)
+        else:
+            return False
+        return without_secrets(told, connection.sent_secrets) is not None
 
     def _again(self, half, known, reader, at, end):
         """A method that came before."""
@@ -271,10 +289,16 @@ class FrameHandler(Parties):
             return self._stump(half, payload, whole)
         reader.oddities = 0
         decoder.past_login = connection.past_login
+        decoder.channel_zero = half.frame_channel == 0
+        decoder.sender = 0
+        if connection.role_proved:
+            decoder.sender = 1 if half.direction == connection.client_direction else 2
+        decoder.sent_secrets = connection.sent_secrets
         self.frames.open_arguments()
         mark: cython.longlong = reader.out.used
         answer: cython.int = decoder.decode(reader, connection.dialect, at, end, half.frame_size)
         plain: cython.bint = answer == _EXACT and reader.oddities == 0
+        plain = plain and not decoder.secret_anywhere and not decoder.tells_secret
         if plain and whole and connection.dialect:
             self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
         if self.claims is not None:

@@ -184,11 +184,15 @@ class Framer:
                 detail += f", frame-max {half.connection.frame_max}"
         else:
             code, detail = "frame-type-unknown", f"type {kind}"
-        self.report(code, half, detail)
+        if half.search is None:
+            self.report(code, half, detail)
         return self.lose(half, True)
 
     def _wrong_end(self, half, octet):
-        detail = f"{octet:#04x} instead of 0xce at stream offset {half.frame_offset}"
+        if half.search is not None:
+            return
+        found = f"{octet:#04x}" if half.frame_channel else "another octet"  # a login may be there
+        detail = f"{found} instead of 0xce at stream offset {half.frame_offset}"
         self.report("frame-end-wrong", half, detail)
 
     def _counted(self, half, reader, at, end):

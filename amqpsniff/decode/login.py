@@ -1,13 +1,28 @@
-"""Who logs in: the name in `connection.start-ok`, and nothing of the secret beside it."""
+"""Who logs in: the name in `connection.start-ok`, and the secrets that are sent.
+
+Secrets are remembered to be taken out of what the broker says later; see `quotes`.
+"""
 
 from __future__ import annotations
 
 import struct
 
+from amqpsniff.spec import METHODS
+
 LOGIN = b"\x05LOGINS"
 PASSWORD = b"\x08PASSWORDS"
 """Names in an AMQPLAIN response, with the tag of a long string behind them."""
 
+
+LEAST_SECRET_OCTETS = 4
+"""Secrets shorter than this are not looked for: a text holds so few octets by chance, and what is
+taken out of it would say more than what stays."""
+
+MOST_SECRET_OCTETS = 255
+"""Octets remembered of a secret: a broker's text holds no more."""
+
+MOST_SECRETS = 8
+"""Secrets remembered of a connection, the latest: a client may renew its token without end."""
 
 LONG_LOGIN_OCTETS = 1024
 """Payloads of start-ok above this are not kept for their name alone: there may be very many."""
@@ -48,3 +63,39 @@ def login_name(payload: bytes) -> str | None:
     except (IndexError, ValueError, struct.error):
         return None
     return name.decode(errors="replace")
+
+
+def with_secrets(
+    known: tuple[bytes, ...] | None, method: int, payload: bytes
+) -> tuple[bytes, ...] | None:
+    """The secrets of a connection, and those of another method, the latest first.
+
+    Args:
+        known: Those before it; null where there are none.
+        method: Its index in `METHODS`.
+        payload: Its payload, class and method numbers included, or what was captured of it.
+    """
+    mechanism, at = b"", 4
+    for argument in METHODS[method].arguments:
+        counted = 1 if argument.type == "s" else 4
+        start = at + counted
+        at = start + int.from_bytes(payload[at:start], "big")
+        value = payload[start:at]
+        if argument.name == "mechanism":
+            mechanism = value
+        if argument.secret:
+            secret = password(mechanism, value)
+            if len(secret) < LEAST_SECRET_OCTETS or secret == (login_name(payload) or "").encode():
+                return known
+            found = (secret[:MOST_SECRET_OCTETS], *(known or ()))
+            return tuple(dict.fromkeys(found))[:MOST_SECRETS]
+    return known
+
+
+def password(mechanism: bytes, response: bytes) -> bytes:
+    """What a SASL response has to keep secret: of an unknown mechanism's, all."""
+    if mechanism == b"PLAIN":
+        return response.rpartition(b"\0")[2]
+    if mechanism == b"AMQPLAIN":
+        return response.partition(PASSWORD)[2][4:]
+    return response

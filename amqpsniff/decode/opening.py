@@ -129,7 +129,7 @@ class OpeningFramer(Framer):
                 half, PROTOCOL_HEADER, half.frame_offset, 0, 8, bytes(octets), -1, True
             )
         connection.is_amqp = True
-        connection.began = True
+        connection.began = connection.began or half.search is None
         if not connection.role_proved:
             self.handler.refresh(connection)
             if connection.client_direction < 0:
@@ -158,6 +158,8 @@ class OpeningFramer(Framer):
         else:
             code = "protocol-not-decoded"
             half.mode = _SILENT
+            if half.connection.asked is None:  # the client's header was not captured
+                half.connection.asked = version
         self.report(code, half, _version(version), (None, half.number, half.ts_ns))
 
     def _headless(self, half, octets):

@@ -11,7 +11,7 @@ whose payload no other dialect could mean.
 import cython
 
 from amqpsniff.decode import plan
-from amqpsniff.decode.login import LONG_LOGIN_OCTETS, shortened
+from amqpsniff.decode.login import LONG_LOGIN_OCTETS, shortened, with_secrets
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
@@ -110,6 +110,9 @@ class Parties:
         connection: Connection = half.connection
         if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
             connection.past_login = True
+        if self.decoder.secrets[facts.method] and not self.decoder.show_secrets:
+            payload: bytes = reader.octets_at(at, end - at)
+            connection.sent_secrets = with_secrets(connection.sent_secrets, facts.method, payload)
         if facts.method_id == 11:
             connection.login = reader.octets_at(at, end - at)
             if end - at > LONG_LOGIN_OCTETS:

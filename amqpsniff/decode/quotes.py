@@ -1,4 +1,8 @@
-"""Reply texts that quote octets: those that may hold a secret are taken out.
+"""What a broker quotes of a login in its texts: it is taken out.
+
+A secret that was sent on the connection is taken out of any text of the broker's, wherever it
+stands. A broker's own words are not mistaken for it: an ordinary word (lower-case letters or digits
+alone, `ORDINARY_OCTETS` at most) is taken out only between quotation marks.
 
 RabbitMQ answers a frame that it cannot read with its octets, as Erlang prints them: `cannot decode
 <<0,5,…>>`, blaming the method, or `type 1, all octets = <<0,10,0,11,…>>: unknown_frame`, blaming
@@ -14,11 +18,16 @@ import re
 from itertools import pairwise
 
 from amqpsniff.decode import plan
+from amqpsniff.decode.login import LEAST_SECRET_OCTETS
+
+ORDINARY_OCTETS = 15
+"""The longest password that may be one of a broker's words: `authentication` has 14 octets."""
 
 CUT_FROM_OCTETS = 252
 """Octets of a text that may have been cut, with or without dots: a short string holds 255."""
 
 _ALL_OCTETS = re.compile(rb"type ([12]), all octets = <<((?:\d{1,3},)*\d{1,3})(?:>>|\.{0,3}$)")
+_ORDINARY = re.compile(rb"[a-z]+|\d+")
 _TAIL = re.compile(rb">>(?:: (?:\w+|\{\w+(?:,\d+)*\}))?$")
 
 
@@ -37,6 +46,29 @@ def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> byte
         return None
     tail = _TAIL.search(text, opened) if len(text) < CUT_FROM_OCTETS else None
     return text[: opened + 2] + b"[redacted]" + (tail[0] if tail else b"")
+
+
+def without_secrets(text: bytes, secrets: tuple[bytes, ...]) -> bytes | None:
+    """A broker's text without these secrets; None when none of them is in it."""
+    safe = text
+    for secret in secrets:
+        if len(secret) <= ORDINARY_OCTETS and _ORDINARY.fullmatch(secret):
+            for mark in (b"'", b'"', b"`"):
+                safe = safe.replace(mark + secret + mark, mark + b"[redacted]" + mark)
+        else:
+            safe = safe.replace(secret, b"[redacted]")
+        if len(text) >= CUT_FROM_OCTETS:
+            safe = _without_begin(safe, secret)
+    return None if safe == text else safe
+
+
+def _without_begin(text: bytes, secret: bytes) -> bytes:
+    """A text that was cut, without the begin of a secret at its end."""
+    kept = text.rstrip(b".")
+    for length in range(min(len(secret), len(kept)), LEAST_SECRET_OCTETS - 1, -1):
+        if kept.endswith(secret[:length]):
+            return kept[:-length] + b"[redacted]" + text[len(kept) :]
+    return text
 
 
 def _is_harmless(text: bytes) -> bool:

@@ -12,11 +12,14 @@ from operator import itemgetter
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import state
+from amqpsniff.decode import plan, state
 from amqpsniff.decode.claims import UNFINISHED
 from amqpsniff.decode.contents import LATE
+from amqpsniff.decode.foreign import is_amqp_1_0
 from amqpsniff.decode.opening import FIRST_OCTETS
+from amqpsniff.decode.state import TENTATIVE
 from amqpsniff.decode.synchronize import Search
+from amqpsniff.spec import PROTOCOL_HEADERS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.opening import (  # type: ignore[import-not-found]
@@ -38,6 +41,9 @@ _STRANGE = cython.declare(cython.int, state.STRANGE)
 _BY_ROW = itemgetter(0)
 _NULL = cython.declare(cython.longlong, NULL)
 _BODY = cython.declare(cython.int, 3)
+_AMQP_1_0 = next(row.octets for row in PROTOCOL_HEADERS if row.protocol == "1.0")
+_UNREAD = frozenset(row.octets for row in PROTOCOL_HEADERS) - frozenset(plan.HEADER_DIALECTS)
+"""What follows `AMQP` in protocol headers of versions that are not decoded."""
 
 
 class RecoveringFramer(OpeningFramer):
@@ -45,6 +51,9 @@ class RecoveringFramer(OpeningFramer):
 
     def gap(self, half, missing):
         """`missing` octets of a half-stream are not in the capture."""
+        if half.mode == _SEARCH and half.connection.asked in _UNREAD:
+            half.mode = _SILENT
+            half.search = None
         while half.mode == _SEARCH:
             search = half.search
             chain = search.gap(missing)
@@ -68,6 +77,7 @@ class RecoveringFramer(OpeningFramer):
         half.offset += missing
         if missing:
             self._lose(half, half.offset - missing, False)
+            half.search.tentative = True
         return 0
 
     def finish(self, half):
@@ -128,6 +138,8 @@ class RecoveringFramer(OpeningFramer):
 
     def lose(self, half, forced):
         """Framing is lost in the frame under way: search from `half.offset` on."""
+        if half.search is TENTATIVE and not half.connection.began:
+            self._unlearn(half.connection)
         return self._lose(half, half.frame_offset, forced)
 
     def _lose(self, half, begin, forced):
@@ -135,14 +147,28 @@ class RecoveringFramer(OpeningFramer):
         self.contents.lose(half, begin)
         half.forget_frame()
         half.mode = _SEARCH
+        tentative: cython.bint = half.search is TENTATIVE
+        if tentative and not half.connection.began:
+            half.connection.role_proved = False
         half.search = Search(self.probe, half, half.offset, forced)
+        half.search.tentative = tentative
         return 0
+
+    def _unlearn(self, connection):
+        """Forget what frames told of a connection that may have been octets of a body."""
+        connection.past_login = False
+        connection.dialect = self.handler.dialect
+        connection.frame_max = -1
+        connection.login = connection.asked = None
 
     def search(self, half, reader, at, end):
         """Search on with these octets, or some of them; position gone on to."""
         search = half.search
         count: cython.longlong = min(end - at, search.room)
         octets: bytes = reader.octets_at(at, count)
+        if self._is_unread(half, octets):
+            half.offset += end - at
+            return end
         if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
             half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
         begin: cython.longlong = search.end
@@ -157,11 +183,25 @@ class RecoveringFramer(OpeningFramer):
             half.search = None
         return at + count
 
+    def _is_unread(self, half, octets):
+        """Whether a connection speaks an AMQP that is not decoded; its header may be missing."""
+        connection = half.connection
+        if connection.asked not in _UNREAD:
+            if connection.is_amqp or not is_amqp_1_0(octets):
+                return False
+            connection.is_amqp = True
+            connection.asked = _AMQP_1_0
+            self.handler.refresh(connection)
+        half.mode = _SILENT
+        half.search = None
+        self._other_protocol(half, connection.asked)
+        return True
+
     def _take_up(self, half, search, chain, until, now):
         """Take the frames of a chain that is believed and the octets between it and `until`; it is
         this moment now.
         """
-        half.search = None
+        half.search = TENTATIVE if search.tentative else None
         half.first_octets = b""
         half.mode = _FRAMES
         half.connection.is_amqp = True

@@ -16,6 +16,7 @@ cdef class Store(Octets):
 cdef class Connection:
     cdef public object conversation, session, volume, login, asked, capture
     cdef public bint is_amqp, began, role_proved, past_login
+    cdef public tuple sent_secrets
     cdef public int client_direction, dialect, row_serial, row_code, named_for
     cdef tuple named
     cdef public long long frame_max

@@ -24,6 +24,11 @@ START, SEARCH, FRAMES, FOREIGN, SILENT, STRANGE = 0, 1, 2, 3, 4, 5
 FRAMES: at a known place between or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is
 not decoded. STRANGE: not AMQP, and not all of its first octets were seen yet."""
 
+TENTATIVE = object()
+"""In place of a half-stream's search, once its chain is believed: the octets of a body that holds
+frames are one too. It goes away when a segment begins where a frame does; what is wrong with frames
+until then is not the traffic's fault, and who the client is, as they tell, is not proved."""
+
 # states of a content
 AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
 
@@ -111,10 +116,12 @@ class Store(Octets):
 class Connection:
     """One conversation as the decoder sees it; `began`: its first octets are in the capture.
 
-    `login` is what `login_name` needs of connection.start-ok, secret and all, for `user`. `asked`
-    are the four octets after `AMQP` in the client's protocol header, null without one. `capture` is
-    the one that it begins in, null where octets came without one. `session`
-    and `volume` belong to whoever follows or counts the connection.
+    `login` is what `login_name` needs of connection.start-ok, secret and all, for `user`;
+    `sent_secrets` are the secrets that its methods carried, null before the first. `asked` are the
+    four octets after `AMQP` in the client's protocol header; without one, those of a version that
+    is not decoded where frames or the server's header show it, else null. `capture` is the one that
+    it begins in, null where octets came without one. `session` and `volume` belong to whoever
+    follows or counts the connection.
     """
 
     def __init__(self, conversation):
@@ -122,6 +129,7 @@ class Connection:
         self.session = None
         self.volume = None
         self.login = None
+        self.sent_secrets = None
         self.asked = None
         self.is_amqp = False
         self.began = conversation.syn_seen
@@ -172,6 +180,8 @@ class Half:
     channel and size of the frame under way.
 
     `first_octets` are those of a direction that is no AMQP, `first_…` packet and time of them.
+    `search` is the search for the next boundary, `TENTATIVE` after one, else null.
+
     `lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.
     """

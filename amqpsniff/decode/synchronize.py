@@ -17,6 +17,11 @@ the end of the half-stream or before a hole, where nothing more can confirm it, 
 enough, or a frame that ends exactly there; before a hole also the beginning of a method or content
 header. The first chain to be believed wins, at the ends the earliest.
 
+Whether the conversation is AMQP at all is not taken on the word of what a hole cut off: octets of
+any protocol that counts and sizes things in binary look like the beginning of a frame now and then.
+Until something else has shown that it is, only the third beginning is believed, of three runs of
+octets between holes one after the other that begin with one, as those of packets that were cut do.
+
 What is found must not depend on the packets that the octets came in. So everything is decided in
 the order of the stream: each position, and each boundary that a candidate waits for, has its turn
 as soon as `HEADER_OCTETS` are there behind it, or a frame's end is; the search stops at belief, and
@@ -56,6 +61,10 @@ FOREIGN_AFTER_OCTETS = 16 * 1024 * 1024
 CHAIN_FRAMES = 3
 """Frames that make a chain with one strong frame believable without what follows."""
 
+CUT_BEGINNINGS = 3
+"""Runs of octets that begin like a method or a content header, one after the other, which show that
+a conversation is AMQP of which every packet was cut."""
+
 FIRST_FEED_OCTETS = 1024
 """Octets searched at first; then as many as were searched. A half-stream that breaks again and
 again would otherwise have all of a large piece copied for each frame of it."""
@@ -77,6 +86,8 @@ class Search:
         half: The half-stream.
         offset: Stream offset of the first octet that will be fed.
         forced: Take the frame header there for granted (framing was known up to it).
+
+    `tentative`: framing was not known for sure before it either; see `state.TENTATIVE`.
     """
 
     probe: FrameProbe
@@ -86,13 +97,18 @@ class Search:
     searched: cython.longlong
     held: cython.longlong
     forced_at: cython.longlong
+    begin: cython.longlong
+    beginnings: cython.int
+    tentative = cython.declare(cython.bint, visibility="public")
     candidates: list
 
     def __init__(self, probe, half, offset, forced=False):
         self.probe = probe
         self.half = half
         self.window = Window(offset, half.allowance)
-        self.scanned = offset
+        self.scanned = self.begin = offset
+        self.beginnings = 0
+        self.tentative = True
         self.searched = 0
         self.held = 0
         self.candidates = []
@@ -145,7 +161,7 @@ class Search:
         for candidate in list(self.candidates):
             self._survive(candidate, begin, end)
         self.window.jump(end)
-        self.scanned = end
+        self.scanned = self.begin = end
         return None
 
     def finish(self):
@@ -367,13 +383,30 @@ class Search:
         for candidate in self.candidates:
             if candidate.strong:
                 return candidate
+        known: cython.bint = self.half.connection.is_amqp
         for candidate in self.candidates:
-            if candidate.frames and candidate.next == end:
+            if candidate.frames and candidate.next == end and (known or not hole):
                 return candidate
             if hole and (candidate.kind == 1 or candidate.kind == 2):
-                if candidate.next != self.forced_at:
+                if candidate.next != self.forced_at and (known or self._is_expected(candidate)):
                     return candidate
+        if hole and end >= self.begin + _HEADER:
+            self.beginnings = self.beginnings + 1 if self._begins_cut() else 0
         return None
+
+    @cython.cfunc
+    def _is_expected(self, candidate: Candidate) -> cython.bint:
+        """Whether what a hole cut off begins a run, as the ones before it did."""
+        return candidate.start == self.begin and self.beginnings >= CUT_BEGINNINGS - 1
+
+    @cython.cfunc
+    def _begins_cut(self) -> cython.bint:
+        """Whether the octets since the last hole begin with a method or a content header."""
+        candidate: Candidate
+        for candidate in self.candidates:
+            if candidate.start == self.begin and (candidate.kind == 1 or candidate.kind == 2):
+                return True
+        return False
 
     @cython.cfunc
     def _survive(

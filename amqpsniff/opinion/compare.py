@@ -18,11 +18,12 @@ from amqpsniff.capture import open_capture
 from amqpsniff.capture.dissection import dissect
 from amqpsniff.capture.file import STANDARD_INPUT
 from amqpsniff.capture.tshark import SILENCE_S, Tshark, find
+from amqpsniff.decode.login import LEAST_SECRET_OCTETS, MOST_SECRETS
 from amqpsniff.errors import UsageError
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.known import explain
 from amqpsniff.opinion.pairs import differences, only_ours, only_theirs
-from amqpsniff.opinion.redaction import redacted
+from amqpsniff.opinion.redaction import redacted, sent_secret
 from amqpsniff.opinion.rows import our_frames
 from amqpsniff.opinion.sighting import Ours, Theirs, theirs
 from amqpsniff.opinion.traffic import Traffic
@@ -64,6 +65,7 @@ class Comparison:
         self.compared = self.equal = self.ours = self.theirs = self.unknown = 0
         self.known: Counter[str] = Counter()
         self._traffic = Traffic()
+        self._sent: dict[str, tuple[bytes, ...]] = {}
 
     def __iter__(self) -> Iterator[Difference]:
         self._traffic = Traffic.of(self.capture)
@@ -104,6 +106,8 @@ class Comparison:
             mine, others = waiting.pop(number)
             self.ours += len(mine)
             self.theirs += len(others)
+            for frame in mine:
+                self._remember(frame)
             for ours, sight in _aligned(mine, others):
                 yield from self._pair(ours, sight)
 
@@ -124,7 +128,18 @@ class Comparison:
 
     def _safe(self, difference: Difference) -> Difference:
         """The difference without credentials, unless the capture shows them."""
-        return difference if self._show_secrets else redacted(difference)
+        if self._show_secrets:
+            return difference
+        frame = difference.our_frame
+        sent = self._sent.get(frame.connection_id, ()) if frame is not None else ()
+        return redacted(difference, sent)
+
+    def _remember(self, frame: Ours) -> None:
+        """Remember the secret that a frame carries: the broker may quote it."""
+        secret = sent_secret(frame)
+        if len(secret) >= LEAST_SECRET_OCTETS:
+            known = self._sent.get(frame.connection_id, ())
+            self._sent[frame.connection_id] = tuple(dict.fromkeys((secret, *known)))[:MOST_SECRETS]
 
 
 def _check_one_file(capture: Capture) -> None:

@@ -2,45 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from amqpsniff.decode import plan
-from amqpsniff.decode.quotes import redact_quote
+from amqpsniff.decode.login import password
+from amqpsniff.decode.quotes import redact_quote, without_secrets
+from amqpsniff.decode.secrecy import SECRET_METHODS, may_hold_secret
 from amqpsniff.opinion.difference import Difference
-from amqpsniff.spec import METHODS
+from amqpsniff.opinion.sighting import Ours
+from amqpsniff.opinion.values import Table, octets_of
 
 REDACTED = "[redacted]"
 
-_SECRET_METHODS = {method.name for method in METHODS if method.has_secret}
-_SECRET_CLASSES = tuple(f"{class_id}." for class_id in plan.secret_classes)
-"""What the name of a method begins with that nobody knows and may carry one."""
-_QUOTING = ("reply_text", "reason")
+_QUOTING = ("reply_text", "reason", "challenge")
 """Arguments in which a broker may quote octets of a login, and what tshark may take them for."""
 
 
-def redacted(difference: Difference) -> Difference:
+def redacted(difference: Difference, secrets: tuple[bytes, ...] = ()) -> Difference:
     """The difference with what may be a secret replaced.
 
     Of a method that carries a secret, or may, no value is shown; of reply texts, what they quote is
-    not.
+    not, nor are `secrets` that were sent on the connection before.
     """
-    method = difference.method or ""
-    may_be_secret = method in _SECRET_METHODS or method.startswith(_SECRET_CLASSES)
+    frame = difference.our_frame or difference.their_frame
+    kind = "method" if frame is None else frame.kind
+    may_be_secret = may_hold_secret(kind, difference.channel, difference.method)
+    safe: Callable[[Any, tuple[bytes, ...]], Any]
     if may_be_secret and difference.name is not None:
         safe = _hidden
     elif difference.name in _QUOTING:
         safe = _unquoted
     else:
         return difference
-    return difference._replace(ours=safe(difference.ours), theirs=safe(difference.theirs))
+    ours, theirs = safe(difference.ours, secrets), safe(difference.theirs, secrets)
+    return difference._replace(ours=ours, theirs=theirs)
 
 
-def _hidden(value: Any) -> Any:
+def sent_secret(frame: Ours) -> bytes:
+    """The secret that a frame carries, read with secrets shown; empty without one."""
+    if frame.method not in SECRET_METHODS or not isinstance(frame.arguments, Table):
+        return b""
+    values = dict(frame.arguments)
+    response = octets_of(values.get("response", values.get("new_secret"))) or b""
+    return password(octets_of(values.get("mechanism")) or b"", response)
+
+
+def _hidden(value: Any, _: tuple[bytes, ...]) -> Any:
     return None if value is None else REDACTED
 
 
-def _unquoted(value: Any) -> Any:
+def _unquoted(value: Any, secrets: tuple[bytes, ...]) -> Any:
     if not isinstance(value, str):
         return value
-    safe = redact_quote(value.encode(errors="surrogatepass"), (0, 0), False)
-    return value if safe is None else safe.decode(errors="replace")
+    text = value.encode(errors="surrogatepass")
+    text = redact_quote(text, (0, 0), False) or text
+    return (without_secrets(text, secrets) or text).decode(errors="replace")

@@ -66,7 +66,7 @@ def plain(value: Any) -> Any:
 
 def compare(name: str, ours: Any, field: Field) -> Iterator[Pair]:
     """Where our value of an argument or property and tshark's field of it differ."""
-    octets = _octets_of(ours)
+    octets = octets_of(ours)
     if isinstance(ours, Table) and octets is None:
         yield from _tables(name, ours, field.fields)
         return
@@ -104,7 +104,7 @@ def _is_nothing(field: Field) -> bool:
     return field.show in ("", "<MISSING>") or field.label.endswith("<MISSING>")
 
 
-def _octets_of(value: Any) -> bytes | None:
+def octets_of(value: Any) -> bytes | None:
     """The octets of a text, or of those that are no text; None for what is neither."""
     if isinstance(value, _Fraction):
         return None
@@ -179,7 +179,7 @@ def _same_text(kind: str, value: Any, text: str, field: Field) -> bool:
             return str(value).lower().removesuffix("inity") == text.lower()
     if isinstance(value, int):
         return text == str(value)
-    octets = _octets_of(value)
+    octets = octets_of(value)
     if octets is None:
         return False
     if kind == "timestamp":

@@ -65,7 +65,7 @@ class Cleaner:
     def _payload(self, claim: Claim) -> bytes:
         if claim.kind == claims.METHOD:
             return self._method(claim)
-        if claim.kind == claims.HEADER:
+        if claim.kind == claims.HEADER and claim.channel:  # on channel 0 it may be a login
             return self._remembered(claim.payload)
         return b""
 

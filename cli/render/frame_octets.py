@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def dump(entry: Entry, octets: Octets, paint: Paint, *, secrets: bool) -> Iterator[str]:
     """The hex dump of a frame, at its place in the half-stream; without secrets unless asked."""
-    from ..octets import length_of, secret_positions
+    from ..octets import hidden_positions, length_of
 
     found, missing = octets.find(entry)
-    hidden = NOWHERE if secrets else secret_positions(entry, found, missing)
+    hidden = NOWHERE if secrets else hidden_positions(entry, found, missing)
     for line in hex_lines(found, hidden=hidden, missing=missing, first=entry.stream_offset):
         yield INDENT + paint("hex", line)
     if length_of(entry) > len(found):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import base64
+import os
+import random
 import struct
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import on_terminal, run, write_capture
+from tests.conftest import REPO
+from tests.decode.logins import cases, shown
 from tests.encoder import PROTOCOL_HEADERS, frame
-from tests.tcp.wire import Talk
+from tests.tcp.wire import START_NS, Packet, Talk
 
+HOSTILE = REPO / "tests" / "captures" / "hostile"
 # PLAIN and AMQPLAIN of pika_mix, kombu, v08_v09; among them a login that fails
 CAPTURES = ("pika_mix.pcap", "kombu.pcap.gz", "v08_v09.pcap", "amqplib08.pcap", "snapped.pcap")
 SECRETS = ("s3cret-Pw", "wrong-Pw", "guest\\0guest")
@@ -119,3 +124,52 @@ def test_nor_of_a_method_that_its_dialect_lacks(tmp_path: Path, words: str) -> N
     assert result.code == 0
     text = _spoken(result.out + result.err)
     assert not any(form in text for form in _forms("s3cret-Pw"))
+
+
+DAMAGED = ("leak_plain_hole7_1", "leak_update_hole9_1", "q2", "type0", "type8")
+WAYS = (
+    *EVERY_WAY,
+    "inspect --frames --hex",
+    "follow",
+    "report -o -",
+    "verify --unknown",
+    "verify --format ndjson",
+)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("words", WAYS)
+def test_nor_of_a_damaged_login(words: str, name: str) -> None:
+    """The method's numbers, its type or what a broker says of it."""
+    command, *more = words.split()
+    result = run(command, HOSTILE / f"sec_{name}.pcap", *more)
+    assert result.code in (0, 1), result.err
+    assert shown(result.out + result.err + _spoken(result.out)) is None
+
+
+HOW_MANY = int(os.environ.get("AMQPSNIFF_LOGINS", "12"))
+"""Damaged logins that every command reads; they are chosen anew for each command."""
+
+
+@pytest.mark.parametrize("words", WAYS)
+def test_nor_of_any_damaged_login(words: str, tmp_path: Path) -> None:
+    """All of them in one capture, for each command another few."""
+    choose = random.Random(words)
+    whole = list(cases((1, 5)))
+    packets: list[Packet] = []
+    for number, case in enumerate(choose.sample(whole, min(HOW_MANY, len(whole)))):
+        talk = Talk(ports=(40000 + number, 5672), start_ns=START_NS + number * 10**9)
+        if case.begun:
+            talk.hands()
+        for direction, piece in case.pieces:
+            if isinstance(piece, int):
+                talk.sent[direction] += piece
+            elif piece:
+                talk.put(direction, piece)
+                talk.put(1 - direction)  # so that what is missing before it is not waited for
+        packets += talk.goodbye().packets
+    capture = write_capture(tmp_path / "logins.pcap", packets)
+    command, *more = words.split()
+    result = run(command, capture, *more)
+    assert result.code in (0, 1), result.err
+    assert shown(result.out + result.err + _spoken(result.out)) is None

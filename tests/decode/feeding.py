@@ -43,6 +43,7 @@ class Talk:
     tls: None = None
     starts: tuple[int, int] = (0, 0)
     start_ns: int = 0
+    serial: int = 0
 
 
 class Decoded:

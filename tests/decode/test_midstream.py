@@ -14,10 +14,11 @@ import pytest
 
 from amqpsniff.spec import METHODS
 from tests import encoder
-from tests.conftest import SAMPLES
+from tests.conftest import REPO, SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Runs, Stream, Talk, run_file, streams_of
 from tests.decode.script import OPENING, method
 
+HOSTILE = REPO / "tests" / "captures" / "hostile"
 WINDOW = 6000
 """Octets fed after a cut: many frames, and few enough for thousands of cuts."""
 
@@ -184,3 +185,47 @@ def test_no_method_tells_a_wrong_dialect_or_a_wrong_side(dialect: str) -> None:
             shown, sender = shown_dialect(octets, direction)
             assert shown in (None, dialect), row
             assert sender in (None, "server" if direction else "client"), row
+
+
+EMBEDDED = {
+    "deliver": method("basic.deliver", consumer_tag=b"ct", delivery_tag=1, exchange=b"ex")
+    + encoder.header(1, 60, 3) + encoder.body(1, b"abc"),
+    "start-ok": OPENING + method("connection.start", 0, version_minor=9)
+    + method("connection.start-ok", 0, mechanism=b"PLAIN"),
+}  # fmt: skip
+"""What a body holds that carries the traffic of a server, or of both sides."""
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("ports", [(40000, 5672), (40000, 40001)])
+def test_frames_in_the_body_that_a_capture_begins_in(name: str, ports: tuple[int, int]) -> None:
+    """Who is the client and what is wrong is told by the frames behind the body."""
+    octets = method("basic.publish", exchange=b"ex", routing_key=b"rk")
+    octets += encoder.header(1, 60, 4) + encoder.body(1, b"real")
+    rest = b"0" * 9 + EMBEDDED[name] * 3 + b"1" * 3000 + b"\xce"
+    for size in (1400, 5000):
+        feeder = Feeder(Talk(False, ports=ports, b=f"10.0.0.2:{ports[1]}"))
+        for at in range(0, len(rest), size):
+            feeder.data(CLIENT, rest[at : at + size], at + 1)
+        for number in range(4):
+            feeder.data(CLIENT, octets, 10_000 + number)
+        feeder.data(SERVER, method("channel.close", reply_code=404), 10_010)
+        done = feeder.finish()
+        ((peer, _),) = feeder.decoder.take_ended()[0]
+        found = [row for row in done.frames() if row["packet_number"] >= 10_000]
+        assert [row["method"] for row in found[::3]] == ["basic.publish"] * 4 + ["channel.close"]
+        assert {row["sender"] for row in found[:-1]} == {"client"}
+        assert {row["client"] for row in found} == {"10.0.0.1:40000"}
+        assert not peer.began
+        assert done.errors == []
+
+
+@pytest.mark.parametrize("name", ["mid_deliver", "mid_startok"])
+def test_captures_that_begin_in_such_a_body(name: str) -> None:
+    done = run_file(HOSTILE / f"{name}.pcap")
+    wrong = [each for each in done.errors if (each.packet_number or 0) > 1]
+    assert wrong == []
+    assert "frame-type-unknown" not in done.codes
+    found = [row for row in done.frames() if row["packet_number"] > 1]
+    assert [row["method"] for row in found].count("basic.publish") == 5
+    assert {row["client"] for row in found} == {"10.0.0.2:40000"}

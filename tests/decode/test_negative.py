@@ -1,11 +1,15 @@
 """Traffic that is not AMQP gives no rows, on whatever port it is."""
 
+import struct
 from pathlib import Path
 
 import pytest
 
+from amqpsniff.spec import protocol_of
 from tests.conftest import SHARED
 from tests.decode.feeding import Feeder, Talk, run_file
+from tests.decode.script import method
+from tests.decode.strangers import conversation
 
 NEGATIVE = SHARED / "captures" / "public" / "negative"
 
@@ -39,3 +43,52 @@ def test_octets(name: str, syn_seen: bool, direction: int) -> None:
     assert done.count == 0
     assert done.messages() == []
     assert done.errors == []
+
+
+@pytest.mark.parametrize(("holes", "missing"), [(1, 60_000), (8, 500)])
+@pytest.mark.parametrize("syn_seen", [True, False])
+def test_other_protocols_with_holes(syn_seen: bool, holes: int, missing: int) -> None:
+    """What a hole cut off of a record that looks like a frame proves nothing."""
+    for seed in range(60):
+        feeder = Feeder(Talk(syn_seen))
+        for direction, piece in conversation(seed, holes, missing):
+            if isinstance(piece, int):
+                feeder.gap(direction, piece)
+            else:
+                feeder.data(direction, piece)
+        done = feeder.finish()
+        ended, foreign, _ = feeder.decoder.take_ended()
+        assert (ended, foreign, done.count, done.codes) == ([], 1, 0, []), seed
+
+
+def test_packets_that_are_all_cut_are_amqp() -> None:
+    """Methods of which only the beginning was captured, one a packet, from the third on."""
+    feeder = Feeder(Talk(False))
+    octets = method("basic.publish", 1, exchange=b"e" * 40, routing_key=b"k" * 40)
+    for _ in range(6):
+        feeder.data(0, octets[:14]).gap(0, len(octets) - 14)
+    assert [row["method"] for row in feeder.finish().frames()] == ["basic.publish"] * 4
+
+
+OPEN_1_0 = struct.pack(">IBBH", 19, 2, 0, 0) + b"\0\x53\x10\xc0\x06\x03\xa1\x01c@@"
+FLOW_1_0 = struct.pack(">IBBH", 12, 2, 0, 1) + b"\0\x53\x13\x45"
+TRANSFER_1_0 = struct.pack(">IBBH", 20, 2, 0, 1) + b"\0\x53\x14\xc0\x04\x03\x43\x43\x40abc"
+
+
+@pytest.mark.parametrize("frame", [OPEN_1_0, FLOW_1_0, TRANSFER_1_0])
+@pytest.mark.parametrize("direction", [0, 1])
+def test_amqp_1_0_whose_header_is_missing(frame: bytes, direction: int) -> None:
+    """Named like one whose header was captured; another size, and it is nobody's."""
+    for begun in (True, False):
+        feeder = Feeder(Talk(begun)).gap(direction, 8).data(direction, frame * 3)
+        feeder.gap(1 - direction, 900).data(1 - direction, bytes(40))
+        done = feeder.finish()
+        assert done.count == 0
+        assert {(one.code, one.detail) for one in done.findings} == {
+            ("protocol-not-decoded", "AMQP 1.0")
+        }
+        ((peer, _),) = feeder.decoder.take_ended()[0]
+        assert protocol_of(peer.asked).protocol == "1.0"
+    wrong = frame[:3] + bytes([frame[3] - 5 if frame is TRANSFER_1_0 else frame[3] + 1]) + frame[4:]
+    feeder = Feeder().gap(direction, 8).data(direction, wrong * 3)
+    assert feeder.finish().findings == []

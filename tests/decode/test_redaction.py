@@ -289,3 +289,61 @@ def test_quotes_without_the_frames_table() -> None:
     feeder = Feeder(tables=("messages",)).data(CLIENT, OPENING).data(SERVER, octets)
     (row,) = feeder.finish().messages()
     assert row["reply_text"] == "FRAME_ERROR - cannot decode <<[redacted]>>"
+
+
+TOKEN = b"eyJhbGciOi" + b"J9.eyJzY" * 40
+DOTS = "." * 31
+WORDS = [
+    (SECRET, "ACCESS_REFUSED - password 's3cret-Pw' refused", "password '[redacted]' refused"),
+    (SECRET, "ACCESS_REFUSED - {badmatch,app:s3cret-Pw}", "{badmatch,app:[redacted]}"),
+    (b"queue", "NOT_FOUND - no queue 'queue' in vhost '/'", "no queue '[redacted]' in vhost '/'"),
+    (b"queue", "ACCESS_REFUSED - queue refused", None),
+    (b"app", "ACCESS_REFUSED - access refused for user 'app'", None),
+    (b"abc", "ACCESS_REFUSED - password 'abc' refused", None),
+    (TOKEN, f"ACCESS_REFUSED - token '{TOKEN[:200].decode()}{DOTS}", f"token '[redacted]{DOTS}"),
+]  # fmt: skip
+"""What was sent, what the broker says, and what is shown behind the name of its code."""
+
+
+@pytest.mark.parametrize(("secret", "text", "shown"), WORDS)
+@pytest.mark.parametrize("before", ["start-ok", "secure-ok", "update-secret"])
+def test_secrets_in_the_words_of_a_broker(
+    secret: bytes, text: str, shown: str | None, before: str
+) -> None:
+    """What was sent as a secret is taken out; ordinary words only between quotation marks."""
+    frame = {
+        "start-ok": method(
+            "connection.start-ok", 0, mechanism=b"PLAIN", response=b"\0app\0" + secret
+        ),
+        "secure-ok": method("connection.secure-ok", 0, response=secret),
+        "update-secret": method("connection.update-secret", 0, new_secret=secret),
+    }[before]
+    if secret == b"app" and before != "start-ok":
+        return  # whose name it is too is not known
+    code = text.partition(" - ")[0]
+    want = text if shown is None else f"{code} - {shown}"
+    close = method("channel.close", 1, reply_code=403, reply_text=text.encode())
+    feeder = Feeder(Talk(), Talk()).data(CLIENT, OPENING, slot=1).data(CLIENT, OPENING)
+    feeder.data(SERVER, AFTER + close * 2, slot=1)  # nothing was sent there
+    feeder.data(CLIENT, frame).data(SERVER, AFTER + close * 2)
+    rows = [row for row in feeder.finish().frames() if row["method"] == "channel.close"]
+    assert [row["reply_text"] for row in rows] == [text, text, want, want]
+    assert [parsed(row["arguments"])["reply_text"] for row in rows] == [text, text, want, want]
+
+
+def test_secrets_in_other_texts_of_a_broker() -> None:
+    octets = method("connection.blocked", 0, reason=b"blocks " + SECRET)
+    octets += method("connection.secure", 0, challenge=b"not " + SECRET)
+    octets += method("connection.start", 0, server_properties=[(b"p", Field("S", SECRET))])
+    for options in ({}, {"show_secrets": True}):
+        feeder = Feeder(**options).data(CLIENT, OPENING + WHOLE_LOGIN).data(SERVER, octets)
+        rows = [parsed(row["arguments"]) for row in frames(feeder.finish())[1:]]
+        told = [rows[0]["reason"], rows[1]["challenge"], rows[2]["server_properties"]]
+        if options:
+            assert told == [
+                f"blocks {SECRET.decode()}",
+                f"not {SECRET.decode()}",
+                {"p": SECRET.decode()},
+            ]
+        else:
+            assert told == ["blocks [redacted]", "not [redacted]", {}]
