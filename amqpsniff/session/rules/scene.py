@@ -86,13 +86,13 @@ class Foreseen(NamedTuple):
     """A finding that was foreseen.
 
     Attributes:
-        key, count, number: The finding's; `number` is its packet.
+        key, times, number: The finding's; `times` is its count, `number` its packet.
         absent: True if it rests on something that did not come.
         quiet: True if it is no news yet.
     """
 
     key: tuple[object, ...]
-    count: int
+    times: int
     number: int | None
     absent: bool
     quiet: bool
@@ -245,7 +245,7 @@ class Scene:
         noted = self.memory.setdefault(FORESEEN, {})
         known = noted.get((code, channel))
         quiet = absent and self._is_behind()
-        if known is not None and known.count == count:
+        if known is not None and known.times == count:
             if known.quiet and not quiet:
                 log.announce(known.key)
                 noted[code, channel] = known._replace(quiet=False)
