@@ -94,7 +94,9 @@ class Stream:
         self.ended = self.ended_by = None  # of TCP's end nothing is known
         self.ended_ns, self.ended_packet_number, self.over_ns = -1, 0, -1
         self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
-        self.retransmissions = self.cut_octets = self.awaited_acks = (0, 0)
+        self.retransmissions = self.cut_octets = self.awaited_acks = self.acked = (0, 0)
+        self.owed = (False, False)  # the caller gives every octet at once
+        self.last_times_ns = [NO_TIME, NO_TIME]
         self.impaired = True  # it may be: the counts above tell
         self.shut_windows, self.tls = (None, None), None
         self.starts = (0, 0)  # whoever gives octets has a connection
@@ -102,6 +104,7 @@ class Stream:
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self.packets[way] += number != self.last_packet_number  # a call may come in pieces
         self._at(number, ts_ns)
+        self.last_times_ns[way] = ts_ns
         self.octets[way] += octets
 
     def _at(self, number: int, ts_ns: int) -> None:

@@ -74,15 +74,15 @@ def _order(row: Row) -> tuple[int, str, int]:
 
 def cases(rows: Iterable[Row]) -> list[Case]:
     """The cases that stand for themselves, the one with the worst in it first."""
-    listed = sorted(rows, key=lambda row: (row["ts_ns"] or 0, row["cause_code"] is not None))
+    listed = sorted(rows, key=lambda row: row["ts_ns"] or 0)
+    paths = _Causes(listed).paths
     by_path: dict[tuple[str, ...], Case] = {}
     roots: list[Case] = []
-    for row, path in zip(listed, _Causes(listed).paths, strict=True):
-        case = by_path.get(path)
-        if case is None:
-            case = by_path[path] = Case(row["code"])
-            (by_path[path[:-1]].consequences if len(path) > 1 else roots).append(case)
-        case.rows.append(row)
+    for path in sorted(dict.fromkeys(paths), key=len):
+        case = by_path[path] = Case(path[-1])
+        (by_path[path[:-1]].consequences if len(path) > 1 else roots).append(case)
+    for row, path in zip(listed, paths, strict=True):
+        by_path[path].rows.append(row)
     for case in by_path.values():
         case.consequences.sort(key=_importance)
     return sorted(roots, key=_importance)
@@ -102,30 +102,50 @@ def _importance(case: Case) -> tuple[int, int, str, int]:
 class _Causes:
     """Finds the row that another names as its cause.
 
-    `rows` are in the order of time. A cause comes before what it brought about, so that no row can
-    be its own cause by a detour.
+    `rows` are in the order of time; what began at one time is in any order. A cause does not begin
+    after what it brought about, and no row is its own cause by a detour.
     """
 
     def __init__(self, rows: list[Row]) -> None:
         # by code, connection or capture (null for all of them), and packet
-        self._paths: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        self._rows: dict[tuple[Any, ...], Row] = {}
+        for row in rows:
+            for key in _keys(row):
+                self._rows.setdefault(key, row)
+        self._paths: dict[int, tuple[str, ...]] = {}
         self.paths = [self._path(row) for row in rows]
 
     def _path(self, row: Row) -> tuple[str, ...]:
         """Codes from what began it to the row itself."""
-        path: tuple[str, ...] = (row["code"],)
-        code, packet_number = row["cause_code"], row["cause_packet_number"]
-        if code is not None:
-            places = (row["connection_id"], row["capture"], None)
-            keys: list[tuple[Any, ...]] = [(code, place, packet_number) for place in places]
-            keys.append((code, row["connection_id"]))  # a case of it that is not the first
-            path = next((self._paths[key] for key in keys if key in self._paths), ()) + path
-        self._remember(row, path)
+        chain: dict[int, Row] = {}
+        cause: Row | None = row
+        while cause is not None and id(cause) not in self._paths and id(cause) not in chain:
+            chain[id(cause)] = cause
+            cause = self._cause(cause)
+        path = self._paths.get(id(cause), ())
+        for one in reversed(chain.values()):
+            path = self._paths[id(one)] = (*path, one["code"])
         return path
 
-    def _remember(self, row: Row, path: tuple[str, ...]) -> None:
-        code, connection = row["code"], row["connection_id"]
-        if connection is not None:
-            self._paths.setdefault((code, connection, row["packet_number"]), path)
-            self._paths.setdefault((code, connection), path)
-        self._paths.setdefault((code, row["capture"], row["packet_number"]), path)
+    def _cause(self, row: Row) -> Row | None:
+        """The row that brought this one about; None if it is not among the rows."""
+        code, packet_number = row["cause_code"], row["cause_packet_number"]
+        if code is None:
+            return None
+        places = (row["connection_id"], row["capture"], None)
+        keys: list[tuple[Any, ...]] = [(code, place, packet_number) for place in places]
+        keys.append((code, row["connection_id"]))  # a case of it that is not the first
+        for key in keys:
+            cause = self._rows.get(key)
+            if cause is not None and (cause["ts_ns"] or 0) <= (row["ts_ns"] or 0):
+                return cause
+        return None
+
+
+def _keys(row: Row) -> Iterator[tuple[Any, ...]]:
+    """Under which keys a row is looked for."""
+    code, connection = row["code"], row["connection_id"]
+    if connection is not None:
+        yield code, connection, row["packet_number"]
+        yield code, connection
+    yield code, row["capture"], row["packet_number"]

@@ -43,6 +43,7 @@ from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
+_SEARCH = cython.declare(cython.int, state.SEARCH)
 _FOREIGN = cython.declare(cython.int, state.FOREIGN)
 _SILENT = cython.declare(cython.int, state.SILENT)
 _STRANGE = cython.declare(cython.int, state.STRANGE)
@@ -335,6 +336,8 @@ class Decoder:
         self._finish(second)
         if connection.is_amqp:
             self._say_foreign(first, second)
+            self._note_unread(first)
+            self._note_unread(second)
             self.ended.append((connection, self.handler.frames.rows))
         elif conversation.tls is None or conversation.tls.opened:
             self.foreign += 1
@@ -357,6 +360,14 @@ class Decoder:
             self.handler.refresh(half.connection)
         if half.active.state != _AWAIT_METHOD or half.others:
             self.handler.contents.finish(half)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _note_unread(self, half: Half) -> cython.int:
+        """Frames may be missing where no boundary was found in a direction."""
+        if half.mode == _SEARCH or (half.mode == _FOREIGN and half.lossy):
+            self.handler.contents.note_loss(half)
         return 0
 
     @cython.cfunc

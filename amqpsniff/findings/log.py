@@ -118,12 +118,22 @@ class FindingLog:
         _count(known, count, last)
         return True
 
-    def foresee(self, finding: Finding) -> bool:
-        """Record what goes on; False when it is there already, or has no place."""
+    def foresee(self, finding: Finding, quiet: bool = False) -> bool:
+        """Record what goes on; False when it is there already, or has no place.
+
+        If `quiet`, it is no news before `announce`.
+        """
         if finding.key in self._findings or not self._has_room(finding.code):
             return False
         self.add(finding)
+        if quiet and self._news is not None:
+            del self._news[finding.key]
         return True
+
+    def announce(self, key: tuple[object, ...]) -> None:
+        """What was recorded quietly is news now."""
+        if self._news is not None and key in self._findings:
+            self._news[key] = self._findings[key]
 
     def withdraw(self, key: tuple[object, ...]) -> None:
         """Take out what was foreseen: it comes again as it is known at the end, or it is over."""

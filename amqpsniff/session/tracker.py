@@ -308,9 +308,9 @@ class Tracker(MessageMethods):
             self.lost_before.add(peer)
         elif peer.client_direction >= 0:
             side: cython.int = direction ^ peer.client_direction
-            if self.judges and side == 1 and session.blocked_since is not None:
-                self.tell_of("lost-while-blocked", session, None, None, {})
             lose(session, side)
+            if self.judges:
+                self.tell_of("frames-lost", session, None, None, {"side": side})
         return 0
 
     def end(self, peer, capture):

@@ -180,6 +180,13 @@ class Conversation:
         return self.first.awaited_acks, self.second.awaited_acks
 
     @property
+    def owed(self) -> tuple[bool, bool]:
+        """Whether more was sent than was handed on, by direction: as held octets or as
+        acknowledgements show.
+        """
+        return _owes(self.first), _owes(self.second)
+
+    @property
     def gaps(self) -> tuple[int, int]:
         """Holes given up, by direction."""
         return self.first.gaps, self.second.gaps
@@ -226,9 +233,22 @@ class Conversation:
         return self.ended_number & NUMBER_MASK
 
     @property
+    def last_times_ns(self) -> tuple[int, int]:
+        """Time of the last packet, by direction."""
+        return self.first.last_ns, self.second.last_ns
+
+    @property
     def end_ns(self) -> int:
         """Time of the last packet."""
         return self.last_half().last_ns
+
+
+@cython.cfunc
+def _owes(half: HalfStream) -> cython.bint:
+    """Whether octets of a direction are waited for, or wait for those of the other."""
+    if half.held is not None and half.held:
+        return True
+    return half.next_seq >= 0 and half.acked > half.next_offset
 
 
 @cython.cfunc

@@ -345,3 +345,32 @@ def test_an_empty_summary_says_that_options_made_it() -> None:
     for option in (("--connection", "nope"), ("--channel", "99")):
         result = run("summary", "pika_mix.pcap", *option)
         assert (result.code, result.err) == (0, "amqpsniff: warning: no row matches the options\n")
+
+
+def test_a_chain_that_is_found_at_one_time() -> None:
+    """What is found at a connection's end has one time, in any order."""
+    rows = [
+        row("publishes-in-doubt", 312, **because("disconnect-unclean", 312)),
+        row("disconnect-unclean", 312, **because("heartbeat-missed", 312)),
+        row("heartbeat-missed", 312),
+    ]
+    for given in (rows, rows[::-1], [rows[1], rows[2], rows[0]]):
+        assert drawn(cases(given)) == [
+            "heartbeat-missed 1",
+            "-disconnect-unclean 1",
+            "--publishes-in-doubt 1",
+        ]
+
+
+def test_rows_that_name_each_other_as_causes() -> None:
+    rows = [
+        row("broker-slow", 3, **because("connection-blocked", 3)),
+        row("connection-blocked", 3, **because("broker-slow", 3)),
+    ]
+    assert sum(line.count(" 1") for line in drawn(cases(rows))) == 2
+
+
+def test_a_cut_packet_is_not_a_missing_one() -> None:
+    text = " ".join(run("diagnose", "zerowindow.pcap").out.split())
+    assert "delivery-tag-gap" in text
+    assert "Packets are missing" not in text

@@ -303,6 +303,7 @@ PAIRS: dict[str, Pair] = {
     "heartbeat-missed": Pair(
         OPEN + "@+120000ms C1: basic.qos\n", OPEN + "@+119999ms C1: basic.qos\n"
     ),
+    "path-interrupted": Pair(OPEN + "@+60002ms RST S\n", OPEN + "@+60000ms RST S\n"),
     "heartbeat-disabled": Pair(
         opening(tuned="channel_max=9 frame_max=131072 heartbeat=0"),
         opening(tuned="channel_max=9 frame_max=131072 heartbeat=1"),

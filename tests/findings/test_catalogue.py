@@ -99,7 +99,7 @@ COVERED_BY = {
     "TM02": "consumer-slow",
     "TM03": "rpc-unanswered rpc-slow",
     "TM04": "queue-residence-long",
-    "TM05": "heartbeat-missed heartbeat-disabled heartbeat-too-short",
+    "TM05": "heartbeat-missed heartbeat-disabled heartbeat-too-short path-interrupted",
     "TM06": "idle-connection-cut",
     "TM07": "broker-not-reading",
     "TM08": "client-not-reading",

@@ -12,6 +12,8 @@ from amqpsniff.findings import KINDS
 from tests.conftest import SAMPLES, SHARED
 from tests.findings.scripts import CONVERSATIONS
 
+INCIDENTS = Path(__file__).parents[1] / "captures" / "incidents"
+
 SEEN_IN: dict[str, str] = {
     "own/TLSv1_3.pcap": ("tls-unreadable"),
     "own/violations.pcap": (
@@ -33,6 +35,7 @@ SEEN_IN: dict[str, str] = {
     "public/negative/rohanyh101__Go-RabbitMQ-Streams__rabbitmq-streams-5552-pub.pcap": (
         "capture-truncated"
     ),
+    "incidents/i_router_down.pcap": ("path-interrupted"),
     "samples/aiopika_rpc.pcap": (
         "connection-shared credentials-in-clear connection-unencrypted software-outdated"
     ),
@@ -91,7 +94,8 @@ SHOWN = {code: name for name, codes in SEEN_IN.items() for code in codes.split()
 @cache
 def _codes(name: str) -> set[str]:
     root, _, rest = name.partition("/")
-    path = SAMPLES / rest if root == "samples" else SHARED / "captures" / root / rest
+    folders = {"samples": SAMPLES, "incidents": INCIDENTS}
+    path = folders.get(root, SHARED / "captures" / root) / rest
     if not path.is_file():
         pytest.skip("the capture is not on this machine")
     return {finding.code for finding in amqpsniff.open(str(path)).findings()}

@@ -76,8 +76,9 @@ CAPTURES = (
     Kind("delivery-tag-gap", "info", "A",
          "A delivery's tag does not follow the one before",
          "The broker counts deliveries of a channel one by one, and a number is missing.",
-         "Packets are missing from the capture; what is reported of this channel afterwards is "
-         "not certain.",
+         "The delivery between is not in the capture: in packets that are missing (tcp-gap), or in "
+         "what the snap length cut off (packets-cut; capture with -s 0). Some rules cannot judge "
+         "this connection from here on.",
          "",
          ("tcp-gap", "packets-cut")),
     Kind("body-limit", "warning", "A",

@@ -23,7 +23,8 @@ CLOSINGS = (
          "The detail has the broker's reason and, where it is known, what to do about it. "
          "Deliveries that were not acknowledged go back to their queues; the client must open a "
          "new channel.",
-         "Passive declarations ask whether something exists, and 404 is then an ordinary answer.",
+         "Passive declarations ask whether something exists, and 404 is then an ordinary answer: "
+         "it is not reported where the client declares the same successfully within 10 s.",
          ("channel-mode-mixed", "acknowledgement-invalid", "acknowledgement-stale")),
     Kind("connection-closed-by-broker", "error", "A",
          "The broker closed a connection with an error",
@@ -61,9 +62,9 @@ CLOSINGS = (
          "process ended; otherwise heartbeats failed, a side stopped reading, or something "
          "between them cut an idle connection.",
          "After a legal close some stacks still send RST.",
-         ("heartbeat-missed", "client-not-reading", "idle-connection-cut", "tuning-rejected",
-          "authentication-failed", "method-unknown", "handshake-slow", "field-tag-unknown",
-          "field-tag-unusual", "connection-blocked", "broker-not-reading")),
+         ("heartbeat-missed", "path-interrupted", "client-not-reading", "idle-connection-cut",
+          "tuning-rejected", "authentication-failed", "method-unknown", "handshake-slow",
+          "field-tag-unknown", "field-tag-unusual", "connection-blocked", "broker-not-reading")),
     Kind("consumer-cancelled", "error", "B",
          "The broker cancelled a consumer, and it was not started again",
          "basic.cancel from the broker, as after its queue was deleted or moved, and no "

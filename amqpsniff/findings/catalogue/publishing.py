@@ -39,7 +39,8 @@ PUBLISHING = (
          "Two publishes within five minutes have the same message-id, properties, size and route, "
          "and the first was neither returned nor refused.",
          "Usual after publishes in doubt: let consumers recognise duplicates.",
-         "A program that gives all its messages one id.",
+         "A program that gives all its messages one id. A proxy that is captured on both sides: "
+         "each message passes twice.",
          ("publishes-in-doubt",)),
     Kind("message-oversized", "warning", "A",
          "A message is very large",

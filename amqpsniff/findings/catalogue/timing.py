@@ -44,8 +44,16 @@ TIMING = (
          "other side ended TCP without a close method.",
          "Let the client send heartbeats while it works: do not block its I/O thread in a "
          "handler. An interval of 5 to 20 s suits most networks.",
-         "Any frame counts as a heartbeat, and a hole in the capture looks like silence.",
-         ("connection-blocked", "broker-not-reading", "client-not-reading")),
+         "Any frame counts as a heartbeat.",
+         ("broker-not-reading", "client-not-reading")),
+    Kind("path-interrupted", "error", "B",
+         "Nothing got through between client and broker any more",
+         "At the end of the connection or of the capture, neither side sent a frame for longer "
+         "than the heartbeat interval, and no packet at all came from one of them.",
+         "Look between the two hosts: a firewall, a link that is down, an address that moved, a "
+         "host that was stopped. Neither the client's program nor its heartbeats are at fault. See "
+         "whether other connections of the same hosts stopped at that time.",
+         "The capturing host may have stopped seeing the packets while the connection went on."),
     Kind("heartbeat-disabled", "warning", "A",
          "The connection has no heartbeats",
          "tune-ok sets heartbeat to 0.",

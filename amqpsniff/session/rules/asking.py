@@ -15,6 +15,7 @@ from amqpsniff.session.rules import (
     consuming,
     ending,
     flow,
+    foreseeing,
     heartbeats,
     limits,
     misuse,
@@ -75,6 +76,7 @@ _MODULES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     returning.RULES,  # what the others found is known by then
     limits.RULES,
     amounts.RULES,
+    foreseeing.RULES,
 )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.peers import end_ns
+from amqpsniff.session.rules.heartbeats import interrupted_ns
+from amqpsniff.session.rules.peers import end_ns, last_packets_ns
 from amqpsniff.session.rules.remembering import Place, across, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, reason_text
+from amqpsniff.session.state import SERVER
 
 ROUND_TRIP_NS = 500_000_000
 """Time after connection.blocked within which publishes were under way: a round trip around the
@@ -56,7 +58,7 @@ def _blocked(scene: Scene) -> None:
     scene.memory["blocked"] = Block(reason, scene.number, scene.ts_ns)
     scene.memory["while blocked"] = [0, 0]
     if scene.tracker.log is not None and scene.tracker.log.recorded is None:
-        scene.foresee("connection-blocked", reason, scene.number, scene.ts_ns)
+        scene.foresee("connection-blocked", reason, scene.number, scene.ts_ns, absent=False)
     across(scene, judge_blocked, scene.session.peer.name()[0])
 
 
@@ -73,18 +75,32 @@ def _unblocked(scene: Scene) -> None:
 
 @after("blocked")
 def _ended(scene: Scene) -> None:
-    _say(scene, end_ns(scene), " until the end")
+    if not interrupted_ns(scene):
+        _say(scene, end_ns(scene), " until the end")
+    else:
+        _tell_sure(scene)
+        heard_ns = last_packets_ns(scene)[SERVER]
+        _say(scene, heard_ns, " at least, until nothing came from the broker any more")
 
 
 @after("blocked")
 def _lost(scene: Scene) -> None:
     """From here on it is not known whether the connection is blocked."""
+    if scene.facts["side"] != SERVER:
+        return
+    _tell_sure(scene)
+    scene.memory["blocked"] = scene.memory["blocked"]._replace(hidden=True)
+
+
+def _tell_sure(scene: Scene) -> None:
+    """Report those who published before the broker said something else; of others it is not known
+    whether they were still blocked.
+    """
     for channel, late in scene.memory.pop(LATE, {}).items():
         if _is_sure(scene, late):
             _tell(scene, channel, late)
         else:
             scene.withdraw("publish-while-blocked", channel)
-    scene.memory["blocked"] = scene.memory["blocked"]._replace(hidden=True)
 
 
 def _say(scene: Scene, now: int | None, until: str) -> None:
@@ -98,7 +114,7 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
     if hidden:
         parts.append("when it ended was not captured")
     elif now is not None and since is not None:
-        parts.append(f"for {duration(now - since)}{until}")
+        parts.append(f"for {duration(max(0, now - since))}{until}")
     if publishes and not hidden:
         parts.append(f"{number_of(publishes, 'publish', 'publishes')} meanwhile")
         if under_way:
@@ -165,7 +181,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.blocked": (_blocked,),
     "connection.unblocked": (_unblocked,),
     "published-while-blocked": (_published,),
-    "lost-while-blocked": (_lost,),
+    "frames-lost": (_lost,),
     "connection-ends": (_ended,),
 }
 """The rules of this module by occasion."""

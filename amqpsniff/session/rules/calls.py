@@ -118,9 +118,7 @@ def foresee_unanswered(scene: Scene) -> None:
 def _unanswered(scene: Scene) -> list[Any]:
     """Requests that had time to be answered, and were not."""
     now_ns = scene.ts_ns
-    if scene.session.lossy or not scene.both_sides or now_ns is None:
-        return []
-    if "answer cut" in scene.memory:
+    if now_ns is None or not scene.complete or "answer cut" in scene.memory:
         return []
     calls = scene.memory["calls"].values()
     return [call for call in calls if now_ns - call[1] > UNANSWERED_NS]
@@ -147,7 +145,7 @@ def judge_queues(scene: Scene) -> None:
     read = scene.memory.get("read", {})
     own = {queue: one for queue, one in queues.items() if queue in read}
     calls = sum(one[0] for one in own.values())
-    if len(own) < CALLS or 2 * calls > 3 * len(own):
+    if len(own) < CALLS or 2 * calls > 3 * len(own) or not scene.complete:
         return
     first = next(iter(own))
     _, number, ts_ns = own[first]

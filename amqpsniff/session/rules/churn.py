@@ -135,7 +135,7 @@ def judge_channels(scene: Scene) -> None:
     opened = scene.session.channels_opened
     if count < BRIEF_CHANNELS or 2 * count < opened:
         return
-    if scene.session.lossy or not scene.both_sides or closed_together(scene):
+    if not scene.complete or closed_together(scene):
         return
     detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"
     pace = 0.0

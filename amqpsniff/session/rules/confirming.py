@@ -33,7 +33,7 @@ def judge_confirms(scene: Scene) -> None:
     details, number, ts_ns = [], channel.slow_confirm_number, channel.slow_confirm_ns
     mean = channel.confirm_ns / max(channel.confirmed, 1)
     often = channel.confirmed >= FEW and mean >= SLOW_NS
-    if often or channel.confirm_ns_max >= VERY_SLOW_NS:
+    if scene.complete and (often or channel.confirm_ns_max >= VERY_SLOW_NS):
         took = took_text(channel.confirmed, channel.confirm_ns, channel.confirm_ns_max)
         details.append(f"{number_of(channel.confirmed, 'confirm')}, after {took}")
     waiting = _neglected(scene)
@@ -116,6 +116,8 @@ def judge_commits(scene: Scene) -> None:
     number, ts_ns, last = scene.memory.get("commits", {}).pop(channel.number, (None, None, None))
     done = channel.published + channel.acks
     if channel.commits < FEW or not channel.commits <= 2 * done < 4 * channel.commits:
+        return
+    if not scene.complete:
         return
     detail = f"{channel.commits} commits for {channel.published} publishes"
     if channel.acks:

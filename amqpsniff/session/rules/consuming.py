@@ -87,7 +87,7 @@ def judge_cancelled(scene: Scene) -> None:
     """A connection is over: consumers that were cancelled and not started again."""
     end_ns = scene.session.peer.conversation.end_ns
     for tag, queue, channel, number, ts_ns in scene.memory.get("cancelled", []):
-        if ts_ns is None or end_ns - ts_ns < RESUME_NS or scene.session.lossy:
+        if ts_ns is None or end_ns - ts_ns < RESUME_NS or not scene.complete:
             continue
         place = Place(channel.capture, number, ts_ns, *scene.session.peer.name())
         what = (f"consumer '{tag}' of queue '{queue or '?'}'", queue, channel.number)

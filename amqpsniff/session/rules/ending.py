@@ -13,11 +13,13 @@ from amqpsniff.session.rules.peers import (
     began_ns,
     end_ns,
     ended_by_server,
+    ender,
     server_end,
 )
 from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
+from amqpsniff.spec import SIDES
 
 LEAST_IDLE_NS = 30_000_000_000
 """Idle time below which nobody cuts a connection for it; the shortest known is 60 s."""
@@ -28,18 +30,15 @@ SAME_IDLE_NS = 2_000_000_000
 CUT_CONNECTIONS = 3
 """Connections cut after the same idle time that are no accident."""
 
+_SIDES = ("the client", "the broker")
+
 _IDLE_KEPT = 64
 """Idle times remembered for a server; the oldest are forgotten."""
 
 
-def _is_clear(scene: Scene) -> bool:
-    """Whether the end can be judged: both sides were captured, without a loss."""
-    return not scene.session.lossy and scene.both_sides and bool(scene.session.lanes)
-
-
 def _ended(scene: Scene) -> None:
     session = scene.session
-    if session.peer.conversation.ended is None or not _is_clear(scene):
+    if session.peer.conversation.ended is None or not scene.complete or not session.lanes:
         return
     if session.closed_by is None:
         if "parted" not in scene.memory or session.peer.began:
@@ -49,10 +48,10 @@ def _ended(scene: Scene) -> None:
 
 
 def _was_open(session: Any) -> bool:
-    """Whether a connection was open, or at least nothing of its handshake was seen."""
-    if "connection.open-ok" in session.facts:
-        return True
-    return not session.peer.began and not any(step in session.facts for step in STEPS)
+    """True if a connection was open: of one from before the capture its channels show that."""
+    if "connection.open-ok" in session.facts or session.peer.began:
+        return "connection.open-ok" in session.facts
+    return any(session.lanes) and not any(step in session.facts for step in STEPS)
 
 
 def _parted(scene: Scene) -> None:
@@ -63,9 +62,10 @@ def _parted(scene: Scene) -> None:
 def _unclean(scene: Scene) -> None:
     """TCP ended and nobody had closed the connection."""
     conversation = scene.session.peer.conversation
-    who = "the broker" if ended_by_server(scene) else "the client"
+    side = ender(scene)
+    who = "TCP was ended" if side is None else f"{_SIDES[side]} ended TCP"
     how = conversation.ended.upper()
-    parts = [f"{who} ended TCP{_age(scene)} ({how}){_last_frames(scene)}"]
+    parts = [f"{who}{_age(scene)} ({how}){_last_frames(scene)}"]
     if ended_by_server(scene):
         scene.memory.setdefault("failure", f"the broker ended TCP ({how})")
     left = _left(scene)
@@ -109,18 +109,17 @@ def _left(scene: Scene) -> str:
 
 
 def _after_close(scene: Scene) -> None:
-    side = ("the client", "the broker")[scene.facts["side"]]
+    side = _SIDES[scene.facts["side"]]
     scene.report("traffic-after-close", f"{side} sent {scene.facts['method']} after its close")
 
 
 def _unanswered(scene: Scene) -> None:
     """TCP ended between connection.close and close-ok."""
     session = scene.session
-    closer = session.closed_by == "server"
-    if closer == ended_by_server(scene):
+    side = ender(scene)
+    if side is None or session.closed_by == SIDES[side]:
         return
-    who = "the client" if closer else "the broker"
-    detail = f"{who} ended TCP and did not answer connection.close in packet "
+    detail = f"{_SIDES[side]} ended TCP and did not answer connection.close in packet "
     detail += str(session.close_packet_number)
     scene.report("traffic-after-close", detail)
 

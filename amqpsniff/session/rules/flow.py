@@ -58,7 +58,7 @@ FEW = 10
 def note_unlimited(scene: Scene) -> None:
     """basic.consume: remember one without a limit on its channel."""
     channel, event = scene.channel, scene.event
-    if channel.deaf or not channel.known or scene.session.lossy or event.queue is None:
+    if channel.deaf or not channel.known or not scene.complete or event.queue is None:
         return
     if event.flags & (NO_ACK | FLAGS_CUT) or channel.prefetch_each or channel.prefetch_shared:
         return
@@ -101,7 +101,7 @@ def judge_unlimited(scene: Scene) -> None:
 def judge_backlog(scene: Scene) -> None:
     """channel-ends: more deliveries in the client than it can soon settle."""
     channel = scene.channel
-    if scene.session.lossy or not channel.known or not channel.delivered or not scene.both_sides:
+    if not scene.complete or not channel.known or not channel.delivered:
         return
     size = channel.unsettled_max * channel.deliver_octets / channel.delivered
     busy = _busy_ns(channel)
@@ -121,7 +121,7 @@ def judge_waits(scene: Scene) -> None:
     """channel-ends: a prefetch count so small that the consumer waits for the network."""
     channel = scene.channel
     prefetch = channel.prefetch_each or channel.prefetch_shared
-    if not prefetch or prefetch > SMALL_PREFETCH or scene.session.lossy or not channel.known:
+    if not prefetch or prefetch > SMALL_PREFETCH or not scene.complete or not channel.known:
         return
     spent = channel.last_delivery_ns - channel.first_delivery_ns
     if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
@@ -164,7 +164,7 @@ def judge_slow(scene: Scene) -> None:
     channel = scene.channel
     if not channel.acknowledged or 2 * channel.multiple_acks > channel.acks:
         return
-    if channel.delivery_doubt:
+    if channel.delivery_doubt or not scene.complete:
         return
     mean = channel.ack_ns / channel.acknowledged
     often = channel.acknowledged >= FEW and mean >= SLOW_NS

@@ -3,13 +3,16 @@
 Most of what hangs is judged when its channel or connection is over, which may be a long time after
 somebody who watches wants to know. A finding that is foreseen is made earlier, by the time of the
 packets alone: it is the same in a file and on an interface.
+
+Most of what is foreseen rests on something that did not come. It is no news while octets are waited
+for that may bring it, and it is taken back once frames may be missing.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.session.rules.scene import FORESEEN
+from amqpsniff.session.rules.scene import FORESEEN, Rule, Scene, after
 
 LOOK_BITS = 32
 """Bits of a time that are left out: a connection is looked at when a frame of it comes in other
@@ -37,3 +40,20 @@ def look(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
             tracker.tell("channel-waits", channel, number, ts_ns, {})
     if waits:
         tracker.tell_of("connection-waits", session, number, ts_ns, {})
+
+
+@after(FORESEEN)
+def take_back(scene: Scene) -> None:
+    """frames-lost, connection-ends: what seemed to be missing may not have been captured."""
+    if scene.complete:
+        return
+    foreseen = scene.memory[FORESEEN]
+    for code, channel in [key for key, noted in foreseen.items() if noted.absent]:
+        scene.withdraw(code, channel)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "frames-lost": (take_back,),
+    "connection-ends": (take_back,),
+}
+"""The rules of this module by occasion; the last to be asked."""

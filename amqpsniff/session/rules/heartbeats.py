@@ -2,6 +2,8 @@
 
 A peer sends something at least every half interval, and is given up after two (measured on RabbitMQ
 3.10.8: RST at 2.96 s for an interval of 1 s). What counts as silence is time without any frame.
+Where both sides are silent and no packet comes from one of them, neither missed its heartbeats:
+they did not get through.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from amqpsniff.session.rules.peers import (
     application,
     client_host,
     end_ns,
-    ended_by_server,
+    ender,
+    last_packets_ns,
     said,
     server_end,
     shown,
 )
 from amqpsniff.session.rules.remembering import report_once
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.state import CLIENT, SERVER
 
 TOO_SHORT_S = 5
 """Interval in seconds below which pauses of a network or a process end connections."""
@@ -62,19 +67,52 @@ def _ended(scene: Scene) -> None:
         if silence > 2 * beat * SECOND_NS or (at_end and silence > beat * SECOND_NS):
             found.append(f"nothing from the {side} for {duration(silence)}")
             cut = "; then TCP was ended by the other side" if at_end else cut
-    if found:
+    if found and interrupted_ns(scene):
+        scene.report("path-interrupted", _interruption(scene, beat, cut))
+    elif found:
         scene.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")
+
+
+def interrupted_ns(scene: Scene) -> int:
+    """Time at the end of a connection in which nothing got through; 0 if that is not known.
+
+    While a window is closed, or a program hangs, both hosts still send packets.
+    """
+    beat, session, now = interval(scene), scene.session, end_ns(scene)
+    if not beat or not scene.certain or now is None or session.closed_by is not None:
+        return 0
+    frames_ns = max(session.last_client_ns, session.last_server_ns)
+    quiet_ns: int = now - max(frames_ns, 0)
+    if quiet_ns <= beat * SECOND_NS or now - min(last_packets_ns(scene)) <= beat * SECOND_NS:
+        return 0
+    return quiet_ns
+
+
+def _interruption(scene: Scene, beat: int, cut: str) -> str:
+    """The same in words: who still sent packets, and whether they were answered."""
+    client, broker = last_packets_ns(scene)
+    side, other, direction = ("client", "broker", scene.session.peer.client_direction)
+    if client < broker:
+        side, other, direction = ("broker", "client", 1 - direction)
+    detail = f"no frame of either side for {duration(interrupted_ns(scene))}, heartbeat {beat} s; "
+    detail += (
+        f"no packet from the {other} for {duration(int(end_ns(scene) or 0) - min(client, broker))}"
+    )
+    again = scene.session.peer.conversation.retransmissions[direction]
+    if again:
+        detail += f", though the {side} sent {number_of(again, 'segment')} again"
+    return detail + cut
 
 
 def _silences(scene: Scene) -> list[tuple[str, int, bool]]:
     """(side, longest silence, whether the other side ended TCP in it) for both sides."""
     session, now = scene.session, end_ns(scene)
     ended = session.peer.conversation.ended is not None and session.closed_by is None
-    by_server = ended_by_server(scene)
+    ended_by = ender(scene)
     found = []
     sides = (
-        ("client", session.silence_client_ns, session.last_client_ns, by_server),
-        ("broker", session.silence_server_ns, session.last_server_ns, not by_server),
+        ("client", session.silence_client_ns, session.last_client_ns, ended_by == SERVER),
+        ("broker", session.silence_server_ns, session.last_server_ns, ended_by == CLIENT),
     )
     for place, (side, longest, last, by_other) in enumerate(sides):
         silence = longest if longest > scene.memory["silence"][place] else 0

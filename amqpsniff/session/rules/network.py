@@ -23,7 +23,7 @@ def _ended(scene: Scene) -> None:
         return
     if max(session.peer.conversation.retransmissions) >= LEAST_RETRANSMISSIONS:
         _retransmissions(scene)
-    if session.lossy or not scene.both_sides:
+    if not scene.complete:
         _doubts(scene)
     if on_network(scene):
         ends = (client_host(scene), server_end(scene))

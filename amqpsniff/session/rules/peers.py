@@ -8,6 +8,7 @@ from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.rules.scene import Scene
+from amqpsniff.session.state import SERVER
 from amqpsniff.spec import peer_property
 
 ALIKE = 256
@@ -81,18 +82,37 @@ def on_network(scene: Scene) -> bool:
     return peer.conversation.tls is None and _is_between_hosts(*ends)
 
 
-def ended_by_server(scene: Scene) -> bool:
-    """Whether TCP was ended, by the server first."""
+def ender(scene: Scene) -> int | None:
+    """The side that ended TCP first (0: the client); None if neither did, or it is not known.
+
+    A FIN that was not captured shows in what the other side acknowledges, and may have been first.
+    """
     peer = scene.session.peer
-    if peer.conversation.ended is None or peer.client_direction < 0:
-        return False
-    return bool(peer.conversation.ended_by == 1 - peer.client_direction)
+    tcp, client = peer.conversation, peer.client_direction
+    if tcp.ended is None or client < 0:
+        return None
+    other = 1 - tcp.ended_by
+    read = tcp.octets[other] + tcp.lost_octets[other] + tcp.cut_octets[other]
+    if tcp.acked[other] == read + 1:
+        return None
+    return int(tcp.ended_by ^ client)
+
+
+def ended_by_server(scene: Scene) -> bool:
+    """True if the server ended TCP first."""
+    return ender(scene) == SERVER
 
 
 def end_ns(scene: Scene) -> int | None:
     """Time of a connection's last packet; None when packets have no times."""
     time: int = scene.session.peer.conversation.end_ns
     return time if time > 0 else None
+
+
+def last_packets_ns(scene: Scene) -> tuple[int, int]:
+    """Times of the last packets of client and broker."""
+    times: tuple[int, int] = scene.session.peer.conversation.last_times_ns
+    return times if scene.session.peer.client_direction == 0 else times[::-1]
 
 
 def began_ns(scene: Scene) -> int | None:

@@ -106,11 +106,9 @@ def unconfirmed(channel: Any) -> list[Any]:
 def in_doubt(scene: Scene) -> None:
     """A channel ended with publishes that were not confirmed."""
     channel = scene.channel
-    if not channel.closed_by or channel.unconfirmed <= 0 or scene.session.lossy:
+    if not channel.closed_by or channel.unconfirmed <= 0 or not scene.complete:
         return
     conversation = scene.session.peer.conversation
-    if not all(conversation.packets):
-        return
     entries = unconfirmed(channel)
     count = channel.unconfirmed
     closed = channel.closed_packet_number or scene.session.close_packet_number

@@ -1,19 +1,53 @@
-"""Channels that the broker closes with an error, and what is published on them afterwards."""
+"""Channels that the broker closes with an error, and what is published on them afterwards.
+
+A client may ask with a passive declaration whether something is there, and make it if it is not:
+federation links and shovels do. The close that answers is an error only if the client does not
+declare the same thing successfully at once (`Probe`).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.event import read_reason
+from amqpsniff.session.rules.amounts import drop, remember
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
-from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import name_at, route
+from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.topology import subject_of
+from amqpsniff.session.rules.wording import name_at, reason_text, route
 from amqpsniff.session.state import SERVER
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
-_FAILED = 406
-"""PRECONDITION_FAILED."""
+_MISSING, _FAILED = 404, 406
+"""NOT_FOUND, PRECONDITION_FAILED."""
+
+DECLARED_NS = 10 * SECOND_NS
+"""Time within which a client that asked for something makes it. Federation takes a millisecond."""
+
+ASKED = "passive declarations"
+"""Name in `Scene.memory` of the last one of each channel: its packet, and what it asks for."""
+
+REFUSED = "passive declarations refused"
+"""Name in `Scene.memory` of a `Probe` for each thing that was not there."""
+
+
+class Probe:
+    """A close of the broker that says that what a passive declaration asks for is not there.
+
+    `declared`: packet of the last declaration of it since.
+    """
+
+    def __init__(self, scene: Scene, detail: str, variant: int) -> None:
+        self.detail, self.variant = detail, variant
+        self.channel = scene.channel
+        self.number, self.ts_ns = scene.number, scene.ts_ns
+        self.declared: int | None = None
+
+    def is_recent(self, now_ns: int | None) -> bool:
+        """True if the client may still make what it asked for."""
+        return None in (now_ns, self.ts_ns) or now_ns - self.ts_ns <= DECLARED_NS  # type: ignore[operator]
 
 
 def closed(scene: Scene) -> None:
@@ -33,7 +67,83 @@ def closed(scene: Scene) -> None:
         scene.report("message-too-large", said)
     elif not _named_elsewhere(scene.channel, code, text):
         what, variant = remedy(code, text)
-        scene.report("channel-closed-by-broker", said + what, variant=variant)
+        asked = scene.memory.get(ASKED, {}).get(scene.channel.number, (None, None))
+        if code == _MISSING and asked[0] == scene.channel.blamed_packet_number is not None:
+            _refuse(scene, asked[1], said + what, variant)
+        else:
+            scene.report("channel-closed-by-broker", said + what, variant=variant)
+
+
+def declared(scene: Scene) -> None:
+    """queue.declare, exchange.declare: does it ask, or make what was asked for before?"""
+    if scene.event.side == SERVER:
+        return
+    subject = subject_of(scene.event)
+    if b'"passive":true' in (scene.event.octets or b"") and subject[1]:
+        asked = scene.memory.setdefault(ASKED, {})
+        drop(scene, asked, scene.channel.number)
+        remember(scene, asked, scene.channel.number, (scene.number, subject))
+    probe = scene.memory.get(REFUSED, {}).get(subject)
+    if probe is not None:
+        probe.declared = scene.number
+
+
+@after(REFUSED)
+def made(scene: Scene) -> None:
+    """queue.declare-ok, exchange.declare-ok: is it there now?"""
+    if scene.request is None:
+        return
+    refused = scene.memory[REFUSED]
+    for subject, probe in list(refused.items()):
+        if probe.declared == scene.request.number and probe.is_recent(scene.ts_ns):
+            _take_back(scene, subject)
+
+
+@after(REFUSED)
+def lost(scene: Scene) -> None:
+    """frames-lost: what was asked for just now may have been made."""
+    session = scene.session
+    now_ns = max(session.last_client_ns, session.last_server_ns)
+    for subject, probe in list(scene.memory[REFUSED].items()):
+        if probe.is_recent(now_ns):
+            _take_back(scene, subject)
+
+
+@after(REFUSED)
+def judge_refused(scene: Scene) -> None:
+    """connection-ends: what was asked for and not made."""
+    for subject in list(scene.memory[REFUSED]):
+        _report_refused(scene, subject)
+
+
+def _refuse(
+    scene: Scene, subject: tuple[str, str | None], said: str, variant: int
+) -> None:
+    """Something that a client asks for is not there: wait for it to make it."""
+    refused = scene.memory.setdefault(REFUSED, {})
+    if subject in refused:
+        _report_refused(scene, subject)
+    if remember(scene, refused, subject, Probe(scene, said, variant)) is None:
+        scene.report("channel-closed-by-broker", said, variant=variant)
+        return
+    number, ts_ns = scene.number, scene.ts_ns
+    scene.foresee("channel-closed-by-broker", said, number, ts_ns, absent=False, variant=variant)
+
+
+def _report_refused(scene: Scene, subject: tuple[str, str | None]) -> None:
+    probe = drop(scene, scene.memory[REFUSED], subject)
+    before, scene.channel = scene.channel, probe.channel
+    place = {"number": probe.number, "ts_ns": probe.ts_ns}
+    scene.report("channel-closed-by-broker", probe.detail, variant=probe.variant, **place)
+    scene.channel = before
+
+
+def _take_back(scene: Scene, subject: tuple[str, str | None]) -> None:
+    probe = drop(scene, scene.memory[REFUSED], subject)
+    scene.withdraw("channel-closed-by-broker", probe.channel)
+    failure = f"{_MISSING} {reason_text(probe.channel.close_text)}"
+    if scene.memory.get("failure") == failure:
+        del scene.memory["failure"]
 
 
 def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
@@ -69,7 +179,7 @@ def _oldest(scene: Scene) -> str:
 def published_afterwards(scene: Scene) -> None:
     """A publish that the broker will drop."""
     channel, session = scene.channel, scene.session
-    if session.lossy:
+    if not scene.complete:
         return
     number, code = channel.closed_packet_number, channel.close_code
     if number is None:
@@ -85,6 +195,12 @@ def published_afterwards(scene: Scene) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "channel.close": (closed,),
+    "queue.declare": (declared,),
+    "exchange.declare": (declared,),
+    "queue.declare-ok": (made,),
+    "exchange.declare-ok": (made,),
+    "frames-lost": (lost,),
+    "connection-ends": (judge_refused,),
     "published-on-closed": (published_afterwards,),
 }
 """Rules by occasion."""

@@ -124,7 +124,7 @@ def _was_short(scene: Scene) -> None:
     if began is None or now is None or now - began >= SHORT_NS:
         return
     lived, published = now - began, _published(scene)
-    if conversation.ended is None or published > SHORT_PUBLISHES:
+    if conversation.ended is None or published > SHORT_PUBLISHES or not scene.complete:
         return
     if client_says(scene, "product") != "AMQPLib":
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
@@ -30,8 +30,7 @@ OCCASIONS = {
     "published-again": "the first publish of a channel with message-id, properties, size and route "
     "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",
-    "lost-while-blocked": "frames of the broker may be missing after connection.blocked; facts: "
-    "none",
+    "frames-lost": "frames of a side may be missing from here on; facts: side",
     "consumer-cancelled": "a consumer that the broker cancelled; facts: consumer (None: not known)",
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
     "rejected": "a nack of the broker for a publish; facts: entry",
@@ -52,7 +51,7 @@ OCCASIONS = {
     "rows, row, took_ns",
     "large": "a message above `LARGE_OCTETS`; facts: entry, rows, row",
     "channel-waits": "now and then while a channel has publishes that are not confirmed or "
-    "deliveries that are not settled, see `foreseeing`; facts: none",
+    "deliveries that are not settled, and no octets are waited for, see `foreseeing`; facts: none",
     "connection-waits": "the same of a connection that has requests or calls without a reply",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
@@ -68,7 +67,7 @@ MANY_TABLES = 16
 """Tables and arrays in headers from which on `large-headers` comes too."""
 
 FORESEEN = "foreseen"
-"""Name in `Scene.memory` of what was foreseen."""
+"""Name in `Scene.memory` of what was foreseen: a `Foreseen` by (code, channel)."""
 
 MOST_FORESEEN = 64
 """Findings of one code foreseen of one connection: more channels that hang tell a person nothing
@@ -81,6 +80,22 @@ STALLED_NS = SECOND_NS
 PAUSED_NS = (35_000_000, 55_000_000)
 """Times from a method to the end of its content with which `paused` comes: so long waits who waits
 for a delayed acknowledgement."""
+
+
+class Foreseen(NamedTuple):
+    """A finding that was foreseen.
+
+    Attributes:
+        key, times, number: The finding's; `times` is its count, `number` its packet.
+        absent: True if it rests on something that did not come.
+        quiet: True if it is no news yet.
+    """
+
+    key: tuple[object, ...]
+    times: int
+    number: int | None
+    absent: bool
+    quiet: bool
 
 
 class Scene:
@@ -134,9 +149,19 @@ class Scene:
         return all(self.session.peer.conversation.packets)
 
     @property
+    def complete(self) -> bool:
+        """True if no frame of the connection is missing since its first one captured.
+
+        Every rule about something that did not come (a reply, a confirm, an acknowledgement, a
+        close, a heartbeat) asks this or `certain`. Octets that are still waited for count as
+        captured: at an end there are none, and before it see `foresee`.
+        """
+        return not self.session.lossy and self.both_sides
+
+    @property
     def certain(self) -> bool:
-        """Whether nothing of the connection so far can be missing from the capture."""
-        return bool(self.session.peer.began and self.both_sides and not self.session.lossy)
+        """True if no frame of the connection so far is missing, from its first one on."""
+        return bool(self.session.peer.began and self.complete)
 
     @property
     def queue(self) -> str | None:
@@ -205,17 +230,25 @@ class Scene:
         ts_ns: int | None,
         count: int = 1,
         last: int | None = None,
+        absent: bool = True,
+        variant: int | None = None,
     ) -> None:
         """Raise a finding of what goes on, at packet `number` of the time `ts_ns`.
 
         What is reported of the same connection and channel takes its place, and what is foreseen
         there with another count. Where nothing is, it stays: so what neither the end says too, nor
-        will still be true then, has to be withdrawn.
+        will still be true then, has to be withdrawn. If it rests on something `absent`, it is
+        withdrawn as soon as frames of the connection may be missing (`foreseeing.take_back`), and
+        is no news while octets are waited for, which depends on how packets come.
         """
         log, channel = self.tracker.log, self.channel
         noted = self.memory.setdefault(FORESEEN, {})
         known = noted.get((code, channel))
-        if known is not None and known[1] == count:
+        quiet = absent and self._is_behind()
+        if known is not None and known.times == count:
+            if known.quiet and not quiet:
+                log.announce(known.key)
+                noted[code, channel] = known._replace(quiet=False)
             return
         self.withdraw(code, channel)
         if sum(one == code for one, _ in noted) >= MOST_FORESEEN:
@@ -224,17 +257,29 @@ class Scene:
         place = None if channel is None else channel.number
         one, client, server = self.session.peer.name()
         finding = Finding(
-            code, detail, capture, number, ts_ns, one, client, server, place, count, last
-        )
-        if log.foresee(finding):
-            noted[code, channel] = finding.key, count
+            code, detail, capture, number, ts_ns, one, client, server, place, count, last,
+            variant=variant,
+        )  # fmt: skip
+        if log.foresee(finding, quiet):
+            noted[code, channel] = Foreseen(finding.key, count, number, absent, quiet)
 
-    def withdraw(self, code: str, channel: Any = None) -> None:
-        """Take back what was foreseen, for more is known of it now."""
-        if self.session is not None and FORESEEN in self.session.memory:
-            known = self.memory[FORESEEN].pop((code, channel), None)
-            if known is not None:
-                self.tracker.log.withdraw(known[0])
+    def withdraw(self, code: str, channel: Any = None, number: int | None = None) -> None:
+        """Take back what was foreseen, for more is known of it now; with a `number`, only what is
+        about that packet.
+        """
+        if self.session is None or FORESEEN not in self.session.memory:
+            return
+        noted = self.memory[FORESEEN]
+        known = noted.get((code, channel))
+        if known is not None and number in (None, known.number):
+            del noted[code, channel]
+            self.tracker.log.withdraw(known.key)
+
+    def _is_behind(self) -> bool:
+        """True if octets are known to have been sent that were not read yet."""
+        session = self.session
+        frames = (session.last_client_ns, session.last_server_ns)
+        return any(session.peer.conversation.owed) or NULL in frames
 
     def again(self, code: str) -> bool:
         """Count one more of a finding that was raised here before; False when none was.

@@ -132,10 +132,10 @@ def judge_grown(scene: Scene) -> None:
 
 
 def _report(scene: Scene, count: int, idle: int, more: str = "", verb: str = "are") -> bool:
-    """Whether so many channels are idle that they leak; it is said if both sides are known."""
+    """Whether so many channels are idle that they leak; it is said if nothing is missing."""
     if idle < IDLE_SHARE * count:
         return False
-    if scene.both_sides:
+    if scene.complete:
         detail = f"{count} channels {verb} open{more}; {idle} of them {verb} idle"
         scene.report("channels-leaking", detail)
     return True

@@ -58,7 +58,7 @@ def _say(scene: Scene, side: int, now: int | None, until: str) -> None:
         return
     number, since, before = stopped
     detail = f"{_NAMES[side]} stopped {_NAMES[1 - side]}"
-    if not scene.session.lossy:
+    if scene.complete:
         if now is not None and since is not None:
             detail += f" for {duration(now - since)}{until}"
         sent = _sent(scene.channel, 1 - side) - before

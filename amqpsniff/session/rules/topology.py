@@ -77,7 +77,7 @@ def note_declaration(scene: Scene) -> None:
     if event.name == "queue.declare" and not event.queue:
         return  # each makes a queue with a name of its own
     declared = scene.memory.setdefault("declared", {})
-    subject = _subject(event)
+    subject = subject_of(event)
     known = remember(scene, declared, subject, set())
     key = hash((event.name, octets))
     if known is None:
@@ -91,7 +91,7 @@ def note_declaration(scene: Scene) -> None:
     scene.memory["repeated"][0].add(scene)
 
 
-def _subject(event: Any) -> tuple[str, Any]:
+def subject_of(event: Any) -> tuple[str, Any]:
     """What a declaration or binding is about: its queue, or its exchange."""
     if event.name.startswith("queue."):
         return "queue", event.queue
@@ -100,7 +100,7 @@ def _subject(event: Any) -> tuple[str, Any]:
 
 def forget_declaration(scene: Scene) -> None:
     """A deletion or unbinding: what is declared after it is new."""
-    declared, subject = scene.memory.get("declared", {}), _subject(scene.event)
+    declared, subject = scene.memory.get("declared", {}), subject_of(scene.event)
     for one in [subject] if scene.event.whole or subject[1] else list(declared):
         drop(scene, declared, one)
 

@@ -85,6 +85,8 @@ def note_answer(scene: Scene) -> None:
         memory["answered late"] = True
     if took > MISSING_NS:
         _report_missing(scene, name, request, f"was answered after {duration(took)}")
+    else:
+        scene.withdraw("reply-missing", scene.channel, request.number)
 
 
 def judge_missing(scene: Scene) -> None:
@@ -118,7 +120,7 @@ def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, Any]]:
     may be known before the request is.
     """
     session = scene.session
-    if session.lossy or now_ns is None or not scene.both_sides:
+    if now_ns is None or not scene.complete:
         return
     answered = scene.memory.get("answered", {})
     for lane in session.lanes.values():

@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.session.rules.telling import one, told
+from amqpsniff.findings import KINDS
+from tests.session.rules.found import of_capture
+from tests.session.rules.telling import one, told, told_of
+from tests.session.script import Script
+from tests.tcp import wire
 
 OPEN = """
     hello
@@ -164,3 +170,58 @@ def test_a_connection_that_is_blocked_for_two_reasons() -> None:
 def test_a_connection_that_is_blocked_for_no_reason() -> None:
     text = OPEN + "S: connection.blocked\n@+1000ms S: connection.unblocked"
     assert one(text, "connection-blocked")["detail"] == "no reason given, for 1.00 s"
+
+
+# a path on which nothing gets through
+
+INCIDENTS = Path(__file__).parents[2] / "captures" / "incidents"
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        ("i_dead", "no frame of either side for 20.0 s, heartbeat 8 s; no packet from the client for 21.0 s, though the broker sent 7 segments again; then TCP was ended by the other side"),
+        ("i_dead_path", "no frame of either side for 26.5 s, heartbeat 8 s; no packet from the broker for 26.6 s, though the client sent 8 segments again"),
+        ("i_router_down", "no frame of either side for 44.7 s, heartbeat 8 s; no packet from the broker for 45.2 s, though the client sent 19 segments again"),
+    ],
+)  # fmt: skip
+def test_a_path_that_is_cut(name: str, detail: str) -> None:
+    found = {row["code"]: row for row in of_capture(INCIDENTS / f"{name}.pcap")}
+    assert found["path-interrupted"]["detail"] == detail
+    assert "heartbeat-missed" not in found
+
+
+def test_a_path_that_is_cut_while_the_connection_is_blocked() -> None:
+    """A block does not explain the silence, and nobody saw its end."""
+    found = {row["code"]: row for row in of_capture(INCIDENTS / "i_blocked_cut.pcap")}
+    assert found["path-interrupted"]["cause_code"] is None
+    assert "heartbeat-missed" not in found
+    assert found["connection-blocked"]["detail"] == (
+        "low on memory, for 6.08 s at least, until nothing came from the broker any more, 13 publishes meanwhile"
+    )
+
+
+def test_a_hung_client_is_not_a_cut_path() -> None:
+    """Its host answers every segment, and the broker goes on sending heartbeats."""
+    rows = told(OPEN + BROKER_SAYS * 2 + "@+5000ms RST S", "heartbeat-missed", "path-interrupted")
+    assert [row["code"] for row in rows] == ["heartbeat-missed"]
+
+
+def test_silent_programs_whose_hosts_answer() -> None:
+    """While a window is closed no frame comes through, but packets do."""
+    script = Script(OPEN)
+    talk = wire.Talk(step_ns=1_000_000).hands()
+    for packet in script.packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    for _ in range(4):
+        talk.wait(9_000_000_000)
+        talk.client()
+        talk.server()
+    codes = {row["code"] for row in told_of(talk.packets, "heartbeat-missed", "path-interrupted")}
+    assert codes == {"heartbeat-missed"}
+
+
+@pytest.mark.parametrize("cause", ["connection-blocked"])
+def test_a_block_is_no_cause_of_silence(cause: str) -> None:
+    assert cause not in KINDS["heartbeat-missed"].causes
+    assert cause not in KINDS["path-interrupted"].causes

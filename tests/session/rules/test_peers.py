@@ -21,6 +21,10 @@ def scene(
         tls=given.get("tls"),
         ended=given.get("ended"),
         ended_by=given.get("ended_by"),
+        acked=given.get("acked", (0, 0)),
+        octets=(9, 9),
+        lost_octets=(0, 0),
+        cut_octets=(0, 0),
         start_ns=given.get("start_ns", 5),
         end_ns=given.get("end_ns", 9),
     )
@@ -119,6 +123,8 @@ def test_who_can_be_heard_on_the_way(
         ({"ended": "fin", "ended_by": 1}, True),
         ({"ended": "fin", "ended_by": 0}, False),
         ({"ended": "fin", "ended_by": 0, "client_direction": 1}, True),
+        ({"ended": "fin", "ended_by": 1, "acked": (10, 0)}, False),  # the client's FIN is missing
+        ({"ended": "fin", "ended_by": 1, "acked": (9, 9)}, True),
         ({"ended": None, "ended_by": 1}, False),
         ({"ended": "fin", "ended_by": 2, "client_direction": -1}, False),
     ],

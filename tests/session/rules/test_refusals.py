@@ -1,9 +1,12 @@
 # ruff: noqa: E501 (one packet, one line)
 """Channels that the broker closes, and what is published on them afterwards."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.session.rules.found import findings
+from tests.session.rules import saying
+from tests.session.rules.found import findings, of_capture
 from tests.session.rules.saying import said
 
 OPEN = """
@@ -11,6 +14,7 @@ OPEN = """
     C1: channel.open
     S1: channel.open-ok
 """
+INCIDENTS = Path(__file__).parents[2] / "captures" / "incidents"
 CODES = (
     "channel-closed-by-broker",
     "declaration-mismatch",
@@ -255,3 +259,61 @@ def test_each_text_has_its_own_remedy(code: int, text: str, remedy: str) -> None
     told = line.partition("answer to basic.consume in packet")[2].partition("; ")[2]
     assert (remedy in told) if remedy else not told
     assert ("permission" in told) == ("permission" in remedy)
+
+
+# probes
+
+PROBE = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C2: channel.open
+    S2: channel.open-ok
+    C2: exchange.declare exchange=e type=topic passive=1
+    [no] S2: channel.close reply_code=404 reply_text='NOT_FOUND - no exchange' class_id=40 method_id=10
+    C2: channel.close-ok
+"""
+MADE = "C1: exchange.declare exchange=e type=topic\nS1: exchange.declare-ok\n"
+MISSING = ["channel-closed-by-broker no"]
+
+
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [
+        ("", MISSING),
+        (MADE, []),
+        (MADE.replace("topic\n", "topic passive=1\n"), []),
+        (MADE.replace("exchange=e", "exchange=f"), MISSING),
+        ("@+9000ms " + MADE, []),
+        ("@+10001ms " + MADE, MISSING),
+        ("C1: exchange.declare exchange=e type=topic\n", MISSING),
+        (MADE + "FIN C\n", []),
+    ],
+)
+def test_something_that_a_client_asks_for_and_makes(after: str, found: list[str]) -> None:
+    assert saying.found(PROBE + after, "channel-closed-by-broker") == found
+
+
+def test_a_plain_declaration_that_is_refused_stays_an_error() -> None:
+    text = PROBE.replace(" passive=1", "") + MADE
+    assert saying.found(text, "channel-closed-by-broker") == MISSING
+
+
+def test_a_probe_is_no_failure_that_repeats() -> None:
+    lines = (PROBE + MADE + "C: connection.close\nS: connection.close-ok\n").replace("[no] ", "")
+    lines = lines.replace("handshake", 'handshake client=\'{"connection_name": "shovel"}\'')
+    each = [f"{name}.{line.strip()}\n" for name in "abcd" for line in lines.strip().splitlines()]
+    text = "".join(each).replace(".handshake", ".handshake")
+    assert saying.found(text, "reconnect-loop", "channel-closed-by-broker") == []
+    assert saying.found(text.replace(" passive=1", ""), "reconnect-loop")
+
+
+def test_a_federation_link_that_asks_first() -> None:
+    codes = {row["code"] for row in of_capture(INCIDENTS / "v_shovel.pcap")}
+    assert "channel-closed-by-broker" not in codes
+
+
+def test_what_was_made_may_lie_in_a_hole() -> None:
+    assert saying.found(PROBE + "GAP C 50\nC1: channel.close\n", "channel-closed-by-broker") == []
+    later = PROBE + "@+11000ms S: connection.unblocked\nGAP C 50\nC1: channel.close\n"
+    assert saying.found(later, "channel-closed-by-broker") == MISSING

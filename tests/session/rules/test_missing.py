@@ -1,0 +1,139 @@
+"""A damaged capture gives no finding about something missing that the whole one does not give."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from amqpsniff.findings import KINDS, Finding
+from amqpsniff.live.news import News
+from amqpsniff.pipeline import Pipeline
+from tests.conftest import SAMPLES
+from tests.findings.cases import packets_of
+from tests.findings.test_pairs import EVERY
+from tests.session.rules.damage import (
+    RESTING,
+    batch_of,
+    damages,
+    findings_in,
+    left_of,
+    more_in,
+    packets_in,
+    places,
+    rows_of_live,
+)
+from tests.session.script import MS, Script
+from tests.tcp import wire
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+SCRIPTS = {
+    f"{name} {side}": text
+    for name, pair in EVERY.items()
+    for side, text in zip(("shown", "near"), (pair.shown, pair.near), strict=True)
+    if isinstance(text, str) and not pair.bounds and "GAP" not in text and len(text) < 20_000
+}
+SAMPLED = 160
+"""Damaged scripts in the suite: two seconds."""
+
+OWN = ("aiopika_rpc.pcap", "amqplib08.pcap", "blocked.pcap", "bunny.pcapng", "kombu.pcap.gz",
+       "late_consumer.pcap", "php_churn.pcap", "v08_v09.pcap")  # fmt: skip
+DAMAGED = 5
+"""Damages of each capture in the suite."""
+
+
+def test_the_codes_are_of_the_catalogue() -> None:
+    assert set(KINDS) >= RESTING
+
+
+def test_scripts_with_something_missing() -> None:
+    chance = random.Random(25)
+    for _ in range(SAMPLED):
+        name = chance.choice(sorted(SCRIPTS))
+        (damaged,) = damages(packets_of(SCRIPTS[name]), chance, 1)
+        assert not more_in(damaged), f"{name}: {damaged.what}"
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_captures_with_something_missing(name: str) -> None:
+    chance = random.Random(name)
+    for damaged in damages(packets_in(SAMPLES / name), chance, DAMAGED):
+        assert not more_in(damaged), damaged.what
+
+
+def test_a_live_run_leaves_what_a_file_shows() -> None:
+    chance = random.Random(4)
+    for name in chance.sample(sorted(SCRIPTS), 40):
+        (damaged,) = damages(packets_of(SCRIPTS[name]), chance, 1)
+        pieces = chance.choice((2, 7, len(damaged.part)))
+        live = places(left_of(rows_of_live(damaged.part, pieces)))
+        assert live == places(findings_in(damaged.part)), f"{name}: {damaged.what}"
+
+
+@pytest.mark.parametrize(
+    "name", ["replymissing_mid0_dup0", "replymissing_mid1_dup0", "loss_e", "celery_mid_loss"]
+)
+def test_a_reply_in_a_hole(name: str) -> None:
+    """A live run does not say so for a moment either."""
+    packets = packets_in(CAPTURES / "hostile" / f"{name}.pcap")
+    assert "reply-missing" not in {one.code for one in findings_in(packets)}
+    assert "reply-missing" not in {one.code for one in rows_of_live(packets, len(packets))}
+
+
+# while the capture goes on
+
+DECLARED = "handshake\nC1: channel.open\nS1: channel.open-ok\nC1: queue.declare queue=q\n"
+LATER = "@+6000ms C1: basic.publish exchange=e | body=5\n"
+ALIVE = "@+6000ms S: connection.unblocked\n"
+MORE = "C1: basic.publish exchange=e | body=5\n" * 3
+
+
+def news(text: str, *lost: int) -> list[tuple[str, int]]:
+    """How often a reply is said to be missing, packet by packet; `lost` lines, counted from the
+    end, are not captured.
+    """
+    script = Script(text)
+    talk = wire.Talk(step_ns=0)
+    talk.hands()
+    first = len(talk.packets)
+    for packet in script.packets:
+        talk.now = packet.ts_ns
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    gone = {len(talk.packets) + place for place in lost}
+    begin = script.packets[0].ts_ns - MS
+    packets = [
+        one._replace(ts_ns=max(one.ts_ns, begin)) if at >= first else one._replace(ts_ns=begin)
+        for at, one in enumerate(talk.packets)
+        if at not in gone
+    ]
+    pipeline, said = Pipeline(tables=("messages", "findings")), News()
+    pipeline.log.watch()
+    found: list[Finding] = []
+    for place, packet in enumerate(packets):
+        pipeline.feed(batch_of([packet], place + 1))
+        found += said.add(pipeline.log.news(), place * 60 * 1000 * MS)
+    pipeline.finish()
+    found += said.rest(pipeline.findings())
+    return [(one.code, one.count) for one in found if one.code == "reply-missing"]
+
+
+def test_nothing_is_foreseen_while_a_hole_is_waited_for() -> None:
+    """The client acknowledges the reply that was not captured."""
+    answered = DECLARED + "S1: queue.declare-ok queue=q\n" + LATER
+    assert news(answered + MORE) == []
+    assert news(DECLARED + LATER + MORE)
+    assert news(answered + MORE, -5) == []
+
+
+def test_what_was_foreseen_is_taken_back_when_frames_are_lost() -> None:
+    text = DECLARED + ALIVE
+    assert news(text)[0] == ("reply-missing", 1)
+    assert ("reply-missing", 0) not in news(text + ALIVE + MORE)
+    assert news(text + ALIVE + MORE, -4) == [("reply-missing", 1), ("reply-missing", 0)]
+
+
+def test_frames_that_were_lost_before_the_request() -> None:
+    """From then on the state of the connection is not known."""
+    asked = "handshake\nC1: channel.open\nS1: channel.open-ok\nS: connection.unblocked\n"
+    assert news(asked + "C1: queue.declare queue=q\n" + ALIVE + MORE, -6) == []
