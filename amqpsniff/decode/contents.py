@@ -59,6 +59,7 @@ _OPENING = cython.declare(cython.longlong, LEAST_OPENING_OCTETS)
 _OTHER = cython.declare(cython.longlong, OTHER_OCTETS)
 _METHOD = cython.declare(cython.longlong, METHOD_OCTETS)
 _NULL = cython.declare(cython.longlong, NULL)
+_MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, plan.MANDATORY | plan.IMMEDIATE)
 _BY_NUMBER = attrgetter("number")
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
@@ -242,7 +243,8 @@ class ContentAssembler:
         self._check_header(half, content, reader, at, end, whole)
         if not self.unread:
             content.located = self.properties.located
-            if self.marking_all or (self.marking and self._may_return(content)):
+            content.body_marking = self.marking and self._may_return(content)
+            if self.marking_all or content.body_marking:
                 mark: cython.ulonglong = reader.hash_with(self.seed, at + 4, end - at - 4)
                 content.mark = cython.cast(cython.longlong, mark >> 1)
                 if not whole:
@@ -272,7 +274,7 @@ class ContentAssembler:
         return 0
 
     def _may_return(self, content):
-        """Whether a message may come back, or does."""
+        """True for a message that the broker may return, and for one that it returns."""
         return content.flags & _RETURNABLE or self.returns[content.method]
 
     def _begin_body(self, content):
@@ -321,6 +323,11 @@ class ContentAssembler:
         if content is None:
             return 0
         rest: cython.longlong = content.body_rest()
+        if content.body_marking:
+            share: cython.ulonglong = reader.hash_part(
+                self.seed, at, min(count, rest), content.body_seen
+            )
+            content.body_mark = (content.body_mark + share) & _MASK64
         content.body_seen += count
         if content.hash is not None or content.keeping:
             self._take(half, content, reader, at, min(count, rest))

@@ -120,6 +120,8 @@ class MessageWriter:
             out.status.values[row] = status
             out.ordinal.values[row] = content.ordinal
             out.mark.values[row] = content.mark
+            if content.body_marking and status == _COMPLETE and content.body_missing == 0:
+                out.body_mark.values[row] = content.body_mark >> 1
             out.ended_at.values[row] = frames
             # the bit arguments: null where the method has no such, or it was not captured
             out.mandatory.values[row] = content.flags & 1 if has & 1 else -1

@@ -1,5 +1,7 @@
 from amqpsniff.columns cimport Octets, Vocabulary
 
+cdef unsigned long long _factor(unsigned long long seed, unsigned long long place) noexcept
+
 cdef class OctetReader:
     cdef const unsigned char[::1] data
     cdef public int oddities
@@ -14,6 +16,7 @@ cdef class OctetReader:
     cdef bint is_text(self, long long start, long long count) except? -1
     cdef int code_in(self, Vocabulary vocabulary, long long start, long long count) except? -1
     cdef unsigned long long hash_of(self, long long start, long long count) except? 1
+    cdef unsigned long long hash_part(self, unsigned long long seed, long long start, long long count, long long place) except? 1
     cdef unsigned long long hash_with(self, unsigned long long seed, long long start, long long count) except? 1
     cdef unsigned long long sketch(self, long long start, long long count) except? 1
     cdef bint equals_but(self, Vocabulary vocabulary, long long begin, long long start, long long count, long long first, long long gap) except? -1

@@ -21,12 +21,23 @@ from amqpsniff.decode.oddities import NOT_UTF8
 
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_MIX_1 = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
+_MIX_2 = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
+_BIG_ENDIAN = cython.declare(cython.bint, sys.byteorder == "big")
 _SEED = cython.declare(cython.ulonglong, int.from_bytes(os.urandom(8), sys.byteorder))
 
 
 def own_seed():
     """The seed of this process."""
     return _SEED
+
+
+def _factor(seed, place):
+    """An odd number that looks like chance, for a word at a place of a body (SplitMix64)."""
+    h: cython.ulonglong = (seed + place * _MULTIPLIER) & _MASK64
+    h = ((h ^ (h >> 30)) * _MIX_1) & _MASK64
+    h = ((h ^ (h >> 27)) * _MIX_2) & _MASK64
+    return (h ^ (h >> 31)) | 1
 
 
 class OctetReader:
@@ -198,6 +209,39 @@ class OctetReader:
         h = ((h ^ word) * _MULTIPLIER) & _MASK64
         h = ((h ^ (h >> 32)) * _MULTIPLIER) & _MASK64  # high bits of the last word go everywhere
         return h ^ (h >> 29)
+
+    def hash_part(self, seed, start, count, place):
+        """The share of `count` octets in the hash of a body, in which they begin at `place`.
+
+        Shares are added modulo 2^64. So the hash is the same however a body is cut into pieces: the
+        sum of its words of 8 octets, each times a number that its place and the seed make.
+        """
+        if start < 0 or place < 0 or start + count > len(self.data):
+            raise IndexError("octets outside the data")
+        h: cython.ulonglong = 0
+        word: cython.ulonglong = 0
+        at: cython.longlong = start
+        end: cython.longlong = start + count
+        with cython.boundscheck(False):  # the range was checked
+            while at < end:
+                if place & 7 == 0 and end - at >= 8:
+                    if cython.compiled:
+                        memcpy(cython.address(word), cython.address(self.data[at]), 8)
+                    else:
+                        word = int.from_bytes(self.data[at : at + 8], sys.byteorder)
+                    h = (h + word * _factor(seed, place >> 3)) & _MASK64
+                    at += 8
+                    place += 8
+                else:
+                    word = self.data[at]
+                    shift: cython.int = 8 * (place & 7)
+                    if _BIG_ENDIAN:
+                        shift = 56 - shift
+                    word = (word << shift) & _MASK64
+                    h = (h + word * _factor(seed, place >> 3)) & _MASK64
+                    at += 1
+                    place += 1
+        return h
 
     def sketch(self, start, count):
         """24 bits made of a few octets of a method's payload: of its numbers and the last ones."""

@@ -266,6 +266,7 @@ class RecoveringFramer(OpeningFramer):
         content = self.contents._awaiting(half)
         if content is not None:
             content.hash = None
+            content.body_marking = False
             if content.keeping:
                 self.contents._let_go(content)
             self.contents.body_octets(half, self.handler.scratch, 0, half.frame_size - missing)

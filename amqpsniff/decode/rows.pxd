@@ -44,7 +44,7 @@ cdef class MessageRows(Rows):
     cdef public Integers packet_number, ts_ns, last_packet_number, delivery_tag
     cdef public Integers message_timestamp, body_size, body_captured
     cdef public Integers publish_number, outcome_packet_number, outcome_ns
-    cdef public Integers ordinal, mark, ended_at
+    cdef public Integers ordinal, mark, body_mark, ended_at
     cdef public object links
     cdef public int made
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256

@@ -281,8 +281,9 @@ class MessageRows(Rows):
 
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
-    properties and body size (0 where they were not captured, negative where not whole), and the
-    number of frames that were there when it `ended_at`.
+    properties and body size (0 where they were not captured, negative where not whole), of those
+    that the broker may return a `body_mark` that is the same for the same octets of the body (null
+    where they were not captured), and the number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
     of `amqpsniff.session.links`, None where nobody asked.
     """
@@ -297,7 +298,8 @@ class MessageRows(Rows):
     )
     INTEGERS = _names(
         "packet_number ts_ns last_packet_number delivery_tag message_timestamp body_size "
-        "body_captured publish_number outcome_packet_number outcome_ns ordinal mark ended_at"
+        "body_captured publish_number outcome_packet_number outcome_ns ordinal mark ended_at "
+        "body_mark"
     )
     WRITTEN = frozenset(
         _names(

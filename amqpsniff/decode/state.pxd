@@ -27,7 +27,8 @@ cdef class Content:
     cdef public Store store
     cdef public Octets body
     cdef public object hash, safe_text, capture
-    cdef public bint keeping, lossy
+    cdef public bint keeping, body_marking, lossy
+    cdef public unsigned long long body_mark
     cdef public long long number, ts_ns, last_number, delivery_tag
     cdef public int reply_code, flags
     cdef public long long batch, ordinal, mark

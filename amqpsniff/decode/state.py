@@ -262,7 +262,8 @@ class Content:
     `lossy`: octets of unknown meaning are missing from stream offset `lost_at` on, and nothing of
     it came since. `lost` counts such octets after which more of it came; `sound` octets of the body
     came before the first of them. `body_size` is null when the header declares more than a signed
-    number holds. `body` has its octets while one is `keeping` them.
+    number holds. `body` has its octets while one is `keeping` them; `body_mark` is their hash so
+    far while one is `body_marking` them.
     """
 
     def __init__(self):
@@ -276,7 +277,7 @@ class Content:
         self.channel = -1
         self.method = -1
         self.hash = None
-        self.keeping = False
+        self.keeping = self.body_marking = False
         self.safe_text = None
         self.lossy = False
         self.batch = -1
@@ -302,8 +303,9 @@ class Content:
         self.body_size = _NULL
         self.body_seen = 0
         self.body_missing = 0
+        self.body_mark = 0
         self.hash = None
-        self.keeping = False
+        self.keeping = self.body_marking = False
         return 0
 
     def close(self):

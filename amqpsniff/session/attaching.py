@@ -136,6 +136,7 @@ class Attacher(Watcher):
             return self._name_queue(messages, row, opened)
         entry: Entry = opened
         entry.mark = max(messages.mark.values[row], 0)
+        entry.body_mark = messages.body_mark.values[row]
         if entry.kind == _RETURN:
             words = messages.vocabularies
             exchange = words.exchange.text(messages.exchange.values[row])

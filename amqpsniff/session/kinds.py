@@ -6,10 +6,10 @@ from sys import intern
 
 from amqpsniff.spec import METHODS
 
-# What a client sends and the server discards once it has closed the channel.
+# What a client sends and the server discards once either of them has closed the channel.
 _DISCARDED = frozenset(
     "basic.recover basic.recover-async basic.recover-sync tx.commit tx.rollback tx.select "
-    "confirm.select basic.qos queue.declare basic.consume basic.cancel".split()
+    "confirm.select basic.qos queue.declare basic.consume basic.cancel basic.get".split()
 )
 
 OTHER, PUBLISH, DELIVER, GET_OK, RETURN, ACK, NACK, REJECT = range(8)

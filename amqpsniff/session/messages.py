@@ -108,6 +108,8 @@ class MessageMethods(Attacher):
             facts = {"tag": entry.number, "last": channel.last_tag}
             self.tell("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
         channel.last_tag = entry.number
+        if channel.first_tag < 0:
+            channel.first_tag = entry.number
         consumer: Consumer = self.source(lane, frames, row, kind)
         entry.consumer = consumer
         if consumer is not None:
@@ -120,10 +122,12 @@ class MessageMethods(Attacher):
             return entry
         known: cython.bint = consumer is not None and consumer.no_ack is not None
         entry.wants = known and self.pairing.late_row != row  # or it may be answered already
+        if not entry.wants:
+            channel.deliveries_uncertain = True
         if entry.number >= 0:
             self.settler.deliver(channel, entry)
         else:
-            session.lossy = True  # its tag was cut
+            session.lossy = channel.deliveries_uncertain = True  # its tag was cut
         return entry
 
     def _publish(self, session, channel, entry, frames, row):
@@ -134,7 +138,7 @@ class MessageMethods(Attacher):
             channel.first_publish_ns = entry.ts_ns
         channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
         if self.judges:
-            if channel.deaf:
+            if channel.deaf and (channel.closing[1] or session.closing[1]):
                 facts = {"frames": frames, "row": row}
                 self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
             if session.blocked_since is not None:
@@ -167,6 +171,8 @@ class MessageMethods(Attacher):
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
         if side == 0 and channel.deaf:
+            if self.pairing.late_row == row:  # it may have been sent before the close
+                self._doubt(channel, kind, side, tag)
             return 0
         if flags & _CUT:
             self._doubt(channel, kind, side, tag)
@@ -177,6 +183,8 @@ class MessageMethods(Attacher):
             last = self.due(there, row, number, ts_ns)
             if last is None or (tag > last and not multiple):
                 return 0
+            if side == 0 and tag > last:
+                return self._doubt(channel, kind, side, last)  # the broker may have refused it
             tag = tag if 0 < tag < last else last
         if side == 1:
             if kind != _REJECT:

@@ -9,6 +9,7 @@ request that the method is, for the handler of the reply. Methods without a hand
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,10 @@ _OVER = cython.declare(cython.int, CONNECTION.code("over"))
 _FREE = cython.declare(str, BLOCKING.start)
 _PROVED = cython.declare(cython.int, moves.PROVED)
 
+_UNKNOWN_TAG = re.compile(r"unknown delivery tag (\d+)")
+_MOST_TAG = 2**63 - 1
+_ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
+
 
 # channels
 
@@ -67,7 +72,7 @@ def begin_channel(session, lane, capture, event):
         channel.start_ns = _time(event.ts_ns)
     else:
         lane.step = _PROVED
-    channel.deaf = has_closed(session, _SERVER)
+    channel.deaf = has_closed(session, _SERVER) or has_closed(session, _CLIENT)
     lane.channel = channel
     session.channels_opened += 1
     return channel
@@ -78,6 +83,7 @@ def open_channel(tracker, session, lane, capture, event):
     if lane.channel is not None:
         if tracker.judges:
             tracker.tell("channel-opened-twice", lane.channel, event.number, event.ts_ns, {})
+        tracker.settler.doubt(lane.channel, event.ts_ns)
         _end_channel(tracker, session, lane)
     move_lane(lane, event.method, event.side)
     begin_channel(session, lane, capture, event)
@@ -108,8 +114,9 @@ def _close(
 ) -> None:
     waiting = lane.requests
     move_lane(lane, event.method, event.side)
+    channel.deaf = True
     if event.side == _SERVER:
-        channel.deaf = True
+        _refuse(tracker, channel, event)
         if tracker.judges and waiting:
             method = read_reason(event.octets)[2]
             channel.blamed_packet_number = _blamed(waiting, _CLIENT, method)
@@ -120,11 +127,28 @@ def _close(
         channel.close_octets = event.octets
 
 
+def _refuse(tracker: Attacher, channel: Channel, event: Event) -> None:
+    """The server closed a channel: it may have refused acknowledgements on it."""
+    if channel.tentative is None:
+        return
+    _, text, blamed = read_reason(event.octets)
+    found = _UNKNOWN_TAG.search(text or "")
+    if found:
+        tracker.settler.refuse(channel, min(int(found[1]), _MOST_TAG))
+    elif blamed in _ACKNOWLEDGEMENTS:
+        tracker.settler.refuse(channel, -1)
+    else:
+        tracker.settler.doubt(channel, event.ts_ns)
+
+
 def _close_ok(
     tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
+    if event.side == _SERVER and channel.closing == (True, False):
+        tracker.settler.believe_all(channel)
     move_lane(lane, event.method, event.side)
     if lane.step == _CLOSED:
+        tracker.settler.doubt(channel, event.ts_ns)
         _end_channel(tracker, channel.session, lane)
 
 
@@ -239,10 +263,9 @@ def _close_connection(
     tracker: Attacher, session: Session, event: Event, request: Request | None
 ) -> None:
     lane: Lane
-    if event.side == _SERVER:
-        for lane in session.lanes.values():
-            if lane.channel is not None:
-                lane.channel.deaf = True
+    for lane in session.lanes.values():
+        if lane.channel is not None:
+            lane.channel.deaf = True
     if session.closed_by is None:
         session.closed_by = SIDES[event.side]
         session.close_packet_number = event.number
@@ -255,6 +278,11 @@ def _close_connection_ok(
     tracker: Attacher, session: Session, event: Event, request: Request | None
 ) -> None:
     if session.step == _OVER and not session.over:
+        for lane in session.lanes.values():
+            if lane.channel is not None:
+                if event.side == _SERVER and session.closed_by == SIDES[_CLIENT]:
+                    tracker.settler.believe_all(lane.channel)
+                tracker.settler.doubt(lane.channel, event.ts_ns)
         _end_channels(tracker, session)
         session.over = True
 
@@ -318,6 +346,9 @@ def end_connection(tracker, session):
     conversation = peer.conversation
     if session.closed_by is None:
         session.closed_by = conversation.ended
+    for lane in session.lanes.values():
+        if lane.channel is not None:
+            tracker.settler.doubt(lane.channel, conversation.end_ns)
     _end_channels(tracker, session)
     for lane in session.lanes.values():
         drop_requests(lane, _CLIENT, True)
@@ -329,9 +360,10 @@ def end_connection(tracker, session):
 
 
 def lose(session, side):
-    """Frames that a side sent may be missing from here on."""
+    """Frames that a side sent may be missing from here on, until it is heard again."""
     lane: Lane
     session.lossy = True
+    session.missing |= 1 << side
     if side == _SERVER:
         session.blocking = _FREE
         if session.blocked_since is not None:
@@ -347,9 +379,29 @@ def lose(session, side):
         if side == _CLIENT:
             channel.numbering = False
             channel.last_queue = None
-            channel.lost_tag = max(channel.lost_tag, channel.last_tag)
-        else:
-            channel.lost_publish = channel.next_number - 1
+        doubt_answers(channel, side)
+    return 0
+
+
+def hear_again(session, side):
+    """The first method of a side after frames of it may have been missing: in them it may have
+    answered whatever stands before this method.
+    """
+    lane: Lane
+    session.missing &= ~(1 << side)
+    for lane in session.lanes.values():
+        if lane.channel is not None:
+            doubt_answers(lane.channel, side)
+    return 0
+
+
+def doubt_answers(channel, side):
+    """What waits on a channel may have been answered by frames of a side that are missing."""
+    channel.publishes_uncertain = channel.deliveries_uncertain = True
+    if side == _CLIENT:
+        channel.lost_tag = max(channel.lost_tag, channel.last_tag)
+    else:
+        channel.lost_publish = channel.next_number - 1
     return 0
 
 

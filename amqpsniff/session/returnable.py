@@ -1,6 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The publishes that a return may mean: lists of entries by route, each in its order.
 
+Where a route has several, `Channel.alike` has further lists of them: by route and mark (the same
+for the same properties and size), and by route, mark and body mark (the same for the same octets of
+the body). A mark of 0 or a body mark of `NULL` is not known: then the publish may be any.
+
 A list is an entry alone, for most keys have one, or a deque. What is answered is at the head of one
 only until it is trimmed, and no key is there without an entry.
 """
@@ -9,6 +13,8 @@ from collections import deque
 
 import cython
 
+from amqpsniff.columns import NULL
+
 if cython.compiled:
     from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
         Channel,
@@ -16,6 +22,8 @@ if cython.compiled:
     )
 else:
     from amqpsniff.session.state import Channel, Entry
+
+_NULL = cython.declare(cython.longlong, NULL)
 
 
 def enter(entry, unanswered):
@@ -54,6 +62,7 @@ def _mark(entry):
     channel: Channel = entry.channel
     if entry.returnable and entry.rows is not None:
         _append(channel.alike, (entry.route, entry.mark), entry)
+        _append(channel.alike, (entry.route, entry.mark, entry.body_mark), entry)
     return 0
 
 
@@ -63,31 +72,54 @@ def leave(entry):
     entry.returnable = False
     if channel.alike:
         _trim(channel.alike, (entry.route, entry.mark))
+        _trim(channel.alike, (entry.route, entry.mark, entry.body_mark))
     return _trim(channel.returnable, entry.route)
 
 
 def meant(returned):
-    """The publish that a return means: the oldest of its route and its mark, or else of those whose
-    mark is not known, of any where its own is not; None for none.
+    """The publishes that a return may mean, as a list: one where it is known, the oldest of those
+    that are the same in all. Several that are not known to be the same are as many candidates.
     """
+    found: list
     entry: Entry
     channel: Channel = returned.channel
-    if returned.mark == 0:
-        return _oldest(channel.returnable, returned.route)
-    listed = channel.returnable.get(returned.route)
+    route: tuple = returned.route
+    listed = channel.returnable.get(route)
+    if listed is None:
+        return []
     if type(listed) is Entry:
         entry = listed
-        return entry if entry.mark == returned.mark or entry.mark == 0 else None
-    entry = _oldest(channel.alike, (returned.route, returned.mark))
-    if entry is None:
-        entry = _oldest(channel.alike, (returned.route, 0))
-    return entry
+        return [entry] if _may_be(entry, returned) else []
+    if returned.mark == 0:
+        return _open(listed)
+    found = _open(channel.alike.get((route, 0)))
+    if returned.body_mark == _NULL:
+        return found + _open(channel.alike.get((route, returned.mark)))
+    found += _open(channel.alike.get((route, returned.mark, _NULL)))
+    same = channel.alike.get((route, returned.mark, returned.body_mark))
+    if found:
+        return found + _open(same)
+    if same is None:
+        return []
+    return [same] if type(same) is Entry else [same[0]]
 
 
-def _oldest(lists, key):
-    """The oldest entry of a list; None for none."""
-    listed = lists.get(key)
-    return listed[0] if type(listed) is deque else listed
+def _may_be(entry, returned):
+    """True if nothing that is known of a publish and of a return differs."""
+    if entry.mark != returned.mark and entry.mark != 0 and returned.mark != 0:
+        return False
+    if entry.body_mark == _NULL or returned.body_mark == _NULL:
+        return True
+    return entry.body_mark == returned.body_mark
+
+
+def _open(listed):
+    """The entries of a list that may come back, as a new list."""
+    if listed is None:
+        return []
+    if type(listed) is Entry:
+        return [listed] if cython.cast(Entry, listed).returnable else []
+    return [one for one in listed if cython.cast(Entry, one).returnable]
 
 
 def every(lists):

@@ -13,6 +13,17 @@ cdef class Settler(Outcomes):
     cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1
     cdef int refuse_in_part(self, Channel channel, long long tag) except? -1
     cdef int acknowledge(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _expect_refusal(self, Channel channel, long long tag, long long ts_ns) except? -1
+    cdef int _settle_tentatively(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
+    cpdef int believe(self, Channel channel, long long ts_ns) except? -1
+    cpdef int believe_all(self, Channel channel) except? -1
+    cdef int _believe_next(self, Channel channel) except? -1
+    cpdef int refuse(self, Channel channel, long long tag) except? -1
+    cpdef int doubt(self, Channel channel, long long ts_ns) except? -1
+    cdef int _count_unsettled(self, Channel channel, Entry entry) except? -1
+    cdef int _count_settled(self, Channel channel, Entry entry) except? -1
+    cdef int _conclude(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _put_back(self, Channel channel, Entry entry) except? -1
     cdef int _acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int finally_acknowledge(self, Channel channel, Entry entry, int outcome, long long number, long long ts_ns) except? -1
     cpdef int recover(self, Channel channel, long long until, long long number, long long ts_ns) except? -1

@@ -2,6 +2,7 @@
 """What becomes of messages: confirms, returns and acknowledgements find the entries they mean."""
 
 from collections import deque
+from operator import attrgetter
 
 import cython
 
@@ -16,13 +17,18 @@ if cython.compiled:
         leave,
         meant,
     )
-    from cython.cimports.amqpsniff.session.state import Entry  # type: ignore[import-not-found]
+    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
+        Channel,
+        Entry,
+        Ledger,
+    )
 else:
     from amqpsniff.session.outcomes import Outcomes
     from amqpsniff.session.returnable import enter, every, leave, meant
-    from amqpsniff.session.state import Entry
+    from amqpsniff.session.state import Channel, Entry, Ledger
 
 _NULL = cython.declare(cython.longlong, NULL)
+_BY_PLACE = attrgetter("packet_number", "number")
 _MOST_WAIT_NS = cython.declare(cython.longlong, state.MOST_WAIT_NS)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
 _RETURNED = cython.declare(cython.int, state.RETURNED)
@@ -31,6 +37,11 @@ _ACKED = cython.declare(cython.int, state.ACKED)
 _REQUEUED = cython.declare(cython.int, state.REQUEUED)
 _UNSETTLED = cython.declare(cython.int, state.UNSETTLED)
 _UNKNOWN = cython.declare(cython.int, -1)
+
+REFUSAL_NS = 2_000_000_000
+"""Time within which a broker closes the channel because of an acknowledgement that it refuses:
+RabbitMQ does so when it reads it. What it did not refuse by then took effect."""
+_REFUSAL_NS = cython.declare(cython.longlong, REFUSAL_NS)
 
 
 class Settler(Outcomes):
@@ -46,6 +57,7 @@ class Settler(Outcomes):
         if channel.unconfirmed > channel.unconfirmed_max:
             channel.unconfirmed_max = channel.unconfirmed
         if self.outstanding >= self.most:
+            channel.publishes_uncertain = True
             return self.hit("outstanding")
         self.outstanding += 1
         channel.publishes.add(entry)
@@ -54,19 +66,20 @@ class Settler(Outcomes):
     def deliver(self, channel, entry):
         """A delivery that may be acknowledged."""
         before: Entry = None
+        if channel.tentative is not None:
+            self.believe(channel, entry.ts_ns)
         if self.outstanding >= self.most:
+            channel.deliveries_uncertain = True
             self.hit("outstanding")
         elif channel.deliveries.disorder > self.most_disorder:
+            channel.deliveries_uncertain = True
             self.hit("disorder")
         else:
             self.outstanding += 1
             before = channel.deliveries.add(entry)
         if before is not None:
             self.outstanding -= 1
-            if before.wants:
-                channel.unsettled -= 1
-                if before.consumer is not None:
-                    before.consumer.unsettled -= 1
+            self._count_settled(channel, before)
             self._close_row(before, self._open_end(before))
         if entry.wants:
             channel.unsettled += 1
@@ -139,6 +152,8 @@ class Settler(Outcomes):
         if entry.outcome >= 0:
             return 0
         channel.unconfirmed -= 1
+        if entry.ended:
+            return 0
         if outcome == _UNKNOWN or (entry.number <= channel.return_doubt and entry.returnable):
             return self._be_done(entry)
         took: cython.longlong = 0
@@ -166,27 +181,158 @@ class Settler(Outcomes):
         return 0
 
     def acknowledge(self, channel, tag, multiple, outcome, number, ts_ns):
-        """A client's ack, nack or reject."""
+        """A client's ack, nack or reject.
+
+        A broker that does not know the tag refuses it and closes the channel: RabbitMQ does so
+        before it settles anything, whatever `multiple` says, and discards what comes after it (seen
+        with 3.10 and 4.3). What others do is seen by whether they close the channel. So what may be
+        refused, and what follows it, is tentative until then.
+        """
         entry: Entry
         channel.acks += 1
         channel.last_ack_ns = ts_ns
+        if channel.tentative is not None:
+            self.believe(channel, ts_ns)
         if multiple:
             channel.multiple_acks += 1
+            known: cython.bint = tag == 0 or channel.deliveries.find(tag) is not None
+            if not known or 0 < tag <= channel.lost_tag:
+                self._expect_refusal(channel, tag, ts_ns)
             doubt: cython.longlong = max(channel.delivery_doubt, channel.lost_tag)
-            taken: list = channel.deliveries.take_until(tag if tag > 0 else -1)
-            for entry in taken:
+            for entry in channel.deliveries.take_until(tag if tag > 0 else -1):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
                 self._acknowledge(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
-            if taken or tag == 0:
+            if known:
                 return 0
         else:
             entry = channel.deliveries.take(tag)
+            if entry is None or tag <= channel.lost_tag:
+                self._expect_refusal(channel, tag, ts_ns)
             if entry is not None:
                 return self._acknowledge(channel, entry, outcome, number, ts_ns)
         if self.watcher is not None:
             facts = {"tag": tag, "multiple": multiple, "outcome": outcome}
             self.watcher.tell("tag-unknown", channel, number, ts_ns, facts)
         return 0
+
+    # acknowledgements that the broker may refuse
+
+    def _expect_refusal(self, channel, tag, ts_ns):
+        """The broker may refuse the acknowledgement of a tag: what follows is tentative."""
+        if channel.in_transaction:
+            return 0  # nothing takes effect before the commit
+        if self.outstanding >= self.most:
+            return self.hit("outstanding")
+        if channel.tentative is None:
+            channel.tentative = deque()
+        self.outstanding += 1
+        channel.tentative.append((None, tag, 0, -1, ts_ns))
+        return 0
+
+    def _settle_tentatively(self, channel, entry, outcome, number, ts_ns):
+        """An acknowledgement takes effect unless the broker refuses it or one before it."""
+        self._count_settled(channel, entry)
+        channel.tentative.append((entry, 0, outcome, number, ts_ns))
+        return 0
+
+    def believe(self, channel, ts_ns):
+        """Tentative acknowledgements take effect that the broker did not refuse by a time."""
+        then: cython.longlong
+        while channel.tentative is not None:
+            item = channel.tentative[0]
+            if item[0] is None:
+                then = item[4]
+                if then == _NULL or ts_ns == _NULL or ts_ns - then <= _REFUSAL_NS:
+                    return 0
+            self._believe_next(channel)
+        return 0
+
+    def believe_all(self, channel):
+        """The broker read all that was tentative, and refused nothing."""
+        while channel.tentative is not None:
+            self._believe_next(channel)
+        return 0
+
+    def _believe_next(self, channel):
+        """The first of the tentative acknowledgements takes effect."""
+        entry: Entry
+        item: tuple = channel.tentative.popleft()
+        self.outstanding -= 1
+        if not channel.tentative:
+            channel.tentative = None
+        entry = item[0]
+        if entry is not None:
+            self._conclude(channel, entry, item[2], item[3], item[4])
+        return 0
+
+    def refuse(self, channel, tag):
+        """The broker refused the acknowledgement of a tag, -1 where it does not say of which: that
+        one and all after it settle nothing.
+        """
+        entry: Entry
+        refused: cython.Py_ssize_t = -1
+        place: cython.Py_ssize_t
+        for place, item in enumerate(channel.tentative):
+            if item[0] is None and (tag < 0 or item[1] == tag):
+                refused = place
+                break
+        if refused < 0:
+            return self.doubt(channel, _NULL)
+        for _ in range(refused):
+            self._believe_next(channel)
+        open_ones: list = list(channel.deliveries)
+        for item in channel.tentative:
+            entry = item[0]
+            if entry is None:
+                self.outstanding -= 1
+            else:
+                self._count_unsettled(channel, entry)
+                open_ones.append(entry)
+        channel.tentative = None
+        channel.deliveries = Ledger()
+        for entry in sorted(open_ones, key=_BY_PLACE):
+            self._put_back(channel, entry)
+        return 0
+
+    def _count_unsettled(self, channel, entry):
+        """A delivery still waits, though the client settled it."""
+        if not entry.wants:
+            return 0
+        channel.unsettled += 1
+        if channel.unsettled > channel.unsettled_max:
+            channel.unsettled_max = channel.unsettled
+            channel.most_number, channel.most_ns = entry.packet_number, entry.ts_ns
+        if entry.consumer is not None:
+            entry.consumer.unsettled += 1
+            if entry.consumer.unsettled > entry.consumer.unsettled_max:
+                entry.consumer.unsettled_max = entry.consumer.unsettled
+        return 0
+
+    def doubt(self, channel, ts_ns):
+        """Nothing will show any more what the broker refused: what is tentative at a time has no
+        outcome, but for acknowledgements of deliveries from before the capture.
+        """
+        entry: Entry
+        tag: cython.longlong
+        self.believe(channel, ts_ns)
+        while channel.tentative is not None:
+            item = channel.tentative[0]
+            tag = item[1]
+            if item[0] is None and (channel.known or tag >= channel.first_tag >= 0):
+                break
+            self._believe_next(channel)
+        if channel.tentative is None:
+            return 0
+        channel.deliveries_uncertain = True
+        for item in channel.tentative:
+            self.outstanding -= 1
+            entry = item[0]
+            if entry is not None:
+                self._conclude(channel, entry, _UNKNOWN, -1, _NULL)
+        channel.tentative = None
+        return 0
+
+    # acknowledgements end
 
     def acknowledge_in_part(self, channel, tag):
         """A client's ack, nack, reject or recover, of which not all was captured."""
@@ -206,15 +352,26 @@ class Settler(Outcomes):
         if channel.in_transaction:
             channel.noted.append((entry, outcome))
             return 0
+        if channel.tentative is not None:
+            return self._settle_tentatively(channel, entry, outcome, number, ts_ns)
         self.outstanding -= 1
         return self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
 
-    def finally_acknowledge(self, channel, entry, outcome, number, ts_ns):
-        """A delivery is settled, outside a transaction or at its commit, perhaps not known how."""
+    def _count_settled(self, channel, entry):
+        """A delivery does not wait any longer."""
         if entry.wants:
             channel.unsettled -= 1
             if entry.consumer is not None:
                 entry.consumer.unsettled -= 1
+        return 0
+
+    def finally_acknowledge(self, channel, entry, outcome, number, ts_ns):
+        """A delivery is settled, outside a transaction or at its commit, perhaps not known how."""
+        self._count_settled(channel, entry)
+        return self._conclude(channel, entry, outcome, number, ts_ns)
+
+    def _conclude(self, channel, entry, outcome, number, ts_ns):
+        """A delivery that does not wait any longer has its outcome."""
         if outcome == _UNKNOWN:
             return self._close_row(entry, _UNKNOWN)
         self.settle(entry, outcome, number, ts_ns)
@@ -238,8 +395,11 @@ class Settler(Outcomes):
     def recover(self, channel, until, number, ts_ns):
         """What is outstanding up to a tag, all of it for -1, goes back to its queue."""
         for entry in channel.deliveries.take_until(until):
-            self.outstanding -= 1
             outcome: cython.int = _REQUEUED if entry.number > channel.lost_tag else _UNKNOWN
+            if channel.tentative is not None:
+                self._settle_tentatively(channel, entry, outcome, number, ts_ns)
+                continue
+            self.outstanding -= 1
             self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
@@ -253,27 +413,39 @@ class Settler(Outcomes):
     def roll_back(self, channel):
         """What was noted since the last commit can be settled again."""
         for entry, _ in channel.noted:
-            if channel.deliveries.find(entry.number) is not None:
-                self.outstanding -= 1
-                if entry.wants:
-                    channel.unsettled -= 1
-                self._close_row(entry, self._open_end(entry))
-            else:
-                channel.deliveries.add(entry)
+            self._put_back(channel, entry)
         channel.noted = []
         return 0
+
+    def _put_back(self, channel, entry):
+        """A delivery can be settled again, unless its tag has been taken."""
+        if channel.deliveries.find(entry.number) is None:
+            channel.deliveries.add(entry)
+            return 0
+        self.outstanding -= 1
+        self._count_settled(channel, entry)
+        return self._close_row(entry, self._open_end(entry))
 
     # returns
 
     def give_back(self, returned):
-        """A returned message: find its publish, or None; `returned` is the entry of the return."""
+        """A returned message: find its publish, or None; `returned` is the entry of the return.
+
+        Where one of several publishes may be meant, none of them has an outcome.
+        """
         if None in returned.route:
             return None  # it was cut
-        entry: Entry = meant(returned)
-        if entry is not None:
-            if entry.wants:
-                entry.channel.unconfirmed -= 1
-            self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
+        entry: Entry
+        candidates: list = meant(returned)
+        if len(candidates) != 1:
+            for entry in candidates:
+                self._be_done(entry)
+                entry.channel.publishes_uncertain = True
+            return None
+        entry = candidates[0]
+        if entry.wants:
+            entry.channel.unconfirmed -= 1
+        self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
         return entry
 
     def select(self, channel):
@@ -297,11 +469,17 @@ class Settler(Outcomes):
         return 0
 
     def finish(self, channel):
-        """A channel incarnation is over: what is open stays open."""
+        """A channel incarnation is over: what is open stays open.
+
+        That nothing answered is said only where the answer would have been captured.
+        """
         entry: Entry
+        doubt: cython.longlong = max(channel.publish_doubt, channel.lost_publish)
+        if not channel.session.heard or channel.session.missing & 2:
+            doubt = channel.next_number
         for entry in channel.publishes.take_until(-1):
             self.outstanding -= 1
-            self._close_row(entry, _UNCONFIRMED if entry.number > channel.publish_doubt else -1)
+            self._close_row(entry, _UNCONFIRMED if entry.number > doubt else -1)
         for entry in every(channel.returnable) if channel.returnable else ():
             self._be_done(entry)
         channel.returnable.clear()
@@ -322,5 +500,11 @@ class Settler(Outcomes):
         return self._close_row(entry, self._open_end(entry))
 
     def _open_end(self, entry):
-        """What becomes of a delivery that nothing settles any more."""
-        return _UNSETTLED if entry.wants and entry.number > entry.channel.delivery_doubt else -1
+        """What becomes of a delivery that nothing settles any more: null where an acknowledgement
+        that was not captured may have.
+        """
+        channel: Channel = entry.channel
+        doubt: cython.longlong = max(channel.delivery_doubt, channel.lost_tag)
+        if not entry.wants or entry.number <= doubt or channel.session.missing & 1:
+            return _UNKNOWN
+        return _UNSETTLED

@@ -4,7 +4,7 @@ from amqpsniff.session.sent cimport Sent
 
 cdef class Entry:
     cdef public MessageRows rows
-    cdef public long long number, packet_number, ts_ns, outcome_number, outcome_ns, mark
+    cdef public long long number, packet_number, ts_ns, outcome_number, outcome_ns, mark, body_mark
     cdef public int row
     cdef public signed char outcome, kind, wants, held, open_row, ended, returnable
     cdef public Consumer consumer
@@ -54,7 +54,8 @@ cdef class Channel(Closable):
     cdef public long long requeued, discarded, rejected, redelivered, gets, commits
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns
     cdef public long long first_publish_number, last_publish_number
-    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns, last_tag, lost_tag
+    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns
+    cdef public long long first_tag, last_tag, lost_tag
     cdef public long long waits, wait_ns, wait_ns_min
     cdef public long long most_number, slow_confirm_number, slow_ack_number
     cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
@@ -67,6 +68,8 @@ cdef class Channel(Closable):
     cdef public int near_code
     cdef public long long near_batch
     cdef public list noted, committing
+    cdef public object tentative
+    cdef public bint publishes_uncertain, deliveries_uncertain
     cdef public object last_queue, declaring, joined, uncommitted
     cdef public long long passed
 
@@ -88,6 +91,6 @@ cdef class Session(Closable):
     cdef public Lane last
     cdef public bint over
     cdef public str blocking
-    cdef public int step, dead
+    cdef public int step, dead, missing
     cdef public long long channels_opened, published, delivered, acknowledged
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns

@@ -48,13 +48,14 @@ class Entry:
     that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
     has it; `ended`: it will get no outcome any more. `outcome`: a code of `OUTCOMES`, -1 for none.
     `returnable`: it may come back; `route`, where it may or did: exchange and routing key, else
-    None; `mark` is its row's, 0 while that is not known. There may be very many: small types, in an
-    order that leaves no gaps, make 128 octets.
+    None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. There may be
+    very many: small types, in an order that leaves no gaps, make 136 octets.
     """
 
     if not cython.compiled:
         rows = consumer = route = None
         row = mark = number = outcome_number = 0
+        body_mark = NULL
         wants = held = open_row = ended = returnable = False
 
 
@@ -66,7 +67,7 @@ def entry_of(channel, kind, number, ts_ns):
     entry.packet_number = number
     entry.ts_ns = ts_ns
     entry.outcome = -1
-    entry.outcome_ns = _NULL
+    entry.outcome_ns = entry.body_mark = _NULL
     return entry
 
 
@@ -276,11 +277,16 @@ class Channel(Closable):
     publishes are numbered now; `numbered`: they were once. `uncommitted`: publishes of transactions
     that may come back, `passed` how many were before them. `near`: the consumer of deliveries with
     `near_code` for a tag, in batch `near_batch`. `joined`: what is known of one that was open
-    before, where times of late are measured. `lost_tag`: the tag of the last delivery before frames
+    before, where times of late are measured. `first_tag`, `last_tag`: tags of the first and last
+    delivery, else -1. `lost_tag`: the tag of the last delivery before frames
     of the client may be missing, else -1; `lost_publish`: the number of the last publish before
     those of the broker may be. `publish_doubt`, `delivery_doubt`: the numbers up to
     which what waits may have been answered by a method that was cut; `return_doubt`: or have come
-    back.
+    back. `publishes_uncertain`, `deliveries_uncertain`: frames may be missing, or more waited than
+    is remembered, so that the number of those that wait is not known. `tentative`:
+    acknowledgements that take effect unless the broker refuses them, as tuples (entry, 0, outcome,
+    packet number, ts_ns), each behind the one that it may refuse: (None, tag, 0, -1, ts_ns). None
+    without any. `deaf`: a side has closed it, so the broker discards what the client sends.
     """
 
     def __init__(self, session, lane, capture, known):
@@ -301,7 +307,7 @@ class Channel(Closable):
         self.first_publish_ns = self.last_publish_ns = _NULL
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
-        self.last_tag = self.lost_tag = self.lost_publish = -1
+        self.first_tag = self.last_tag = self.lost_tag = self.lost_publish = -1
         self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
@@ -316,6 +322,8 @@ class Channel(Closable):
         self.returnable, self.alike, self.by_tag = {}, {}, {}
         self.near, self.near_code, self.near_batch = None, -1, -1
         self.noted, self.committing = [], []
+        self.tentative = None
+        self.publishes_uncertain = self.deliveries_uncertain = False
         self.last_queue = self.declaring = None
         self.deaf = False
 
@@ -355,7 +363,8 @@ class Session(Closable):
     """A connection as its peers mean it; `number` counts them.
 
     `facts` has what was `Said` in the handshake, by method. `lossy`: frames may be missing, or
-    arguments that say what became of others. `heard`: the server said something. `step`: its
+    arguments that say what became of others. `missing`: whose frames may be missing since its last
+    method, as one bit a side. `heard`: the server said something. `step`: its
     state's code. `confirms`, `acks`:
     `counts.Delays` of late, None without any. `calls`: requests by message that wait for their
     answers. `sent`: of all channels, None before the client's first frame. `last_…_ns`: time of the
@@ -371,7 +380,7 @@ class Session(Closable):
         self.over = self.lossy = self.heard = False
         self.step = _BEGUN if peer.began else _UNKNOWN
         self.blocking = _FREE
-        self.dead = self.calls = 0
+        self.dead = self.calls = self.missing = 0
         self.channels_opened = self.published = self.delivered = self.acknowledged = 0
         self.closed_by = self.close_octets = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.sent = None

@@ -23,5 +23,6 @@ cdef class Tracker(MessageMethods):
     cdef object _on_connection(self, Session session, FrameRows frames, long long row, int method, int side, Request request)
     cdef object _on_channel(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, Request request)
     cdef int _lose(self, Connection peer, int direction) except? -1
+    cdef int _lose_refusals(self, Session session) except? -1
     cpdef int end(self, Connection peer, object capture) except? -1
     cpdef int add_channel(self, Channel channel) except? -1

@@ -9,6 +9,7 @@ have hidden.
 
 import cython
 
+from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.contents import LATE
 from amqpsniff.session import kinds, methods
@@ -26,6 +27,7 @@ if cython.compiled:
     from cython.cimports.amqpsniff.session.messages import MessageMethods  # type: ignore
     from cython.cimports.amqpsniff.session.methods import (  # type: ignore[import-not-found]
         end_connection,
+        hear_again,
         lose,
         open_channel,
     )
@@ -43,7 +45,7 @@ else:
     from amqpsniff.decode.state import Connection
     from amqpsniff.session.event import Event, Request, event_of
     from amqpsniff.session.messages import MessageMethods
-    from amqpsniff.session.methods import end_connection, lose, open_channel
+    from amqpsniff.session.methods import end_connection, hear_again, lose, open_channel
     from amqpsniff.session.moves import has_closed, move_connection, move_lane
     from amqpsniff.session.state import Channel, Lane, Session
 
@@ -53,6 +55,7 @@ _ACK = cython.declare(cython.int, kinds.ACK)
 _CHANNEL_OPEN = cython.declare(cython.int, kinds.CHANNEL_OPEN)
 _CHANNEL_CLOSE_OK = cython.declare(cython.int, kinds.CHANNEL_CLOSE_OK)
 _LATE = cython.declare(cython.int, LATE)
+_NULL = cython.declare(cython.longlong, NULL)
 _NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
 
 
@@ -177,6 +180,8 @@ class Tracker(MessageMethods):
                 session = self._begin(peer, self.capture_of(frames, row))
             if side == 1:
                 session.heard = True
+            if session.missing & (1 << side):
+                hear_again(session, side)
             lane: Lane = session.last
             if lane is None or lane.number != number:
                 lane = self._lane(session, number)
@@ -209,8 +214,9 @@ class Tracker(MessageMethods):
 
     def _begin(self, peer, capture):
         session: Session = Session(peer, capture, self.sessions)
-        if self.lost_before:
-            session.lossy = peer in self.lost_before
+        if peer in self.lost_before:
+            session.lossy = True
+            session.missing = 3
             self.lost_before.discard(peer)
         self.sessions += 1
         peer.session = session
@@ -309,8 +315,18 @@ class Tracker(MessageMethods):
         elif peer.client_direction >= 0:
             side: cython.int = direction ^ peer.client_direction
             lose(session, side)
+            if side == 1:
+                self._lose_refusals(session)
             if self.judges:
                 self.tell_of("frames-lost", session, None, None, {"side": side})
+        return 0
+
+    def _lose_refusals(self, session):
+        """Frames of the broker may be missing, among them what it refused."""
+        lane: Lane
+        for lane in session.lanes.values():
+            if lane.channel is not None and lane.channel.tentative is not None:
+                self.settler.doubt(lane.channel, _NULL)
         return 0
 
     def end(self, peer, capture):

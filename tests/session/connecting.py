@@ -65,6 +65,7 @@ class Connection:
         self.blocked_ns: int | None = 0
         self.blocked_before = False
         self.heard = False
+        self.missing: set[str] = set()
         self.end_ns = 0
         self.finished: set[str] = set()
         self.ended_by: str | None = None
@@ -72,6 +73,7 @@ class Connection:
     def feed(self, event: Event) -> None:
         """The next event."""
         self.end_ns = event.ts_ns
+        over = self.over
         if event.method in (FIN, RST):
             self._end(event)
         elif event.method == LOSS:
@@ -79,12 +81,14 @@ class Connection:
         else:
             self._method(event)
         for incarnation in self.incarnations:
-            incarnation.heard = self.heard if not incarnation.ended else incarnation.heard
+            if not incarnation.ended and not over:
+                incarnation.heard, incarnation.missing = self.heard, set(self.missing)
             incarnation.count()
 
     def finish(self) -> Rows:
         """Everything ended."""
         for incarnation in self.incarnations:
+            incarnation.doubt(self.end_ns)
             incarnation.finish()
             row = incarnation.row
             if row["closed_by"] is None and incarnation is self._current(row["channel"]):
@@ -136,6 +140,9 @@ class Connection:
             return
         if event.sender == "server":
             self.heard = True
+        if event.sender in self.missing:
+            self.missing.remove(event.sender)
+            self._lose_answers(event.sender)
         answered = self._answered(event)
         request = Request(event, row)
         if event.channel == 0:
@@ -179,15 +186,22 @@ class Connection:
             if self.blocked_since is not None:
                 self.blocked_since = self.blocked_ns = None
         self.pending = [each for each in self.pending if each.event.sender == event.sender]
-        if event.sender == "client":
-            for incarnation in self.incarnations:
-                incarnation.lost_tag = incarnation.last_tag
+        self.missing.add(event.sender)
+        self._lose_answers(event.sender)
+        for incarnation in self.incarnations:
+            if incarnation.ended or self.over:
+                continue
+            if event.sender == "client":
                 incarnation.next_number = None
                 incarnation.declared = None
-        else:
-            for incarnation in self.incarnations:
-                numbered = (one.row["publish_number"] for one in incarnation.publishes)
-                incarnation.lost_publish = max((one or 0 for one in numbered), default=0)
+            else:
+                incarnation.doubt(None)
+
+    def _lose_answers(self, sender: str) -> None:
+        """[C2, P3, P5, D9, D10]"""
+        for incarnation in self.incarnations:
+            if not incarnation.ended and not self.over:
+                incarnation.lose(sender)
 
     def _no_reply(
         self, channels: list[int], senders: tuple[str, ...], but: tuple[str, ...]
@@ -227,6 +241,10 @@ class Connection:
             self._no_reply(channels, (OTHER[event.sender],), CLOSES)
         elif event.method == "connection.close-ok" and OTHER[event.sender] in self.closers:
             self.over = True
+            for incarnation in self.incarnations:
+                if event.sender == "server" and self.close and self.close.sender == "client":
+                    incarnation.believe_all()
+                incarnation.doubt(event.ts_ns)
 
     def _blocked(self, event: Event) -> None:
         """[N4]"""
@@ -266,6 +284,7 @@ class Connection:
         incarnation = self._current(event.channel)
         if event.method == "channel.open":
             if incarnation:
+                incarnation.doubt(self.end_ns)
                 incarnation.ended = True
             self._begin(event, known=True)
             self.unanswered -= {(event.channel, "client"), (event.channel, "server")}
@@ -273,6 +292,9 @@ class Connection:
             return
         if event.method == "channel.close-ok":
             if incarnation and OTHER[event.sender] in incarnation.closers:
+                if event.sender == "server" and incarnation.closers == {"client"}:
+                    incarnation.believe_all()
+                incarnation.doubt(event.ts_ns)
                 incarnation.ended = True
                 self._no_reply([event.channel], ("client", "server"), CLOSES)
             return
@@ -282,6 +304,9 @@ class Connection:
                 _closed(incarnation.row, event)
                 incarnation.row["closed_packet_number"] = event.packet
                 incarnation.row["end_ns"] = event.ts_ns
+            if event.sender == "server":
+                given = event.arguments
+                incarnation.closed(event, _BY_ID.get((given["class_id"], given["method_id"])))
             incarnation.closers.add(event.sender)
             self.unanswered.add((event.channel, OTHER[event.sender]))
             self._no_reply([event.channel], (OTHER[event.sender],), CLOSES)
@@ -289,7 +314,7 @@ class Connection:
             _from_server(incarnation, event, message, answered)
         elif event.method == "basic.publish":
             incarnation.publish(event, message)
-        elif "server" not in incarnation.closers and "server" not in self.closers:
+        elif not incarnation.closers and not self.closers:
             _from_client(incarnation, event, request)
 
 

@@ -34,19 +34,22 @@ C1  channel.open by the client begins an incarnation, also when one is there (it
 C2  Any other method on a number without an incarnation, but channel.close-ok, begins one whose
     beginning is not known: opened_packet_number, start_ns, unsettled_max, unsettled_end are null,
     and unconfirmed_max, unconfirmed_end too unless confirm.select is seen. All four are null, too,
-    where the server said nothing so far on any channel. Incarnations are numbered from 1 on a
-    connection's channel number, those with unknown beginnings included.
+    where the server said nothing so far on any channel, and where frames may be missing while the
+    incarnation is there: from a loss to the next method of its sender. The first two are null after
+    a delivery of which it is not known whether it wants an ack, and where D13 leaves an outcome
+    null. Incarnations are numbered from 1 on a connection's channel number, those with unknown
+    beginnings included.
 C3  The first channel.close of either side sets closed_by (its sender), closed_packet_number, end_ns
     (its packet and time), close_code, close_text, and close_method: the method that class_id and
     method_id name, null for 0/0 and for ids that are no method. A second close, of the other side,
     changes none of it.
 C4  close-ok of X ends the incarnation when Y has sent channel.close. What comes between is still of
     it.
-C5  What the client sends after the server's channel.close or connection.close is discarded by the
-    server: acks, nacks, rejects, recovers, commits, rollbacks, selects, qos, declares, consumes and
-    cancels change nothing then. A publish is a row, counts and has its number, and a channel.open
-    opens. What the server sends after the client's close counts as ever: a confirm is a fact, even
-    if the client does not look at it any more.
+C5  What the client sends after a channel.close or connection.close of either side is discarded by
+    the server: acks, nacks, rejects, recovers, commits, rollbacks, selects, qos, declares,
+    consumes, gets and cancels change nothing then. A publish is a row, counts and has its number,
+    and a channel.open opens. What the server sends after the client's close counts as ever: a
+    confirm is a fact, even if the client does not look at it any more.
 C6  A channel that is open (or closing) when its connection ends, ends with it. If no channel.close
     was seen, closed_by is the connection's, closed_packet_number and end_ns are those of
     connection.close, null when there was none; code, text and method stay null (they are the
@@ -72,14 +75,16 @@ P2  A loss in the client's direction ends the numbering of all channels of the c
 P3  basic.ack of the server: `confirmed`; basic.nack: `rejected`. delivery_tag names the
     publish_number; with multiple every number up to it; tag 0 with multiple every number so far,
     tag 0 without it none. Only publishes without an outcome change. Those before a loss in the
-    server's direction may have been answered in it: what answers several answers them without an
+    server's direction, or before its first method after that, may have been answered in it: what
+    answers several answers them without an
     outcome, which stays null, but for the one that it names; no return means them any more.
 P4  basic.return belongs to the oldest publish of the incarnation that was mandatory or immediate,
-    has no outcome, is not done with (P6), and has the same exchange and routing_key, body size and
-    properties (what was not captured of these is the same as all). That one is `returned`, with
+    has no outcome, is not done with (P6), and has the same exchange and routing_key, body and
+    properties (where not all of these were captured, and several may be meant, none of them has an
+    outcome). That one is `returned`, with
     the packet and time of the return. The ack that follows changes nothing.
-P5  At the end a numbered publish without an outcome is `unconfirmed` (packet and ns null); one
-    without a number has a null outcome.
+P5  At the end a numbered publish without an outcome is `unconfirmed` (packet and ns null), unless
+    it may have been answered in a loss (P3); one without a number has a null outcome.
 P6  In tx mode the publishes up to a tx.commit are done with when commit-ok answers it, those up to
     a tx.rollback when the rollback is sent: no later return can mean them.
 
@@ -114,15 +119,27 @@ D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked s
     and time of commit-ok. tx.rollback forgets, when it is sent, what was noted since the last
     commit; those can be settled again (unless their tag has been taken, D5). recover takes effect
     at once, on what is not noted.
-D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack, null when
-    that is not known. Packet and ns are null.
-D10 A loss changes no outcome. Deliveries before a loss in the client's direction, those with tags
+D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack and not to
+    have been settled in a loss (D10), else null. Packet and ns are null.
+D10 A loss changes no outcome. Deliveries before a loss in the client's direction, or before its
+    first method after that, those with tags
     up to that of the last one, may have been settled in it: what then settles several (multiple, a
     recover) settles them without an outcome, which stays null, but for the one that it names. After
     a loss in the client's direction nothing is forgotten of the consumers that are known.
 D11 outcome_ns is the time of the outcome less that of the message's method frame.
 D12 Of an ack, nack, reject or recover that was cut, what it may mean is not known: null at the end
     or with a later multiple, in P5 too; but an ack settles its tag, if that is there.
+D13 An ack, nack or reject of a tag that is not outstanding may be refused: the server then closes
+    the channel, and neither it nor what the client settles on the channel after it takes effect.
+    The same holds for a tag that may have been settled in a loss (D10), not for tag 0 with multiple
+    and not in tx mode. Until it shows, what it and later ones settle is tentative and counts as
+    settled. It takes effect when the server answers the client's close and has not closed itself,
+    or 2 s later, at the next ack, nack, reject or delivery of the channel or at its end. It is
+    refused, with all that follows, by the server's channel.close with "unknown delivery tag" and
+    its tag, or without this text but with close_method basic.ack, basic.nack or basic.reject (then
+    the first). Where neither comes before another channel.close of the server, a loss in its
+    direction or the end of the incarnation, the outcome is null; but where the beginning of the
+    incarnation is not known and the tag is below its first one, it takes effect.
 
 Connections
 

@@ -5,7 +5,12 @@ The rules in brackets are those of `tests.session.reference`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tests.session.events import Event, Row
+
+REFUSAL_NS = 2_000_000_000
+"""How long a broker may take to refuse an acknowledgement [D13]."""
 
 UNKNOWN = "unknown"
 """An outcome that is not known, and will not be."""
@@ -36,9 +41,11 @@ class Message:
         self.tag = event.arguments.get("delivery_tag")
         self.done = False  # no return can mean it any more [P6]
         self.replaced = False  # its tag was given again [D5]
+        self.in_hole = False  # and it may have been settled in a loss before that [D9]
         self.wants_ack: bool | None = None
         self.noted: str | None = None  # the outcome that waits for a commit [D8]
         self.taken = False  # a commit was sent since
+        self.tentative = False  # settled, unless the broker refuses it [D13]
 
     def settle(self, outcome: str, event: Event) -> None:
         """The outcome is decided by an event [D10, D11]."""
@@ -52,7 +59,18 @@ class Message:
     @property
     def outstanding(self) -> bool:
         """Whether a delivery can still be settled."""
-        return self.row["outcome"] is None and not self.replaced and not self.unknown
+        known = self.row["outcome"] is None and not self.unknown
+        return known and not self.replaced and not self.tentative
+
+
+class Tentative(NamedTuple):
+    """An acknowledgement that the broker may refuse (`message` is None), or that of a message
+    behind one [D13].
+    """
+
+    event: Event
+    message: Message | None = None
+    outcome: str = ""
 
 
 class Declared:
@@ -87,7 +105,10 @@ class Incarnation:
         self.closers: set[str] = set()
         self.ended = False
         self.heard = False  # the server said something [C2]
-        self.last_tag = self.lost_tag = -1  # [D10]
+        self.missing: set[str] = set()  # senders not heard since a loss, at its end [P5, D9]
+        self.first_tag = self.last_tag = self.lost_tag = -1  # [D10]
+        self.tentative: list[Tentative] = []  # [D13]
+        self.uncertain = self.deliveries_uncertain = False  # [C2]
         self.selected = False  # the mode comes from a select that was sent
         self.next_number: int | None = None
         self.numbered = False
@@ -151,7 +172,7 @@ class Incarnation:
             and not message.done
             and message.event.arguments["exchange"] == given["exchange"]
             and message.event.arguments["routing_key"] == given["routing_key"]
-            and len(message.event.body or b"") == len(event.body or b"")
+            and (message.event.body or b"") == (event.body or b"")
             and message.event.properties == event.properties
         ]
         for message in same[:1]:
@@ -172,7 +193,10 @@ class Incarnation:
     def deliver(self, event: Event, row: Row, consumer: Consumer | None) -> None:
         """[D3, D4, D5]"""
         message = Message(event, row)
+        self.believe(event.ts_ns)
         self.last_tag = message.tag
+        if self.first_tag < 0:
+            self.first_tag = message.tag
         self.row["delivered"] += 1
         if consumer is not None:
             row["queue"] = consumer.queue
@@ -180,31 +204,126 @@ class Incarnation:
         if message.wants_ack is False:
             message.settle("automatic", event)
         else:
+            self.deliveries_uncertain |= message.wants_ack is None
             for other in self.deliveries:
                 if other.tag == message.tag and other.outstanding and not other.noted:
-                    other.replaced = True
+                    self._replace(other, True)
         self.deliveries.append(message)
 
+    def _replace(self, message: Message, replaced: bool) -> None:
+        """[D5, D9]"""
+        message.replaced = replaced
+        message.in_hole = message.tag <= self.lost_tag or "client" in self.missing
+
     def settle(self, event: Event, outcome: str) -> None:
-        """[D6, D8]"""
+        """[D6, D8, D13]"""
         tag, multiple = event.arguments["delivery_tag"], event.arguments.get("multiple")
-        for message in self.deliveries:
-            if not message.outstanding or message.noted:
-                continue
+        self.believe(event.ts_ns)
+        waiting = [each for each in self.deliveries if each.outstanding and not each.noted]
+        everything = multiple and tag == 0
+        known = everything or (tag and any(each.tag == tag for each in waiting))
+        if not self.transacted and not everything and (not known or tag <= self.lost_tag):
+            self.tentative.append(Tentative(event))
+        for message in waiting:
             if message.tag == tag or (multiple and (message.tag < tag or tag == 0)):
                 if tag == 0 and not multiple:
                     continue
                 sure = message.tag > self.lost_tag or message.tag == tag
-                if self.transacted:
-                    message.noted = outcome if sure else UNKNOWN
-                else:
-                    message.settle(outcome if sure else UNKNOWN, event)
+                self._settle(message, outcome if sure else UNKNOWN, event)
+
+    def _settle(self, message: Message, outcome: str, event: Event) -> None:
+        if self.transacted:
+            message.noted = outcome
+        elif self.tentative:
+            message.tentative = True
+            self.tentative.append(Tentative(event, message, outcome))
+        else:
+            message.settle(outcome, event)
 
     def recover(self, event: Event) -> None:
         """[D7]"""
         for message in self.deliveries:
             if event.arguments["requeue"] and message.outstanding and not message.noted:
-                message.settle("requeued" if message.tag > self.lost_tag else UNKNOWN, event)
+                outcome = "requeued" if message.tag > self.lost_tag else UNKNOWN
+                if self.tentative:
+                    message.tentative = True
+                    self.tentative.append(Tentative(event, message, outcome))
+                else:
+                    message.settle(outcome, event)
+
+    # what the broker may refuse [D13]
+
+    def believe(self, ts_ns: int) -> None:
+        """It had refused by now what it refuses."""
+        while self.tentative:
+            first = self.tentative[0]
+            if first.message is None and ts_ns - first.event.ts_ns <= REFUSAL_NS:
+                break
+            self._take_effect()
+
+    def believe_all(self) -> None:
+        """It read everything and refused nothing."""
+        while self.tentative:
+            self._take_effect()
+
+    def _take_effect(self) -> None:
+        first = self.tentative.pop(0)
+        if first.message is not None:
+            first.message.tentative = False
+            first.message.settle(first.outcome, first.event)
+
+    def closed(self, event: Event, method: str | None) -> None:
+        """The server closed the channel, and blames a method."""
+        said = event.arguments["reply_text"].partition("unknown delivery tag ")[2]
+        tags = [
+            None if one.message else one.event.arguments["delivery_tag"] for one in self.tentative
+        ]
+        refused = None
+        if said:
+            refused = tags.index(int(said)) if int(said) in tags else None
+        elif method in ("basic.ack", "basic.nack", "basic.reject") and self.tentative:
+            refused = 0
+        if refused is None:
+            self.doubt(None if said else event.ts_ns)
+            return
+        for _ in range(refused):
+            self._take_effect()
+        for one in self.tentative:
+            if one.message is not None:
+                one.message.tentative = False
+                again = any(
+                    other.tag == one.message.tag and other.outstanding
+                    for other in self.deliveries
+                    if other is not one.message
+                )
+                self._replace(one.message, again)
+        self.tentative.clear()
+
+    def doubt(self, ts_ns: int | None) -> None:
+        """Nothing will show what it refused."""
+        if ts_ns is not None:
+            self.believe(ts_ns)
+        while self.tentative:
+            first = self.tentative[0]
+            tag = first.event.arguments.get("delivery_tag")
+            if first.message is None and (self.known or tag >= self.first_tag >= 0):
+                break
+            self._take_effect()
+        self.deliveries_uncertain |= bool(self.tentative)
+        for one in self.tentative:
+            if one.message is not None:
+                one.message.tentative = False
+                one.message.unknown = True
+        self.tentative.clear()
+
+    def lose(self, sender: str) -> None:
+        """Frames of a sender may be missing up to here [P3, D10, C2]."""
+        self.uncertain = True
+        if sender == "client":
+            self.lost_tag = max(self.lost_tag, self.last_tag)
+        else:
+            numbered = (one.row["publish_number"] for one in self.publishes)
+            self.lost_publish = max((one or 0 for one in numbered), default=0)
 
     # transactions
 
@@ -224,11 +343,12 @@ class Incarnation:
         for message in self.deliveries:
             if message.noted and not message.taken:
                 message.noted = None
-                message.replaced = any(
+                again = any(
                     other.tag == message.tag and other.outstanding and not other.noted
                     for other in self.deliveries
                     if other is not message
                 )
+                self._replace(message, again)
         for message in self.publishes:
             message.done = True
 
@@ -257,17 +377,21 @@ class Incarnation:
         """[C2, C10, C11, P5, D9]"""
         unconfirmed, unsettled = self._waiting()
         row = self.row
-        if self.heard and (self.known or self.numbered):
+        counted = self.heard and not self.uncertain and not self.missing
+        if counted and (self.known or self.numbered):
             row["unconfirmed_max"], row["unconfirmed_end"] = self.unconfirmed_max, unconfirmed
-        if self.heard and self.known:
+        if counted and self.known and not self.deliveries_uncertain:
             row["unsettled_max"], row["unsettled_end"] = self.unsettled_max, unsettled
         outcomes = [message.row["outcome"] for message in (*self.publishes, *self.deliveries)]
         row["confirmed"] = outcomes.count("confirmed")
         row["acknowledged"] = outcomes.count("acked")
+        answered = self.heard and "server" not in self.missing
         for message in self.publishes:
-            numbered = message.row["publish_number"] is not None
+            numbered = (message.row["publish_number"] or 0) > self.lost_publish and answered
             if numbered and message.row["outcome"] is None and not message.unknown:
                 message.row["outcome"] = "unconfirmed"
         for message in self.deliveries:
-            if message.wants_ack and message.row["outcome"] is None and not message.unknown:
-                message.row["outcome"] = "unsettled"
+            seen = message.tag > self.lost_tag and "client" not in self.missing
+            seen = not message.in_hole if message.replaced else seen
+            if seen and message.wants_ack and message.row["outcome"] is None:
+                message.row["outcome"] = None if message.unknown else "unsettled"

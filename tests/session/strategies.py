@@ -122,7 +122,10 @@ class Talker:
         self.say("server", "basic.deliver", consumer_tag=tags[one % len(tags)], delivery_tag=tag)
 
     def settle(self, one: int, two: int) -> None:
-        """The client settles a delivery, or several, or none."""
+        """The client settles a delivery, or several, or none, seldom after a long time."""
+        if two % 32 == 31:
+            self.join = False
+            self.script.wait("3000")
         method = ("basic.ack", "basic.ack", "basic.nack", "basic.reject")[one % 4]
         given: dict[str, Any] = {"delivery_tag": _near(self.side.delivered, two)}
         if method != "basic.reject":
@@ -187,7 +190,10 @@ class Talker:
         self.side.opened = False
         sender = "client" if one % 2 else "server"
         place = {"class_id": two % 3 and 60, "method_id": (0, 40, 80, 81)[two // 2 % 4]}
-        self.say(sender, "channel.close", reply_code=200 + two, reply_text="no", **place)
+        text = "no"
+        if two % 4 == 2:
+            text = f"PRECONDITION_FAILED - unknown delivery tag {_near(self.side.delivered, one)}"
+        self.say(sender, "channel.close", reply_code=200 + two, reply_text=text, **place)
         if one % 3:
             self.reply(0, 0)
             self.say("server" if one % 2 else "client", "channel.close-ok")
@@ -233,7 +239,7 @@ def _route(choice: int) -> dict[str, Any]:
 
 def _content(choice: int) -> tuple[bytes, dict[str, Any]]:
     properties = {"message_id": b"%d" % (choice % 2)} if choice % 3 else {}
-    return b"x" * (choice % 2), properties
+    return (b"", b"x", b"y")[choice // 2 % 3], properties
 
 
 _WEIGHTS = {"reply": 6, "deliver": 5, "settle": 5, "confirm": 4, "publish": 5, "ask": 7, "open": 2}

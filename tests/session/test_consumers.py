@@ -78,7 +78,7 @@ def test_cancelled_by_the_client(ask: Ask) -> None:
             open channel.open -> #9 1ms
             x basic.cancel -> ok 3ms
         channels:
-            1.1 opened=open delivered=3 unsettled=2/2 consumers=2
+            1.1 opened=open delivered=3 unsettled=? consumers=2
         """,
     )
 
@@ -168,7 +168,7 @@ def test_a_client_loss_forgets_what_was_declared(ask: Ask) -> None:
         """,
         """
         messages:
-            m1 deliver queue=q unsettled
+            m1 deliver queue=q -
             m2 get-ok unsettled
         """,
     )

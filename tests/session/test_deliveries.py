@@ -1,8 +1,11 @@
 # ruff: noqa: E501 (one packet, one line)
 """Deliveries and gets: how they are settled."""
 
+import pytest
+
 from tests.session.comparing import CONSUMING, FIVE, check
 from tests.session.conftest import Ask
+from tests.session.script import Script
 
 
 def test_each_way_of_settling(ask: Ask) -> None:
@@ -79,13 +82,101 @@ def test_acks_that_mean_nothing(ask: Ask) -> None:
         """,
         """
         messages:
-            d1 deliver queue=q acked a1 4ms
-            d2 deliver queue=q acked beyond 1ms
+            d1 deliver queue=q -
+            d2 deliver queue=q -
         channels:
-            1.1 opened=open delivered=2 acknowledged=2 unsettled=1/0 consumers=1
+            1.1 opened=open delivered=2 unsettled=? consumers=1
             2.1 unsettled=? unconfirmed=?
         """,
     )
+
+
+REFUSED = (
+    CONSUMING
+    + FIVE
+    + """
+        [a1] C1: basic.ack delivery_tag=1
+        {}
+        [a2] C1: basic.ack delivery_tag=2
+        [a3] C1: basic.nack delivery_tag=3
+"""
+)
+"""Five deliveries, and an acknowledgement among others that the broker may refuse."""
+
+
+@pytest.mark.parametrize(
+    ("refused", "tag"),
+    [
+        ("basic.ack delivery_tag=9 multiple=1", 9),
+        ("basic.ack delivery_tag=1 multiple=1", 1),
+        ("basic.nack delivery_tag=9 multiple=1 requeue=1", 9),
+        ("basic.reject delivery_tag=9", 9),
+        ("basic.ack delivery_tag=1", 1),
+        ("basic.ack delivery_tag=0", 0),
+    ],
+)
+@pytest.mark.parametrize("text", ["reply_text='unknown delivery tag {}'", "reply_text=no"])
+def test_what_the_broker_refuses_settles_nothing(
+    ask: Ask, refused: str, tag: int, text: str
+) -> None:
+    """Nor does what the client sent after it; what it sent before takes effect."""
+    check(
+        ask,
+        REFUSED.format(f"C1: {refused}")
+        + f"""
+        C1: basic.recover requeue=1
+        [end] S1: channel.close reply_code=406 {text.format(tag)} class_id=60 method_id=80
+        C1: channel.close-ok
+        """,
+        f"""
+        messages:
+            d deliver queue=q acked a1 1ms
+            d deliver queue=q unsettled
+            d deliver queue=q unsettled
+            d deliver queue=q unsettled
+            d deliver queue=q unsettled
+        channels:
+            1.1 opened=open closed=end delivered=5 acknowledged=1 unsettled=5/4 consumers=1 closed_by=server close_code=406 close_text={text.format(tag)[11:]} close_method=basic.ack
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "@+3000ms S1: basic.deliver consumer_tag=c delivery_tag=6",
+        "C1: channel.close\nS1: channel.close-ok",
+        "C0: connection.close\nS0: connection.close-ok",
+    ],
+)
+def test_what_the_broker_does_not_refuse_takes_effect(ask: Ask, then: str) -> None:
+    """It goes on for long, or has read everything before the close."""
+    made = Script(REFUSED.format("[all] C1: basic.ack delivery_tag=9 multiple=1") + then)
+    outcomes = [row["outcome"] for row in ask(made).messages]
+    assert outcomes[:5] == ["acked"] * 5
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "",
+        "GAP S 21",
+        "S1: channel.close reply_code=404 class_id=50 method_id=10",
+        "S0: connection.close reply_code=320",
+    ],
+)
+def test_what_the_broker_may_have_refused_has_no_outcome(ask: Ask, then: str) -> None:
+    made = Script(REFUSED.format("C1: basic.ack delivery_tag=9 multiple=1") + then)
+    rows = ask(made)
+    assert [row["outcome"] for row in rows.messages] == ["acked"] + 4 * [None]
+    assert [row["unsettled_end"] for row in rows.channels] == [None]
+
+
+@pytest.mark.parametrize("close", ["C1: channel.close", "C0: connection.close"])
+def test_what_is_sent_after_a_close_settles_nothing(ask: Ask, close: str) -> None:
+    made = Script(CONSUMING + FIVE + f"C1: basic.ack delivery_tag=1\n{close}\n"
+                  "C1: basic.ack delivery_tag=2\nC1: basic.nack delivery_tag=4 multiple=1")  # fmt: skip
+    assert [row["outcome"] for row in ask(made).messages] == ["acked"] + 4 * ["unsettled"]
 
 
 def test_no_ack(ask: Ask) -> None:
@@ -142,7 +233,7 @@ def test_tags_that_the_server_chooses(ask: Ask) -> None:
             c1 basic.consume -> ok1 2ms
             c2 basic.consume -> ok2 3ms
         channels:
-            1.1 opened=open delivered=4 acknowledged=1 unsettled=1/1 consumers=3
+            1.1 opened=open delivered=4 acknowledged=1 unsettled=? consumers=3
         """,
     )
 
@@ -178,7 +269,7 @@ def test_gets(ask: Ask) -> None:
             g3 basic.get -> m3 3ms
             g4 basic.get -> m4 1ms
         channels:
-            1.1 opened=open delivered=4 acknowledged=1 unsettled=2/1
+            1.1 opened=open delivered=4 acknowledged=1 unsettled=?
         """,
     )
 
@@ -234,7 +325,7 @@ def test_unsettled_at_the_end_of_a_channel(ask: Ask) -> None:
             d3 deliver -
         channels:
             1.1 opened=open closed=end delivered=2 unsettled=2/2 consumers=1 closed_by=client close_code=200
-            1.2 opened=again delivered=2 unsettled=1/1
+            1.2 opened=again delivered=2 unsettled=?
         """,
     )
 
@@ -307,6 +398,7 @@ HOLE = (
     + FIVE
     + """
         GAP C 21
+        C1: basic.qos prefetch_count=9
         [e] S1: basic.deliver consumer_tag=c delivery_tag=6
     """
 )
@@ -321,17 +413,17 @@ def test_several_at_once_after_a_hole_that_may_have_settled_them(ask: Ask) -> No
         [a2] C1: basic.ack delivery_tag=2 multiple=1
         [a3] C1: basic.ack delivery_tag=3
         [a0] C1: basic.nack delivery_tag=0 multiple=1
+        C1: channel.close
+        S1: channel.close-ok
         """,
         """
         messages:
             d deliver queue=q -
-            d deliver queue=q acked a2 3ms
-            d deliver queue=q acked a3 4ms
+            d deliver queue=q acked a2 4ms
+            d deliver queue=q acked a3 5ms
             d deliver queue=q -
             d deliver queue=q -
             e deliver queue=q discarded a0 3ms
-        channels:
-            1.1 opened=open delivered=6 acknowledged=2 unsettled=6/0 consumers=1
         """,
     )
     check(

@@ -66,19 +66,19 @@ def test_several_at_once_after_a_hole_that_may_have_answered_them(ask: Ask) -> N
         & C1: basic.publish exchange=e
         & C1: basic.publish exchange=e
         GAP S 21
-        [q] C1: basic.publish exchange=e
         [two] S1: basic.ack delivery_tag=2 multiple=1
+        [q] C1: basic.publish exchange=e
         [three] S1: basic.ack delivery_tag=3
         [all] S1: basic.ack delivery_tag=0 multiple=1
         """,
         """
         messages:
             p publish number=1 -
-            p publish number=2 confirmed two 3ms
+            p publish number=2 confirmed two 2ms
             p publish number=3 confirmed three 4ms
-            q publish number=4 confirmed all 3ms
+            q publish number=4 confirmed all 2ms
         channels:
-            1.1 opened=open mode=confirm published=4 confirmed=3 unconfirmed=4/0
+            1.1 opened=open mode=confirm published=4 confirmed=3 unsettled=? unconfirmed=?
         """,
     )
 
@@ -225,7 +225,7 @@ def test_mode_that_is_proved_by_its_answer_only(ask: Ask) -> None:
             p publish -
             q publish -
         channels:
-            1.1 opened=open mode=confirm published=2
+            1.1 opened=open mode=confirm published=2 unsettled=? unconfirmed=?
         """,
     )
 
@@ -252,7 +252,7 @@ def test_numbers_end_with_a_client_loss(ask: Ask) -> None:
             p4 publish -
             r return -
         channels:
-            1.1 opened=open mode=confirm published=4 confirmed=2 returned=1 unconfirmed=2/0
+            1.1 opened=open mode=confirm published=4 confirmed=2 returned=1 unsettled=? unconfirmed=?
         """,
     )
 
@@ -270,8 +270,8 @@ def test_numbers_go_on_after_a_server_loss(ask: Ask) -> None:
         """,
         """
         messages:
-            p1 publish number=1 unconfirmed
-            p2 publish number=2 unconfirmed
+            p1 publish number=1 -
+            p2 publish number=2 -
             p3 publish number=3 confirmed a 1ms
         """,
     )

@@ -1,7 +1,17 @@
 """Returns: which publish each is of."""
 
-from tests.session.comparing import CONFIRMING, check
+from pathlib import Path
+
+import pytest
+
+import amqpsniff
+from tests.decode.feeding import packets_of
+from tests.session.comparing import CONFIRMING, by_engine, check
 from tests.session.conftest import Ask
+from tests.session.damaging import rows_of
+from tests.session.script import Script
+
+CAPTURES = Path(__file__).parent.parent / "captures"
 
 
 def test_returned_stays_when_the_confirm_follows(ask: Ask) -> None:
@@ -125,3 +135,39 @@ def test_a_return_on_another_channel(ask: Ask) -> None:
             r return -
         """,
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"body_sha256": True}, {"bodies": True}])
+def test_the_octets_of_the_body_say_which_publish_was_returned(options: dict[str, bool]) -> None:
+    """Of four publishes that are alike but for the body, the second and the fourth came back."""
+    path = CAPTURES / "hostile" / "sem2_return_after_multi.pcap"
+    rows = amqpsniff.open(path, **options).table("messages").to_pylist()
+    outcomes = ["confirmed", "returned", "confirmed", "returned", None, None]
+    assert [row["outcome"] for row in rows] == outcomes
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 1000, 200_000])
+def test_bodies_that_differ_in_one_octet(size: int) -> None:
+    """However they are cut into frames and segments."""
+    for place in {0, size // 2, size - 1}:
+        bodies = [bytes(size), bytes(place) + b"x" + bytes(size - place - 1)]
+        made = Script(CONFIRMING)
+        for body in bodies:
+            made.wait()
+            arguments = {"exchange": "e", "mandatory": True}
+            made.method("a", "client", 1, "basic.publish", arguments, body)
+        made.add("C2: channel.open")
+        arguments = {"exchange": "e", "reply_code": 312}
+        made.method("a", "server", 1, "basic.return", arguments, bodies[1])
+        made.add("S1: basic.ack delivery_tag=2 multiple=1")
+        assert [row["outcome"] for row in by_engine(made).messages] == [
+            "confirmed", "returned", None,
+        ]  # fmt: skip
+
+
+def test_a_body_that_was_not_captured_leaves_both_without_an_outcome() -> None:
+    path = CAPTURES / "hostile" / "sem2_return_after_multi.pcap"
+    packets = packets_of(path)
+    cut = [(n, t, o[:-3] if n in (15, 16) else o, full, link) for n, t, o, full, link in packets]
+    outcomes = [row["outcome"] for row in rows_of(cut).messages]
+    assert outcomes[:4] == [None, None, "confirmed", "returned"]

@@ -1,0 +1,299 @@
+"""Captures with packets missing, cut, or of one direction only, compared with the whole capture.
+
+The rows of a damaged capture may say less than those of the whole one, but nothing else. What the
+damage makes look open, though the capture cannot show that anything is missing (it ends before the
+answer, and no packet that is left acknowledges the answer), is counted apart. With more damage:
+
+    python -m tests.session.damaging CAPTURE … [--rounds 20] [--seed 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from amqpsniff import Engine
+from tests.decode.feeding import packets_of
+from tests.tcp.wire import ACK
+
+Packet = tuple[int, int, bytes, int, int]
+"""(number, ts_ns, octets, original length, link type)."""
+
+Row = dict[str, Any]
+
+OPEN = ("unconfirmed", "unsettled")
+LINK_OCTETS = {0: 4, 1: 14, 101: 0, 113: 16, 228: 0, 229: 0, 276: 20}
+SNAP_LENGTHS = (64, 80, 96, 104, 120, 128, 160, 200, 256)
+COUNTS = ("published", "confirmed", "returned", "delivered", "acknowledged")
+DEPTHS = ("unsettled_max", "unsettled_end", "unconfirmed_max", "unconfirmed_end")
+
+
+class Segment(NamedTuple):
+    """What a packet says in its TCP header; `end` is the sequence number after its payload,
+    `acknowledged` None for a SYN or RST without it.
+    """
+
+    sender: tuple[bytes, int]
+    receiver: tuple[bytes, int]
+    end: int
+    acknowledged: int | None
+
+
+class Damage(NamedTuple):
+    """A capture that lacks something; `kind` names what was done."""
+
+    kind: str
+    packets: list[Packet]
+
+
+class Said(NamedTuple):
+    """Rows of messages and channels, with the packet numbers of the whole capture."""
+
+    messages: list[Row]
+    channels: list[Row]
+
+
+class Verdict(NamedTuple):
+    """How many message rows say the same, less, something else, or lack what cannot be seen."""
+
+    counts: Counter[str]
+    wrong: list[str]
+
+
+def rows_of(packets: Sequence[Packet]) -> Said:
+    """What is said of some packets of a capture."""
+    engine = Engine()
+    numbers = [0]
+    for number, ts_ns, octets, original, link_type in packets:
+        engine.feed_packet(octets, ts_ns, link_type, original)
+        numbers.append(number)
+    engine.finish()
+    said = Said(engine.take("messages").to_pylist(), engine.take("channels").to_pylist())
+    for row in (*said.messages, *said.channels):
+        for name, value in row.items():
+            if name.endswith("packet_number") and value is not None:
+                row[name] = numbers[value]
+    return said
+
+
+def damages(packets: list[Packet], seed: int, rounds: int) -> Iterator[Damage]:
+    """The capture damaged in every way, `rounds` times each, by chance."""
+    chance = random.Random(seed)
+    whole = len(packets)
+    senders = sorted({segment.sender for one in packets if (segment := _segment(one))})
+    for _ in range(rounds):
+        lost = chance.randrange(whole)
+        yield Damage("one", packets[:lost] + packets[lost + 1 :])
+        share = chance.choice((0.01, 0.05, 0.2))
+        yield Damage("some", [one for one in packets if chance.random() > share])
+        lost, count = chance.randrange(whole), chance.choice((2, 5, 20, 60))
+        yield Damage("burst", packets[:lost] + packets[lost + count :])
+        snap = chance.choice(SNAP_LENGTHS)
+        yield Damage("snap", [(n, t, o[:snap], full, link) for n, t, o, full, link in packets])
+        late, early = chance.randrange(whole), chance.randrange(whole)
+        yield Damage("late", packets[late:])
+        yield Damage("early", packets[: 1 + early])
+        if senders:
+            side = chance.choice(senders)
+            share = chance.choice((0.3, 1.0))
+            yield Damage(
+                "side",
+                [
+                    one
+                    for one in packets
+                    if not (found := _segment(one))
+                    or found.sender != side
+                    or chance.random() > share
+                ],
+            )
+            port = chance.choice(senders)[1]
+            begin = chance.randrange(whole)
+            yield Damage(
+                "direction",
+                [
+                    one
+                    for at, one in enumerate(packets)
+                    if at < begin or not (found := _segment(one)) or found.sender[1] != port
+                ],
+            )
+
+
+def compare(whole: Said, packets: Sequence[Packet], damage: Damage) -> Verdict:
+    """What the damaged capture says beside the whole one."""
+    said = rows_of(damage.packets)
+    verdict = Verdict(Counter(), [])
+    known: dict[Any, list[Row]] = defaultdict(list)
+    for row in whole.messages:
+        known[_identity(row)].append(row)
+    unseen = Unseen(packets, damage.packets)
+    places: Counter[Any] = Counter()
+    for row in said.messages:
+        identity = _identity(row)
+        meant = known.get(identity, [])
+        place = places[identity]
+        places[identity] += 1
+        if not meant:
+            verdict.counts["not comparable"] += 1
+            continue
+        rows = [meant[place]] if _alone(said, damage, identity, meant) else meant
+        answers = {_judged(row, one, unseen) for one in rows}
+        answer = min(answers, key=("same", "less", "unseen", "wrong").index)
+        verdict.counts[answer] += 1
+        if answer == "wrong":
+            one = rows[0]
+            verdict.wrong.append(
+                f"{damage.kind}: packet {row['packet_number']} {row['method']} "
+                f"{row['delivery_tag'] or row['publish_number']}: {row['outcome']} "
+                f"in {row['outcome_packet_number']}, "
+                f"whole: {one['outcome']} in {one['outcome_packet_number']}"
+            )
+    _compare_channels(whole, said, unseen, damage, verdict)
+    return verdict
+
+
+def _alone(said: Said, damage: Damage, identity: Any, meant: list[Row]) -> bool:
+    """True if the rows of an identity are the same ones in both captures."""
+    return sum(_identity(row) == identity for row in said.messages) == len(meant)
+
+
+def _identity(row: Row) -> Any:
+    names = ("client", "packet_number", "channel", "method", "delivery_tag", "routing_key")
+    return tuple(row[name] for name in names)
+
+
+def _judged(row: Row, whole: Row, unseen: Unseen) -> str:
+    """Judge a row of a damaged capture."""
+    number = row["publish_number"]
+    if number is not None and number != whole["publish_number"]:
+        return "wrong"
+    if row["outcome"] is None:
+        return "same" if whole["outcome"] is None else "less"
+    if row["outcome"] == whole["outcome"]:
+        return "same"
+    if row["outcome"] in OPEN and unseen.hides(whole):
+        return "unseen"
+    return "wrong"
+
+
+class Unseen:
+    """Answers that are not in a damaged capture without anything in it that shows so."""
+
+    def __init__(self, packets: Sequence[Packet], kept: Sequence[Packet]) -> None:
+        self._segments = {one[0]: _segment(one) for one in packets}
+        self._kept = [found for one in kept if (found := self._segments[one[0]]) is not None]
+        self._numbers = {one[0] for one in kept}
+        self.last = kept[-1][0] if kept else 0
+
+    def hides(self, row: Row) -> bool:
+        """True if nothing that is left shows that octets of the answer are missing."""
+        number = row["outcome_packet_number"]
+        answer = self._segments.get(number) if number is not None else None
+        if answer is None or number in self._numbers:
+            return False
+        for one in self._kept:
+            if one.sender == answer.sender and one.receiver == answer.receiver:
+                if _after(one.end, answer.end - 1):
+                    return False
+            elif one.sender == answer.receiver and one.receiver == answer.sender:
+                if one.acknowledged is not None and _after(one.acknowledged, answer.end - 1):
+                    return False
+        return True
+
+
+def _after(one: int, other: int) -> bool:
+    return 0 < (one - other) % 2**32 < 2**31
+
+
+def _segment(packet: Packet) -> Segment | None:
+    """The TCP header of a packet; None for anything else."""
+    _, _, octets, _, link_type = packet
+    at = LINK_OCTETS.get(link_type)
+    if at is None or len(octets) < at + 40:
+        return None
+    if octets[at] >> 4 == 4:
+        size = struct.unpack_from(">H", octets, at + 2)[0]
+        addresses = octets[at + 12 : at + 16], octets[at + 16 : at + 20]
+        tcp = at + 4 * (octets[at] & 15)
+        is_tcp, rest = octets[at + 9] == 6, size - (tcp - at)
+    else:
+        size = struct.unpack_from(">H", octets, at + 4)[0]
+        addresses = octets[at + 8 : at + 24], octets[at + 24 : at + 40]
+        tcp, is_tcp, rest = at + 40, octets[at + 6] == 6, size
+    if not is_tcp or len(octets) < tcp + 20:
+        return None
+    source, target, seq, ack, length, flags = struct.unpack_from(">HHIIBB", octets, tcp)
+    end = (seq + rest - 4 * (length >> 4)) % 2**32
+    acknowledged = ack if flags & ACK else None
+    return Segment((addresses[0], source), (addresses[1], target), end, acknowledged)
+
+
+def _compare_channels(
+    whole: Said, said: Said, unseen: Unseen, damage: Damage, verdict: Verdict
+) -> None:
+    """Counts may be lower; how many waited has to be the same or unknown."""
+    known = {}
+    for row in whole.channels:
+        if row["opened_packet_number"] is not None:
+            known[row["client"], row["channel"], row["opened_packet_number"]] = row
+    hidden = {(row["client"], row["channel"]) for row in whole.messages if unseen.hides(row)}
+    for row in said.channels:
+        key = (row["client"], row["channel"], row["opened_packet_number"])
+        one = known.get(key)
+        if one is None:
+            continue
+        wrong = [name for name in COUNTS if row[name] > one[name]]
+        over = (one["closed_packet_number"] or 10**12) <= unseen.last
+        exact = over and key[:2] not in hidden
+        for name in DEPTHS:
+            if row[name] is None or one[name] is None:
+                continue
+            if (
+                row[name] != one[name]
+                if exact
+                else (name.endswith("_max") and not hidden and row[name] > one[name])
+            ):
+                wrong.append(name)
+        verdict.counts["channels wrong" if wrong else "channels right"] += 1
+        for name in wrong:
+            verdict.wrong.append(
+                f"{damage.kind}: channel {key}: {name} is {row[name]}, whole: {one[name]}"
+            )
+
+
+def damage_all(path: Path, seed: int, rounds: int) -> Verdict:
+    """Damage a capture in every way and compare."""
+    packets = packets_of(path)
+    whole = rows_of(packets)
+    total = Verdict(Counter(), [])
+    for damage in damages(packets, seed, rounds):
+        verdict = compare(whole, packets, damage)
+        total.counts.update(verdict.counts)
+        total.wrong.extend(f"{path.name}: {one}" for one in verdict.wrong)
+    return total
+
+
+def main() -> None:
+    """Damage captures by the rounds and show what is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("captures", nargs="+", type=Path)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", type=int, default=5, help="wrong rows shown of each capture")
+    given = parser.parse_args()
+    total: Counter[str] = Counter()
+    for path in given.captures:
+        verdict = damage_all(path, given.seed, given.rounds)
+        total.update(verdict.counts)
+        print(path.name, dict(verdict.counts), flush=True)
+        for line in verdict.wrong[: given.show]:
+            print("   ", line)
+    print("all", dict(total))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Damaged captures say less than whole ones, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SAMPLES
+from tests.decode.feeding import packets_of
+from tests.session.damaging import damage_all, rows_of
+
+CAPTURES = Path(__file__).parent.parent / "captures"
+HOSTILE = CAPTURES / "hostile"
+DAMAGED = [
+    *(SAMPLES / name for name in ("bunny.pcapng", "amqplib08.pcap", "pika_mix.pcap")),
+    *(CAPTURES / "incidents" / name for name in ("f_ack.pcap", "c_maxlen.pcap", "z_cancel.pcap")),
+    HOSTILE / "multiack_refused.pcap",
+    HOSTILE / "sem2_multi_ack_settled_tag.pcap",
+]
+
+
+@pytest.mark.parametrize("path", DAMAGED, ids=lambda path: path.name)
+def test_a_damaged_capture_contradicts_nothing(path: Path) -> None:
+    """Outcomes, numbers of publishes, counts and depths of channels."""
+    verdict = damage_all(path, seed=25, rounds=1)
+    assert not verdict.wrong
+    assert verdict.counts["same"]
+    assert verdict.counts["less"]
+
+
+@pytest.mark.parametrize("name", ["loss_a.pcap", "loss_k.pcap"])
+def test_a_confirm_that_may_be_missing(name: str) -> None:
+    """The only confirm is lost, or every packet of the broker."""
+    said = rows_of(packets_of(HOSTILE / name))
+    assert {row["outcome"] for row in said.messages} == {None}
+    assert {row["unconfirmed_end"] for row in said.channels} == {None}
+
+
+def test_an_acknowledgement_that_may_be_missing() -> None:
+    said = rows_of(packets_of(HOSTILE / "loss_b.pcap"))
+    assert [row["outcome"] for row in said.messages] == [None, "acked", "acked"]
+    assert [row["unsettled_max"] for row in said.channels] == [None]
+
+
+def test_answers_in_octets_that_a_snap_length_cut() -> None:
+    said = rows_of(packets_of(HOSTILE / "snap120_reorder.pcap"))
+    assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}
