@@ -28,9 +28,6 @@ NAME_OCTETS = 16
 DEEP = 60
 """Tables within tables; a table of more is not read on by brokers or by us."""
 
-Said = tuple[Connection, int, bytes]
-Turns = Iterator[Iterable[Said]]
-
 
 class Attack(NamedTuple):
     """Turns without end, and microseconds from a packet to the next."""
@@ -43,6 +40,10 @@ class Hole(NamedTuple):
     """In the place of octets: so many were sent that the capture lacks."""
 
     octets: int
+
+
+Said = tuple[Connection, int, bytes | Hole]
+Turns = Iterator[Iterable[Said]]
 
 
 def packets(turns: Iterable[Iterable[Said]]) -> Iterator[list[bytes]]:
@@ -256,6 +257,46 @@ def consumers_of_channels(channel: int) -> Iterator[tuple[int, bytes]]:
     yield SERVER, deliver(1, name(channel, b"c"), channel=channel) + content(channel)
 
 
+def after_channels(
+    number: int,
+    each: Callable[[int], Iterable[tuple[int, bytes]]],
+    then: Callable[[int], Iterable[tuple[int, bytes | Hole]]],
+) -> Callable[[], Turns]:
+    """A connection with so many channels, and then something else without end."""
+
+    def turns() -> Turns:
+        first = list(opened(channel_max=0))
+        connection = first[0][0]
+        yield first
+        for channel in range(2, number + 1):
+            yield [
+                *open_channel(connection, channel),
+                *((connection, *one) for one in each(channel)),
+            ]
+        for at in count(1):
+            yield [(connection, *one) for one in then(at)]
+
+    return turns
+
+
+def held(channel: int) -> Iterator[tuple[int, bytes]]:
+    """A consumer with a delivery on a channel."""
+    yield CLIENT, consume(short(b"work"), short(b"tag"), channel)
+    yield SERVER, method(channel, 60, 21, short(b"tag"))
+    yield SERVER, deliver(1, channel=channel) + content(channel)
+
+
+def full_consumers() -> Turns:
+    """Consumers that hold all they may, cancelled one by one."""
+    connection, first = begun()
+    yield [*first, (connection, CLIENT, method(1, 60, 10, b"\0\0\0\0\0\1\0"))]
+    yield [(connection, SERVER, method(1, 60, 11))]
+    for number in range(1, WAITING // 2 + 1):
+        yield [(connection, *one) for one in consumers(number)]
+    for number in count(1):
+        yield [(connection, CLIENT, method(1, 60, 30, name(number, b"c") + b"\0"))]
+
+
 def channel_churn() -> Turns:
     connection, first = begun()
     yield first
@@ -441,6 +482,16 @@ def recovered(number: int) -> list[tuple[int, bytes]]:
     return [(CLIENT, method(1, 60, 110, b"\x01")), (SERVER, method(1, 60, 111)), delivered(number)]
 
 
+def call(number: int) -> tuple[int, bytes]:
+    """A request by message, with a reply queue of its own."""
+    consumer = consume(name(number, b"r"), name(number, b"c"))
+    return CLIENT, consumer + publish() + content(properties=identified(number))
+
+
+def nothing(channel: int) -> Iterable[tuple[int, bytes]]:
+    return ()
+
+
 def consumer_churn(number: int) -> list[tuple[int, bytes]]:
     consumer = name(number, b"c")
     return [
@@ -533,6 +584,16 @@ ATTACKS = {
     "multiple acks, sparse tags": Attack(
         waiting(sparse, of_client(lambda number: ack(number * 10, 1)), CONSUME)
     ),
+    "multiple acks, tags fall": Attack(
+        waiting(
+            delivered,
+            lambda number: [
+                (SERVER, deliver(MANY - 10 * number) + content()),
+                (CLIENT, ack(number, 1)),
+            ],
+            CONSUME,
+        )
+    ),
     "nacks of unknown tags": Attack(
         waiting(
             delivered,
@@ -583,20 +644,22 @@ ATTACKS = {
     ),
     "replies never asked for": Attack(said(of_server(lambda number: declared(name(number))))),
     "gets of an empty queue": Attack(said(gets)),
-    "calls never answered": Attack(
-        said(
-            lambda number: [
-                (CLIENT, consume(name(number, b"r"), name(number, b"c"))),
-                (CLIENT, publish() + content(properties=identified(number))),
-            ]
-        )
-    ),
+    "calls never answered": Attack(said(lambda number: [call(number)])),
     "hours with requests waiting": Attack(
         waiting(asked, of_client(lambda number: HEARTBEAT), number=WAITING), HOURS_MICROS
     ),
     "hours with deliveries waiting": Attack(
         waiting(delivered, of_server(lambda number: HEARTBEAT), CONSUME, number=WAITING),
         HOURS_MICROS,
+    ),
+    "hours with channels waiting": Attack(
+        after_channels(2_047, held, of_server(lambda number: HEARTBEAT)), HOURS_MICROS
+    ),
+    "hours with calls waiting": Attack(
+        waiting(call, of_client(lambda number: HEARTBEAT), number=WAITING), HOURS_MICROS
+    ),
+    "replies among requests": Attack(
+        waiting(asked, lambda number: [(CLIENT, HEARTBEAT), (SERVER, method(1, 60, 11))])
     ),
     "topology of names": Attack(said(topology)),
     "consumer churn": Attack(said(consumer_churn)),
@@ -605,9 +668,21 @@ ATTACKS = {
     "flow": Attack(said(flow)),
     "qos": Attack(said(of_client(lambda number: method(1, 60, 10, bytes(7))))),
     # channels and connections
-    "channels": Attack(lambda: channels(lambda channel: ())),
+    "channels": Attack(lambda: channels(nothing)),
     "channels with consumers": Attack(lambda: channels(consumers_of_channels)),
-    "channels closed": Attack(lambda: channels(lambda channel: (), close=True)),
+    "channels closed": Attack(lambda: channels(nothing, close=True)),
+    "acks, many channels": Attack(after_channels(CHANNELS, nothing, of_client(ack))),
+    "holes, many channels": Attack(
+        after_channels(
+            CHANNELS,
+            nothing,
+            lambda number: [(CLIENT, publish() + content()), (CLIENT, Hole(100))],
+        )
+    ),
+    "closes, many channels": Attack(
+        after_channels(CHANNELS, nothing, of_client(lambda number: method(0, 10, 50, bytes(7))))
+    ),
+    "consumers full, cancelled": Attack(full_consumers, HOURS_MICROS),
     "channel churn": Attack(channel_churn),
     "channels closed by the server": Attack(channels_refused),
     "contents under way": Attack(interleaved),

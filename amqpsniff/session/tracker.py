@@ -229,6 +229,8 @@ class Tracker(MessageMethods):
             session.lanes[number] = lane
             self.lanes += 1
         session.last = lane
+        if session.changed is not None and lane.changed != 3:
+            session.note_changed(lane)
         return lane
 
     def _other(self, session, lane, frames, row, method, side):

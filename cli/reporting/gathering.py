@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.report.buckets import Counts, Delays, Steps
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
-from amqpsniff.tables.values import values
+from amqpsniff.tables.values import rows_of, values
 
 from ..counting import is_one_of
 from ..options import Scope
@@ -192,9 +193,8 @@ class Gathering:
                 known[name] += number
 
     def _connections(self, batch: Any) -> None:
-        rows = batch.to_pylist()
-        self.connections.add(rows)
-        for row in rows:
+        for row in rows_of(batch):
+            self.connections.add(row)
             if row["start_ns"] is None:
                 continue
             self._widen(row)
@@ -207,7 +207,7 @@ class Gathering:
                 if len(self._ended) < MOST_OPEN:
                     self._ended[row["connection_id"]] = row["end_ns"]
         for name, selection in self._choices.items():
-            self.named[name] += selection.of(batch).to_pylist()[:TOP]
+            self.named[name] += islice(rows_of(selection.of(batch)), TOP)
 
     def _widen(self, row: Row) -> None:
         start_ns = row["start_ns"]
@@ -216,13 +216,10 @@ class Gathering:
         self.spans[row["capture"]] = (min(first_ns, start_ns), max(last_ns, end_ns))
 
     def _channels(self, batch: Any) -> None:
-        rows = batch.to_pylist()
-        self.channels.add(rows)
-        if self._whole and rows:
-            for level, column in DEEPEST.items():
-                most = max(row[column] or 0 for row in rows)
-                self.deepest[level] = max(self.deepest[level], most)
-        for row in rows:
+        for row in rows_of(batch):
+            self.channels.add(row)
+            for level, column in DEEPEST.items() if self._whole else ():
+                self.deepest[level] = max(self.deepest[level], row[column] or 0)
             left = row["unsettled_end"] or 0, row["unconfirmed_end"] or 0
             ended = row["end_ns"] is not None and row["closed_by"] is not None
             if ended and any(left) and len(self._closed) < MOST_OPEN:

@@ -161,7 +161,8 @@ def test_kept_rows_are_bounded() -> None:
         for at in range(500)
     ]  # fmt: skip
     some = kept.Kept(10, kept.connection_weight)
-    some.add(rows)
+    for row in rows:
+        some.add(row)
     assert [row["client_octets"] for row in some.rows()] == [77, *range(499, 490, -1)]
     assert some.number == 500
     assert some.ends == {"closed by the client": 499, "closed with an error": 1}
