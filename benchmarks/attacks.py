@@ -588,8 +588,8 @@ ATTACKS = {
         waiting(
             delivered,
             lambda number: [
-                (SERVER, deliver(MANY - 10 * number) + content()),
-                (CLIENT, ack(number, 1)),
+                (SERVER, deliver(MANY - number % (MANY // 2)) + content()),
+                (CLIENT, ack(number % 100 + 1, 1)),
             ],
             CONSUME,
         )

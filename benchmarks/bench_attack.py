@@ -30,7 +30,7 @@ from amqpsniff.tables.schema import TABLES
 
 MOST_TIMES = 10.0
 MOST_MB = 400
-MOST_SECONDS = 60
+MOST_SECONDS = 30
 """Processor seconds after which a run is ended; its figures are then what it took until then."""
 
 LEAST_CPU_SECONDS = 0.1

@@ -239,7 +239,7 @@ class Tracker(MessageMethods):
             return 0
         request: Request = None
         subject: object = None
-        if lane.requests or (lane.early is not None and self.answers[method]):
+        if self.answers[method] and (lane.requests or lane.early is not None):
             request = self.pairing.reply(lane, frames, row, method, side)
         if self.only_moves:
             self._move(session, lane, method, side)

@@ -21,10 +21,10 @@ MOST_LOOKED = 64
 
 
 LOOKED_AT_A_FRAME = 64
-"""Steps of looking for each frame of the connection: four channels where something waits. A
+"""Steps of looking for each frame of the connection: one channel where something waits. A
 connection with more of them, where next to nothing comes, is looked at with every few frames."""
 
-CHANNEL_STEPS = 16
+CHANNEL_STEPS = 64
 """Steps that the rules of one channel take, besides one for each consumer."""
 
 NEXT_LOOK = "next look"
