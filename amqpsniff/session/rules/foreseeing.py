@@ -19,10 +19,10 @@ LOOK_BITS = 32
 MOST_LOOKED = 64
 """Channels of a connection that are looked at: who opens more has the pattern in those."""
 
-
-LOOKED_AT_A_FRAME = 64
-"""Steps of looking for each frame of the connection: one channel where something waits. A
-connection with more of them, where next to nothing comes, is looked at with every few frames."""
+LOOKED_AT_A_FRAME = 32
+"""Steps of looking for each frame of the connection beyond those for its first channel: half a
+channel where something waits. A connection with many of them, where next to nothing comes, is
+looked at with every few frames."""
 
 CHANNEL_STEPS = 64
 """Steps that the rules of one channel take, besides one for each consumer."""
@@ -51,5 +51,6 @@ def look(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
             tracker.tell("channel-waits", channel, number, ts_ns, {})
     if waits:
         tracker.tell_of("connection-waits", session, number, ts_ns, {})
-    if steps > LOOKED_AT_A_FRAME:
-        session.memory[NEXT_LOOK] = session.frames + steps // LOOKED_AT_A_FRAME
+    if steps > CHANNEL_STEPS:
+        pause = (steps - CHANNEL_STEPS) // LOOKED_AT_A_FRAME
+        session.memory[NEXT_LOOK] = session.frames + pause

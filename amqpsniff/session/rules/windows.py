@@ -112,7 +112,7 @@ def _oldest(scene: Scene) -> dict[Any, Any]:
     """
     channel = scene.channel
     changes, number = channel.delivered + channel.acks, len(channel.deliveries)
-    known = scene.memory.setdefault(OLDEST, {})
+    known: dict[Any, tuple[int | None, dict[Any, Any]]] = scene.memory.setdefault(OLDEST, {})
     then, oldest = known.get(channel, (None, {}))
     if then is None or (number <= FEW_HELD or HELD_A_CHANGE * (changes - then) >= number):
         oldest = {}

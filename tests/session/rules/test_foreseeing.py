@@ -245,7 +245,7 @@ def test_what_is_found_already_is_not_foreseen() -> None:
 
 
 @pytest.mark.parametrize("waiting", [1, 3, 64, 2_000])
-def test_a_frame_pays_for_one_channel(waiting: int) -> None:
+def test_a_frame_pays_for_one_channel_at_most(waiting: int) -> None:
     """Who leaves many channels waiting and sends a heartbeat now and then has no more looked at."""
     asked: list[int] = []
 
@@ -267,5 +267,5 @@ def test_a_frame_pays_for_one_channel(waiting: int) -> None:
     for number in range(1_000):
         session.frames += 1
         foreseeing.look(Tracker(), session, number, number * 5_000_000_000)
-    assert 900 <= len(asked) <= 1_000 + foreseeing.MOST_LOOKED
+    assert 400 <= len(asked) <= 1_000 + foreseeing.MOST_LOOKED
     assert len(set(asked)) == min(waiting, foreseeing.MOST_LOOKED)
