@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import time
 from typing import NamedTuple
@@ -25,10 +26,15 @@ class Run(NamedTuple):
     status: int
 
 
-def run(command: list[str], core: int | None = 0) -> Run:
-    """Run a command with its output thrown away, on one core unless `core` is None."""
+def run(command: list[str], core: int | None = 0, most_seconds: int | None = None) -> Run:
+    """Run a command with its output thrown away, on one core unless `core` is None.
+
+    One that takes more than `most_seconds` of a processor is ended: its status is negative.
+    """
 
     def pin() -> None:
+        if most_seconds is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (most_seconds, most_seconds))
         if core is not None:
             os.sched_setaffinity(0, {core})
 

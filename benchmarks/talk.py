@@ -7,11 +7,12 @@ it can be chosen how much of a capture a single connection has.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from captures import FIRST_SECOND
 
+CLIENT, SERVER = 0, 1
 BROKER = 0x0A000001
 PORT = 5672
 BODY_OCTETS = 512
@@ -22,58 +23,35 @@ OTHERS = 63
 """Connections beside the one."""
 
 
-class Talk:
-    """One connection: `opening`, then `turn` after `turn`, as records of a capture."""
+class Connection:
+    """A TCP connection of a client with the broker, as records of a capture."""
 
     def __init__(self, number: int) -> None:
         self.client = BROKER + 1 + number
-        self.port = 40_000 + number
+        self.port = 40_000 + number % 20_000
         self.sent = [1000, 2000]
-        self.tag = 0
-        self.body = bytes(ord("a") + at % 26 for at in range(BODY_OCTETS))
 
-    def opening(self) -> Iterator[bytes]:
-        """The packets from the handshake to the consumer."""
-        yield self.packet(0, b"", 0x02)
-        yield self.packet(1, b"", 0x12)
-        tune = struct.pack(">HIH", 2047, 131_072, 60)
-        plain = _short(b"PLAIN") + _long(b"\0app\0secret") + _short(b"en_US")
-        start = b"\0\x09" + _long(b"") + _long(b"PLAIN") + _long(b"en_US")
-        for sender, octets in (
-            (0, b"AMQP\0\0\x09\x01"),
-            (1, _method(0, 10, 10, start)),
-            (0, _method(0, 10, 11, _long(b"") + plain)),
-            (1, _method(0, 10, 30, tune)),
-            (0, _method(0, 10, 31, tune) + _method(0, 10, 40, _short(b"/") + b"\0\0")),
-            (1, _method(0, 10, 41, b"\0")),
-            (0, _method(1, 20, 10, b"\0")),
-            (1, _method(1, 20, 11, _long(b""))),
-            (0, _method(1, 85, 10, b"\0")),
-            (1, _method(1, 85, 11, b"")),
-            (
-                0,
-                _method(1, 60, 20, b"\0\0" + _short(b"work") + _short(b"tag") + b"\0" + _long(b"")),
-            ),
-            (1, _method(1, 60, 21, _short(b"tag"))),
-        ):
-            yield self.packet(sender, octets)
+    def handshake(self) -> Iterator[bytes]:
+        """The packets in which TCP opens the connection."""
+        yield self.packet(CLIENT, b"", 0x02)
+        yield self.packet(SERVER, b"", 0x12)
 
-    def turn(self) -> Iterator[bytes]:
-        """A message is published, confirmed, delivered and acknowledged."""
-        self.tag += 1
-        tag = struct.pack(">QB", self.tag, 0)
-        route = _short(b"orders") + _short(b"orders.eu")
-        content = self.content()
-        yield self.packet(0, _method(1, 60, 40, b"\0\0" + route + b"\0") + content)
-        yield self.packet(1, _method(1, 60, 80, tag))
-        yield self.packet(1, _method(1, 60, 60, _short(b"tag") + tag + route) + content)
-        yield self.packet(0, _method(1, 60, 80, tag))
+    def login(
+        self, channel_max: int = 2047, properties: bytes = b""
+    ) -> Iterator[tuple[int, bytes]]:
+        """(sender, octets) from the protocol header to an open connection.
 
-    def content(self) -> bytes:
-        """Header and body of the next message."""
-        told = _short(b"application/json") + b"\x02" + _short(b"%d-%d" % (self.port, self.tag))
-        head = struct.pack(">HHQH", 60, 0, BODY_OCTETS, 0x9080)
-        return _frame(2, 1, head + told) + _frame(3, 1, self.body)
+        `properties` are the names and values of the client's table.
+        """
+        tune = struct.pack(">HIH", channel_max, 131_072, 60)
+        plain = short(b"PLAIN") + long(b"\0app\0secret") + short(b"en_US")
+        start = b"\0\x09" + long(b"") + long(b"PLAIN") + long(b"en_US")
+        yield CLIENT, b"AMQP\0\0\x09\x01"
+        yield SERVER, method(0, 10, 10, start)
+        yield CLIENT, method(0, 10, 11, long(properties) + plain)
+        yield SERVER, method(0, 10, 30, tune)
+        yield CLIENT, method(0, 10, 31, tune) + method(0, 10, 40, short(b"/") + b"\0\0")
+        yield SERVER, method(0, 10, 41, b"\0")
 
     def packet(self, sender: int, octets: bytes, flags: int = 0x18) -> bytes:
         """A packet with all headers, from the client (0) or the broker (1)."""
@@ -89,21 +67,69 @@ class Talk:
         ))  # fmt: skip
 
 
+class Talk(Connection):
+    """One connection: `opening`, then `turn` after `turn`, as records of a capture."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.tag = 0
+        self.body = bytes(ord("a") + at % 26 for at in range(BODY_OCTETS))
+
+    def opening(self) -> Iterator[bytes]:
+        """The packets from the handshake to the consumer."""
+        yield from self.handshake()
+        consume = b"\0\0" + short(b"work") + short(b"tag") + b"\0" + long(b"")
+        for sender, octets in (
+            *self.login(),
+            (CLIENT, method(1, 20, 10, b"\0")),
+            (SERVER, method(1, 20, 11, long(b""))),
+            (CLIENT, method(1, 85, 10, b"\0")),
+            (SERVER, method(1, 85, 11, b"")),
+            (CLIENT, method(1, 60, 20, consume)),
+            (SERVER, method(1, 60, 21, short(b"tag"))),
+        ):
+            yield self.packet(sender, octets)
+
+    def turn(self) -> Iterator[bytes]:
+        """A message is published, confirmed, delivered and acknowledged."""
+        self.tag += 1
+        tag = struct.pack(">QB", self.tag, 0)
+        route = short(b"orders") + short(b"orders.eu")
+        content = self.content()
+        yield self.packet(0, method(1, 60, 40, b"\0\0" + route + b"\0") + content)
+        yield self.packet(1, method(1, 60, 80, tag))
+        yield self.packet(1, method(1, 60, 60, short(b"tag") + tag + route) + content)
+        yield self.packet(0, method(1, 60, 80, tag))
+
+    def content(self) -> bytes:
+        """Header and body of the next message."""
+        told = short(b"application/json") + b"\x02" + short(b"%d-%d" % (self.port, self.tag))
+        head = struct.pack(">HHQH", 60, 0, BODY_OCTETS, 0x9080)
+        return frame(2, 1, head + told) + frame(3, 1, self.body)
+
+
 def make_talks(path: Path, octets: int, percent: int) -> Path:
     """A capture in which one connection has so many percent of the octets, others the rest."""
     talks = [Talk(number) for number in range(OTHERS + 1)]
+    return write(path, _turns(talks, percent), octets)
+
+
+def write(
+    path: Path, turns: Iterable[Iterable[bytes]], octets: int, step_micros: int = STEP_MICROS
+) -> Path:
+    """Write packets, whole turns only, until the capture has at least N `octets`."""
     micros = FIRST_SECOND * 1_000_000
     size = 24
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1))
-        for packets in _turns(talks, percent):
+        for packets in turns:
             for packet in packets:
-                micros += STEP_MICROS
+                micros += step_micros
                 seconds, rest = divmod(micros, 1_000_000)
                 file.write(struct.pack("<IIII", seconds, rest, len(packet), len(packet)) + packet)
                 size += 16 + len(packet)
             if size >= octets:
-                return path
+                break
     return path
 
 
@@ -122,17 +148,21 @@ def _turns(talks: list[Talk], percent: int) -> Iterator[Iterator[bytes]]:
             yield talks[other % len(talks)].turn()
 
 
-def _frame(kind: int, channel: int, payload: bytes) -> bytes:
+def frame(kind: int, channel: int, payload: bytes) -> bytes:
+    """One frame."""
     return struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce"
 
 
-def _method(channel: int, klass: int, method: int, arguments: bytes) -> bytes:
-    return _frame(1, channel, struct.pack(">HH", klass, method) + arguments)
+def method(channel: int, class_id: int, method_id: int, arguments: bytes = b"") -> bytes:
+    """A method frame, by the numbers of its class and method."""
+    return frame(1, channel, struct.pack(">HH", class_id, method_id) + arguments)
 
 
-def _short(octets: bytes) -> bytes:
+def short(octets: bytes) -> bytes:
+    """A short string."""
     return bytes([len(octets)]) + octets
 
 
-def _long(octets: bytes) -> bytes:
+def long(octets: bytes) -> bytes:
+    """A long string, or a table given by its names and values."""
     return struct.pack(">I", len(octets)) + octets

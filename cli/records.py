@@ -57,8 +57,10 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
 
 def _rows(reading: Any, selection: Any, table: str) -> Iterator[dict[str, Any]]:
+    from amqpsniff.tables.values import rows_of
+
     for _, batch in reading.rows(table, progress=True, shown=True):
-        yield from selection.of(batch).to_pylist()
+        yield from rows_of(selection.of(batch))
         if selection.done:
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from .kind import Kind
 
@@ -40,6 +41,11 @@ class Finding:
     @property
     def kind(self) -> Kind:
         """The catalogue's row for this finding's code."""
-        from .catalogue import KINDS  # most captures have nothing to say of
+        return _kinds()[self.code]
 
-        return KINDS[self.code]
+
+@cache
+def _kinds() -> dict[str, Kind]:
+    from .catalogue import KINDS  # most captures have nothing to say of
+
+    return KINDS

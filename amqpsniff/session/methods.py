@@ -368,7 +368,7 @@ def lose(session, side):
         session.blocking = _FREE
         if session.blocked_since is not None:
             session.blocked_since = session.blocked_ns = None
-    for lane in session.lanes.values():
+    for lane in session.take_changed(side):
         if lane.early is None:
             lane.early = []
         drop_requests(lane, 1 - side, True)

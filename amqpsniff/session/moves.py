@@ -40,9 +40,10 @@ def move_connection(session, method, side):
     other: cython.int = 1 - side
     session.step = _CONNECTION_AFTER[2 * (session.step * _METHODS + method) + side]
     if _CLOSES[method]:
+        if not session.dead & 1 << other:
+            for lane in session.lanes.values():
+                drop_requests(lane, other, False)
         session.dead |= 1 << other
-        for lane in session.lanes.values():
-            drop_requests(lane, other, False)
     return session.step == _OVER
 
 

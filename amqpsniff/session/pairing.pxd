@@ -6,7 +6,7 @@ from amqpsniff.session.state cimport Lane, Session
 cdef class Pairing:
     cdef public long long most
     cdef public Settler settler
-    cdef const unsigned char[::1] closes, replies, answers
+    cdef const unsigned char[::1] closes, replies
     cdef int count
     cdef list names
     cdef public dict spreads

@@ -41,7 +41,6 @@ class Pairing:
         self.settler = settler
         self.closes = kinds.CLOSES
         self.replies = kinds.REPLIES
-        self.answers = kinds.ANSWERS
         self.names = kinds.NAMES  # dialects may have methods of one name
         self.count = len(self.names)
         self.spreads = None
@@ -66,7 +65,9 @@ class Pairing:
         return 0
 
     def reply(self, lane, frames, row, method, side):
-        """The request that a method answers, whose frame then says so; None for none."""
+        """The request that a method, one of `ANSWERS`, answers, whose frame then says so; None
+        where none waits for it.
+        """
         place: cython.Py_ssize_t = 0
         request: Request = None
         while place < len(lane.requests):
@@ -77,7 +78,7 @@ class Pairing:
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         if place == len(lane.requests):
-            if lane.early is not None and self.answers[method]:
+            if lane.early is not None:
                 late: cython.bint = self.late_row == row
                 moment = self.moment if late else frames.moment_after(row)
                 lane.early.append((method, side, moment, number, ts_ns))

@@ -15,9 +15,8 @@ cdef Entry entry_of(Channel channel, int kind, long long number, long long ts_ns
 
 cdef class Ledger:
     cdef public dict entries
-    cdef public list order
+    cdef public list order, lowest
     cdef public long long head, end, waiting, last, disorder, most_answered
-    cdef public bint rising
     cdef Entry add(self, Entry entry)
     cpdef Entry find(self, long long number)
     cdef Entry take(self, long long number)
@@ -74,7 +73,7 @@ cdef class Channel(Closable):
     cdef public long long passed
 
 cdef class Lane:
-    cdef public int number, incarnations, step, dead
+    cdef public int number, incarnations, step, dead, changed
     cdef public Channel channel
     cdef public list requests, early
     cdef public Sent sent
@@ -84,7 +83,7 @@ cdef class Session(Closable):
     cdef public long long number
     cdef public dict lanes, facts, memory
     cdef public bint lossy, heard
-    cdef public long long calls
+    cdef public long long calls, frames
     cdef public object confirms, acks
     cdef public Sent sent
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
@@ -94,3 +93,7 @@ cdef class Session(Closable):
     cdef public int step, dead, missing
     cdef public long long channels_opened, published, delivered, acknowledged
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns
+    cdef public tuple changed
+    cdef list take_changed(self, int side)
+    cdef int note_changed(self, Lane lane) except? -1
+    cpdef Channel holder(self, long long tag, Channel but)

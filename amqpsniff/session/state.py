@@ -5,6 +5,8 @@
 A null that means "not known" is None in objects and -1 in typed numbers.
 """
 
+from heapq import heappop, heappush
+
 import cython
 
 from amqpsniff.columns import NULL
@@ -71,6 +73,11 @@ def entry_of(channel, kind, number, ts_ns):
     return entry
 
 
+MOST_HOLDERS = 2_047
+"""Channels of a connection that are asked for a delivery tag: those that RabbitMQ allows, unless it
+is told otherwise. A client could open 65,535 and send tags that none of them knows."""
+_MOST_HOLDERS = cython.declare(cython.int, MOST_HOLDERS)
+
 MOST_ANSWERED = 1_024
 """Answered entries that stay in a ledger's order, beyond as many as are not: one that is never
 answered would keep all after it."""
@@ -82,30 +89,33 @@ class Ledger:
     `order` holds the entries as they came, from `head` to `end`, those that were answered meanwhile
     among them; answering many at once costs what there is to answer. Numbers mostly rise, and an
     entry is found in that order by its number; from the first number that does not until nothing
-    waits, `entries` has those that wait by number, else it is None.
+    waits, `entries` has those that wait by number and `lowest` is a heap of their numbers, with
+    some that do not wait any more; else both are None.
     """
 
     def __init__(self):
         self.order = []
         self.head = self.end = self.waiting = 0
-        self.entries = None
+        self.entries = self.lowest = None
         self.most_answered = MOST_ANSWERED
         self.last = -1
-        self.rising = True
         self.disorder = 0
 
     def add(self, entry):
         """Enter an entry; gives the one that had its number, or None."""
         before: Entry = None
         if self.waiting > 0 and entry.number <= self.last:
-            self.rising = False
             self.disorder += 1
             if self.entries is None:
                 self.entries = {one.number: one for one in self}
+                self.lowest = list(self.entries)
         self.last = entry.number
         if self.entries is not None:
             before = self.entries.get(entry.number)
             self.entries[entry.number] = entry
+            heappush(self.lowest, entry.number)
+            if len(self.lowest) > self.most_answered + 2 * self.waiting:
+                self.lowest = sorted(self.entries)
         if before is not None:
             before.held = False
             self.waiting -= 1
@@ -163,11 +173,12 @@ class Ledger:
         """Take out every entry up to a number, all of them for a negative one, as a list."""
         entry: Entry
         taken: list = []
-        if not self.rising:
-            self._put([self.entries[one] for one in sorted(self.entries)])
-            self.rising = True
-            self.last = max(self.entries)
-        while self.head < self.end:
+        while self.lowest and (number < 0 or self.lowest[0] <= number):
+            entry = self.entries.get(heappop(self.lowest))
+            if entry is not None:
+                self._release(entry)
+                taken.append(entry)
+        while self.entries is None and self.head < self.end:
             entry = self.order[self.head]
             if number >= 0 and entry.number > number:
                 break
@@ -210,8 +221,7 @@ class Ledger:
             for place in range(self.end):
                 self.order[place] = None
         self.head = self.end = 0
-        self.entries = None
-        self.rising = True
+        self.entries = self.lowest = None
         return 0
 
     def _put(self, order):
@@ -339,6 +349,7 @@ class Lane:
     `step`: the state's code. `channel`: the incarnation that is open, None where only replies are
     wanted. `dead`: who waits for no reply any more, as one bit a side. `sent`: None where nobody
     judges. `early`: replies whose requests may come late; None where none can, see `Pairing`.
+    `changed`: the lists of `Session.changed` that it is in, as one bit a side.
     """
 
     def __init__(self, number):
@@ -346,7 +357,7 @@ class Lane:
         self.channel = self.sent = self.early = None
         self.incarnations = 0
         self.requests = []
-        self.step = self.dead = 0
+        self.step = self.dead = self.changed = 0
 
     @property
     def state(self):
@@ -367,8 +378,10 @@ class Session(Closable):
     method, as one bit a side. `heard`: the server said something. `step`: its
     state's code. `confirms`, `acks`:
     `counts.Delays` of late, None without any. `calls`: requests by message that wait for their
-    answers. `sent`: of all channels, None before the client's first frame. `last_…_ns`: time of the
-    last frame of a side, `silence_…_ns`: its longest pause.
+    answers. `sent`: of all channels, None before the client's first frame. `frames`: how many there
+    were, where rules are asked. `changed`: lanes that were used since frames of a side were lost,
+    a list a side; None while none were. `last_…_ns`: time of the last frame of a side,
+    `silence_…_ns`: its longest pause.
     """
 
     def __init__(self, peer, capture, number):
@@ -384,9 +397,11 @@ class Session(Closable):
         self.channels_opened = self.published = self.delivered = self.acknowledged = 0
         self.closed_by = self.close_octets = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.sent = None
+        self.frames = 0
         self.last_client_ns = self.last_server_ns = _NULL
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since, self.blocked_ns = None, 0
+        self.changed = None
 
     @property
     def state(self):
@@ -407,3 +422,47 @@ class Session(Closable):
     def closing(self):
         """Whether the client and whether the server has closed it."""
         return _pair(_CLOSING[self.step])
+
+    def take_changed(self, side):
+        """The channel numbers that were used since frames of a side were lost last, as lanes."""
+        lane: Lane
+        if self.changed is None:
+            lanes = list(self.lanes.values())
+            self.changed = (lanes, list(lanes))
+            for lane in lanes:
+                lane.changed = 3
+        changed: list = self.changed[side]
+        taken: list = list(changed)
+        for lane in changed:
+            lane.changed &= ~(1 << side)
+        changed.clear()
+        if self.last is not None:
+            self.note_changed(self.last)
+        return taken
+
+    def note_changed(self, lane):
+        """A channel number is used: what is lost from now on may be of it."""
+        side: cython.int
+        for side in range(2):
+            if not lane.changed & 1 << side:
+                lane.changed |= 1 << side
+                self.changed[side].append(lane)
+        return 0
+
+    def holder(self, tag, but):
+        """The first channel, `but` that one, where a delivery with a tag is outstanding.
+
+        Of the first `MOST_HOLDERS` channel numbers; None if there is none.
+        """
+        lane: Lane
+        channel: Channel
+        number: cython.int
+        for number, lane in enumerate(self.lanes.values()):
+            channel = lane.channel
+            if number >= _MOST_HOLDERS:
+                return None
+            if channel is None or channel is but:
+                continue
+            if channel.deliveries.find(tag) is not None:
+                return channel
+        return None

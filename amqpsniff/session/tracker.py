@@ -235,6 +235,8 @@ class Tracker(MessageMethods):
             session.lanes[number] = lane
             self.lanes += 1
         session.last = lane
+        if session.changed is not None and lane.changed != 3:
+            session.note_changed(lane)
         return lane
 
     def _other(self, session, lane, frames, row, method, side):
@@ -243,7 +245,7 @@ class Tracker(MessageMethods):
             return 0
         request: Request = None
         subject: object = None
-        if lane.requests or (lane.early is not None and self.answers[method]):
+        if self.answers[method] and (lane.requests or lane.early is not None):
             request = self.pairing.reply(lane, frames, row, method, side)
         if self.only_moves:
             self._move(session, lane, method, side)

@@ -103,6 +103,7 @@ class Watcher:
         session: Session = peer.session
         if session is None or side < 0 or now == _NULL:
             return 0
+        session.frames += 1
         last: cython.longlong = max(session.last_client_ns, session.last_server_ns)
         if side == 0:
             if session.last_client_ns != _NULL and (

@@ -10,11 +10,15 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Iterator
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
 
 from amqpsniff.tables.moments import interval_text, moment_text
+
+ROWS_AT_ONCE = 1_024
+"""Rows of a batch that are made dicts together."""
 
 
 def values(batch: Any, name: str) -> list[Any]:
@@ -25,6 +29,14 @@ def values(batch: Any, name: str) -> list[Any]:
         return python_values(column)
     texts = dictionary.to_pylist()
     return [None if code is None else texts[code] for code in column.indices.to_pylist()]
+
+
+def rows_of(batch: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a batch as dicts, of which few exist at a time: one takes two kilobytes, and a
+    batch may hold every connection of a capture.
+    """
+    for begin in range(0, batch.num_rows, ROWS_AT_ONCE):
+        yield from batch.slice(begin, ROWS_AT_ONCE).to_pylist()
 
 
 def python_values(array: Any) -> list[Any]:

@@ -127,7 +127,7 @@ class _Teller:
         self._gaps = Gaps()
         self._findings: deque[Row] = deque()
         self._events: list[Event] = []
-        self._last: deque[Event] = deque(maxlen=LAST_EVENTS)
+        self._last: deque[Entry | Event] = deque(maxlen=LAST_EVENTS)
         self._around = 0
         self._after = 0
         self._left_out = 0
@@ -174,12 +174,15 @@ class _Teller:
             place = entry.ts_ns or 0, entry.packet_number
             while self._findings and _place(self._findings[0]) <= place:
                 self._keep(self._finding(self._findings.popleft()), True)
-            self._keep(self._event(entry), False)
+            self._keep(entry, False)
 
-    def _keep(self, event: Event, wanted: bool) -> None:
-        """Put an event where it stays: at the beginning, around a finding, or among the last."""
+    def _keep(self, event: Entry | Event, wanted: bool) -> None:
+        """Put an event where it stays: at the beginning, around a finding, or among the last.
+
+        Most of the last ones are never shown, so entries are written as events when they are.
+        """
         if len(self._events) < FIRST_EVENTS:
-            self._events.append(event)
+            self._events.append(self._shown(event))
             return
         if wanted and self._around < MOST_AROUND:
             self._bring_last(BEFORE)
@@ -187,7 +190,7 @@ class _Teller:
         if (wanted or self._after > 0) and self._around < MOST_AROUND and not self._last:
             self._after -= not wanted
             self._around += 1
-            self._events.append(event)
+            self._events.append(self._shown(event))
             return
         self._left_out += len(self._last) == LAST_EVENTS
         self._last.append(event)
@@ -199,10 +202,13 @@ class _Teller:
         if missing:
             text = f"{plural(missing, 'event')} not shown"
             self._events.append(["", "", NOTE, "", "", text, "", ""])
-        self._events += kept
+        self._events += map(self._shown, kept)
         self._around += len(kept)
         self._last.clear()
         self._left_out = 0
+
+    def _shown(self, event: Entry | Event) -> Event:
+        return self._event(event) if isinstance(event, Entry) else event
 
     def _finding(self, row: Row) -> Event:
         text = f"{KINDS[row['code']].title}: {row['detail'] or ''}".rstrip(": ")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.report.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
-from amqpsniff.tables.values import values
+from amqpsniff.tables.values import rows_of, values
 
 from ..counting import is_one_of
 from ..options import Scope
@@ -188,10 +189,9 @@ class Gathering:
     def _connections(self, batch: Any) -> None:
         import pyarrow as pa
 
-        rows = batch.to_pylist()
-        self.connections.add(rows)
         begun, ended = [], []
-        for row in rows:
+        for row in rows_of(batch):
+            self.connections.add(row)
             if row["start_ns"] is None:
                 continue
             self._widen(row)
@@ -205,7 +205,7 @@ class Gathering:
                     self._ended[row["connection_id"]] = row["end_ns"]
         self.levels["connections"].add(pa.array(begun, pa.int64()), pa.array(ended, pa.int64()))
         for name, selection in self._choices.items():
-            self.named[name] += selection.of(batch).to_pylist()[:TOP]
+            self.named[name] += islice(rows_of(selection.of(batch)), TOP)
 
     def _widen(self, row: Row) -> None:
         start_ns = row["start_ns"]
@@ -214,9 +214,8 @@ class Gathering:
         self.spans[row["capture"]] = (min(first_ns, start_ns), max(last_ns, end_ns))
 
     def _channels(self, batch: Any) -> None:
-        rows = batch.to_pylist()
-        self.channels.add(rows)
-        for row in rows:
+        for row in rows_of(batch):
+            self.channels.add(row)
             left = row["unsettled_end"] or 0, row["unconfirmed_end"] or 0
             ended = row["end_ns"] is not None and row["closed_by"] is not None
             if ended and any(left) and len(self._closed) < MOST_OPEN:

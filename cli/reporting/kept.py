@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from heapq import heappush, heappushpop
 from typing import Any
 
@@ -87,16 +87,15 @@ class Kept:
         self.number = 0
         self.ends: Counter[str] = Counter()
 
-    def add(self, rows: Iterable[Row]) -> None:
-        """See rows."""
-        for row in rows:
-            self.number += 1
-            self.ends[end_of(row)] += 1
-            entry = (self._weight(row), -self.number, row)
-            if len(self._heap) < self._most:
-                heappush(self._heap, entry)
-            else:
-                heappushpop(self._heap, entry)
+    def add(self, row: Row) -> None:
+        """See a row."""
+        self.number += 1
+        self.ends[end_of(row)] += 1
+        entry = (self._weight(row), -self.number, row)
+        if len(self._heap) < self._most:
+            heappush(self._heap, entry)
+        else:
+            heappushpop(self._heap, entry)
 
     def rows(self) -> list[Row]:
         """The rows that were kept, the weightiest first."""

@@ -156,6 +156,27 @@ def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(body.count("<tr>") for body in rows) < 60
 
 
+def test_only_events_that_are_shown_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are counted: most of a long conversation is not shown."""
+    written: list[object] = []
+    write = conversations._Teller._event
+    monkeypatch.setattr(
+        conversations._Teller,
+        "_event",
+        lambda self, one: (written.append(one), write(self, one))[1],
+    )
+    for name in ("FIRST_EVENTS", "LAST_EVENTS", "MOST_AROUND"):
+        monkeypatch.setattr(conversations, name, 5)
+    assert report(tmp_path / "page.html", "pika_mix.pcap").code == 0
+    told = data_of((tmp_path / "page.html").read_text())["conversations"]
+    number = sum(int(one["about"].split()[0].replace(",", "")) for one in told)
+    shown = sum(one[2] != conversations.NOTE for each in told for one in each["events"])
+    assert number > 2 * shown
+    assert len(written) == shown
+
+
 def test_kept_rows_are_bounded() -> None:
     rows = [
         {"close_code": 541 if at == 77 else None, "closed_by": "client", "client_octets": at,
@@ -163,7 +184,8 @@ def test_kept_rows_are_bounded() -> None:
         for at in range(500)
     ]  # fmt: skip
     some = kept.Kept(10, kept.connection_weight)
-    some.add(rows)
+    for row in rows:
+        some.add(row)
     assert [row["client_octets"] for row in some.rows()] == [77, *range(499, 490, -1)]
     assert some.number == 500
     assert some.ends == {"closed by the client": 499, "closed with an error": 1}

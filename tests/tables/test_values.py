@@ -4,10 +4,12 @@ import datetime
 import json
 from decimal import Decimal
 from typing import Any
+from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
 
-from amqpsniff.tables.values import json_text, octets_text
+from amqpsniff.tables.values import ROWS_AT_ONCE, json_text, octets_text, rows_of
 
 UTC = datetime.timezone.utc
 
@@ -53,3 +55,12 @@ def test_times_of_other_zones_are_in_utc() -> None:
 
 def test_octets_of_a_lone_surrogate_are_no_text() -> None:
     assert json.loads(octets_text(b"\xed\xa0\x80")) == {"base64": "7aCA"}
+
+
+def test_few_rows_are_dicts_at_a_time() -> None:
+    batch = pa.record_batch({"a": range(2 * ROWS_AT_ONCE + 5), "b": ["x"] * (2 * ROWS_AT_ONCE + 5)})
+    assert list(rows_of(batch)) == batch.to_pylist()
+    assert list(rows_of(batch.slice(0, 0))) == []
+    pieces = Mock(wraps=batch, num_rows=batch.num_rows)
+    next(rows_of(pieces))
+    assert [one.args for one in pieces.slice.call_args_list] == [(0, ROWS_AT_ONCE)]

@@ -26,15 +26,15 @@ def unknown_tag(scene: Scene) -> None:
         return
     tag = scene.facts["tag"]
     scene.memory.setdefault("refused", {})[channel.number] = channel.incarnation
-    detail = f"delivery {tag} {_why(scene, tag)}"
     if tag <= channel.last_tag:
-        suspect(scene, INVALID, detail)
+        suspect(scene, INVALID, lambda: f"delivery {tag} {_why(scene, tag)}")
         return
     left = left_before(scene, tag)
     if left is None:
-        suspect(scene, INVALID, detail, tag, wonder(scene, tag))
+        question = wonder(scene, tag)
+        suspect(scene, INVALID, lambda: f"delivery {tag} {_why(scene, tag)}", tag, question)
     else:
-        suspect(scene, STALE, stale_words(tag, left, channel.opened_packet_number), tag)
+        suspect(scene, STALE, lambda: stale_words(tag, left, channel.opened_packet_number), tag)
 
 
 def _why(scene: Scene, tag: int) -> str:
@@ -54,13 +54,8 @@ def _why(scene: Scene, tag: int) -> str:
 
 def _elsewhere(scene: Scene, tag: int) -> str:
     """The other channel of the connection where a tag is outstanding, in words."""
-    for lane in scene.session.lanes.values():
-        other = lane.channel
-        if other is None or other is scene.channel:
-            continue
-        if other.deliveries.find(tag) is not None:
-            return f"; it is outstanding on channel {other.number}"
-    return ""
+    other = scene.session.holder(tag, scene.channel)
+    return "" if other is None else f"; it is outstanding on channel {other.number}"
 
 
 def refused_tag(scene: Scene) -> None:

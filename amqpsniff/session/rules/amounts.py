@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 from typing import Any
 
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -29,9 +30,10 @@ def open_channels(session: Any) -> Iterator[Any]:
 
 def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
     """The queues that a channel's consumers read, and those `before`, at most three by name."""
-    names = sorted({one.queue for one in channel.by_tag.values() if one.queue}.union(before))
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(f"'{name}'" for name in names[:3]) + more
+    every = {one.queue for one in channel.by_tag.values() if one.queue}.union(before)
+    names = nsmallest(3, every)
+    more = f" and {len(every) - 3} more" if len(every) > 3 else ""
+    return ", ".join(f"'{name}'" for name in names) + more
 
 
 def remember(scene: Scene, memory: dict[Any, Any], key: Any, new: Any) -> Any:

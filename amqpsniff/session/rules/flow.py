@@ -177,7 +177,7 @@ def judge_slow(scene: Scene) -> None:
 def foresee_slow(scene: Scene) -> None:
     """channel-waits: the oldest delivery is not acknowledged for very long."""
     channel = scene.channel
-    if not scene.certain or scene.ts_ns is None:
+    if not scene.certain or scene.ts_ns is None or scene.foreseen("consumer-slow"):
         return
     entry = next(iter(channel.deliveries), None)
     if entry is None or not entry.wants or entry.ts_ns == NULL:

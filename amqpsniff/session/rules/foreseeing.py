@@ -22,24 +22,41 @@ LOOK_BITS = 32
 MOST_LOOKED = 64
 """Channels of a connection that are looked at: who opens more has the pattern in those."""
 
+LOOKED_AT_A_FRAME = 32
+"""Steps of looking for each frame of the connection beyond those for its first channel: half a
+channel where something waits. A connection with many of them, where next to nothing comes, is
+looked at with every few frames."""
+
+CHANNEL_STEPS = 64
+"""Steps that the rules of one channel take, besides one for each consumer."""
+
+NEXT_LOOK = "next look"
+"""Name in `Scene.memory` of the number of frames after which a connection is looked at again."""
+
 
 def look(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
     """Ask the rules of `channel-waits` and `connection-waits` where something waits, or did when it
     was foreseen, and nobody closed it.
     """
-    if session.closed_by is not None:
+    if session.closed_by is not None or session.frames < session.memory.get(NEXT_LOOK, 0):
         return
+    steps = session.calls
     foreseen = bool(session.memory.get(FORESEEN))
     waits = foreseen or session.calls > 0
     for _, lane in zip(range(MOST_LOOKED), session.lanes.values(), strict=False):
         channel = lane.channel
         waits = waits or bool(lane.requests)
+        steps += 1 + min(len(lane.requests), MOST_LOOKED)
         if channel is None or any(channel.closing):
             continue
         if foreseen or channel.unconfirmed > 0 or channel.unsettled > 0:
+            steps += CHANNEL_STEPS + len(channel.by_tag)
             tracker.tell("channel-waits", channel, number, ts_ns, {})
     if waits:
         tracker.tell_of("connection-waits", session, number, ts_ns, {})
+    if steps > CHANNEL_STEPS:
+        pause = (steps - CHANNEL_STEPS) // LOOKED_AT_A_FRAME
+        session.memory[NEXT_LOOK] = session.frames + pause
 
 
 @after(FORESEEN)

@@ -11,9 +11,11 @@ A reader of some connections knows those; what it needs of others it writes down
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from amqpsniff.findings import Finding, Records
@@ -33,6 +35,8 @@ MOST_OPEN = 64
 """Channels of one host and number that are looked at while TCP has not taken their connection for
 over, the latest ones: that is a matter of seconds."""
 
+_first, _order = itemgetter(0), attrgetter("order")
+
 Ranges = tuple[tuple[int, int], ...]
 """Tags as ranges of (first, last)."""
 
@@ -46,7 +50,8 @@ class Left(NamedTuple):
 
     def holds(self, tag: int) -> bool:
         """Whether a tag was outstanding."""
-        return any(first <= tag <= last for first, last in self.tags)
+        place = bisect_right(self.tags, tag, key=_first) - 1
+        return place >= 0 and tag <= self.tags[place][1]
 
 
 class Lefts:
@@ -54,27 +59,51 @@ class Lefts:
 
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Left]] = {}
-        self._keys: deque[Any] = deque()
+        self._added: deque[tuple[Any, Left]] = deque()
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._added)
 
     def add(self, key: Any, left: Left) -> bool:
         """Remember one; whether the oldest had to be forgotten."""
-        self._by_key.setdefault(key, []).append(left)
-        self._keys.append(key)
-        if len(self._keys) <= LEFT_CHANNELS:
+        insort(self._by_key.setdefault(key, []), left)
+        self._added.append((key, left))
+        if len(self._added) <= LEFT_CHANNELS:
             return False
-        oldest = self._keys.popleft()
-        of_key = self._by_key[oldest]
-        del of_key[0]
+        key, oldest = self._added.popleft()
+        of_key = self._by_key[key]
+        del of_key[bisect_left(of_key, oldest)]
         if not of_key:
-            del self._by_key[oldest]
+            del self._by_key[key]
         return True
 
     def before(self, key: Any, order: Order) -> Left | None:
         """The last that was left at a key by then."""
-        return max((one for one in self._by_key.get(key, ()) if one.order <= order), default=None)
+        of_key = self._by_key.get(key, [])
+        place = bisect_right(of_key, order, key=_order)
+        return of_key[place - 1] if place else None
+
+
+class Begun:
+    """A channel that may be over before TCP says so, and what it left by then."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self._left: tuple[Order, int, Left] | None = None
+
+    def ended(self) -> tuple[Order, int] | None:
+        """When the channel ended and in which packet; None while it is open."""
+        return _end_of(self.channel)
+
+    def left(self) -> Left | None:
+        """As `_left_of`, found again only when something has changed."""
+        end, number = self.ended(), len(self.channel.deliveries)
+        if end is None or not number:
+            return None
+        if self._left is None or self._left[:2] != (end[0], number):
+            left = _left_of(self.channel)
+            self._left = None if left is None else (end[0], number, left)
+        return None if self._left is None else self._left[2]
 
 
 def note_begun(scene: Scene) -> None:
@@ -85,7 +114,7 @@ def note_begun(scene: Scene) -> None:
     open_ones = scene.everything.setdefault("open-channels", {})
     channels = open_ones.pop(key, {})
     open_ones[key] = channels
-    channels[_own(scene)] = scene.channel
+    channels[_own(scene)] = Begun(scene.channel)
     if len(channels) > MOST_OPEN:
         del channels[next(iter(channels))]
     if len(open_ones) > LEFT_CHANNELS:
@@ -114,23 +143,34 @@ def note_left(scene: Scene) -> None:
 
 
 def left_before(scene: Scene, tag: int) -> Left | None:
-    """What a channel left, that was over when the scene's was opened, if a tag was in it."""
+    """What a channel left, that was over when the scene's was opened, if a tag was in it.
+
+    The channels are looked for once a packet, which may hold a thousand acknowledgements.
+    """
+    asked = scene.channel, scene.number
+    known = scene.memory.get("left before")
+    if known is None or known[0] != asked:
+        known = scene.memory["left before"] = asked, _lefts_before(scene)
+    return next((left for left in known[1] if left is not None and left.holds(tag)), None)
+
+
+def _lefts_before(scene: Scene) -> tuple[Left | None, Left | None]:
+    """The last that was left by then on the scene's connection, and on its host."""
     opened = _opened(scene)
     everything = scene.everything
     connection_id = scene.session.peer.name()[0]
     own: Lefts = everything.get("left-outstanding", Lefts())
     left = own.before((connection_id, scene.channel.number), opened)
-    if left is not None and left.holds(tag):
-        return left
     key = _on_host(scene)
     if key is None:
-        return None
+        return left, None
     on_host: Lefts = everything.get("left-on-hosts", Lefts())
     found = [on_host.before(key, opened)]
-    for channel in everything.get("open-channels", {}).get(key, {}).values():
-        found.append(_left_of(channel))
-    last = max((one for one in found if one is not None and one.order <= opened), default=None)
-    return last if last is not None and last.holds(tag) else None
+    for begun in everything.get("open-channels", {}).get(key, {}).values():
+        end = begun.ended()
+        if end is not None and end[0] <= opened:
+            found.append(begun.left())
+    return left, max((one for one in found if one is not None), default=None)
 
 
 def stale_words(tag: int, left: Left, opened: int) -> str:
@@ -207,22 +247,28 @@ def _remember(scene: Scene, name: str, key: Any, left: Left) -> None:
 
 def _left_of(channel: Any) -> Left | None:
     """What is outstanding on a channel that is over; None when nothing is, or it is not over."""
-    if not channel.deliveries:
+    end = _end_of(channel)
+    if end is None or not channel.deliveries:
         return None
+    tags = sorted(entry.number for entry in islice(channel.deliveries, LEFT_TAGS))
+    return Left(*end, _ranges(tags))
+
+
+def _end_of(channel: Any) -> tuple[Order, int] | None:
+    """When a channel ended and in which packet: with its close, its connection's, or TCP."""
     session = channel.session
     capture = session.capture
-    tags = _ranges(sorted(entry.number for entry in islice(channel.deliveries, LEFT_TAGS)))
-    if channel.closed_packet_number is not None:
-        order = order_of(channel.end_ns, capture, channel.closed_packet_number)
-        return Left(order, channel.closed_packet_number, tags)
-    if session.close_packet_number is not None:
-        order = order_of(session.close_ns, capture, session.close_packet_number)
-        return Left(order, session.close_packet_number, tags)
+    number = channel.closed_packet_number
+    if number is not None:
+        return order_of(channel.end_ns, capture, number), number
+    number = session.close_packet_number
+    if number is not None:
+        return order_of(session.close_ns, capture, number), number
     conversation = session.peer.conversation
     if conversation.ended is None:
         return None
     number = conversation.ended_packet_number
-    return Left(order_of(conversation.ended_ns, capture, number), number, tags)
+    return order_of(conversation.ended_ns, capture, number), number
 
 
 def _ranges(tags: Sequence[int]) -> Ranges:

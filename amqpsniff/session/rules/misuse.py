@@ -43,7 +43,8 @@ def opened_twice(scene: Scene) -> None:
     """A channel was opened while it is open; RabbitMQ lets one be that the broker has closed."""
     channel = scene.channel
     if scene.certain and channel.known and True not in channel.closing:
-        suspect(scene, "channel-opened-twice", f"open since packet {channel.opened_packet_number}")
+        since = f"open since packet {channel.opened_packet_number}"
+        suspect(scene, "channel-opened-twice", lambda: since)
 
 
 def mixed(scene: Scene) -> None:

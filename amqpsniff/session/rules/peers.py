@@ -126,11 +126,11 @@ def _host(end: str | None) -> str:
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 
-@lru_cache(ALIKE)
 def _is_between_hosts(client: str, server: str) -> bool:
-    return bool(client and server) and not (_is_loopback(client) and _is_loopback(server))
+    return bool(client and server) and not (_is_loopback(server) and _is_loopback(client))
 
 
+@lru_cache(ALIKE)
 def _is_loopback(host: str) -> bool:
     try:
         address = ip_address(host)

@@ -222,6 +222,10 @@ class Scene:
             )
         )
 
+    def foreseen(self, code: str) -> bool:
+        """True if a finding of this code is foreseen here."""
+        return (code, self.channel) in self.memory.get(FORESEEN, {})
+
     def foresee(
         self,
         code: str,

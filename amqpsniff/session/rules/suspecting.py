@@ -8,6 +8,8 @@ something turned out to be missing or late by then.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from amqpsniff.session.rules.leftovers import Question, ask
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.state import SERVER
@@ -25,10 +27,15 @@ class Suspicion:
     """
 
     def __init__(
-        self, scene: Scene, code: str, detail: str, awaited: int | None, question: Question | None
+        self,
+        scene: Scene,
+        code: str,
+        detail: Callable[[], str],
+        awaited: int | None,
+        question: Question | None,
     ) -> None:
         self.code = code
-        self.detail = detail
+        self.detail = detail()
         self.channel = scene.channel
         self.number = scene.number
         self.ts_ns = scene.ts_ns
@@ -46,11 +53,14 @@ class Suspicion:
 def suspect(
     scene: Scene,
     code: str,
-    detail: str,
+    detail: Callable[[], str],
     awaited: int | None = None,
     question: Question | None = None,
 ) -> None:
-    """Tell of a fault on the scene's channel when it is sure; see `Suspicion`."""
+    """Tell of a fault on the scene's channel when it is sure; see `Suspicion`.
+
+    `detail` gives its words, when they are needed.
+    """
     waiting = scene.memory.setdefault("suspicions", {})
     key = (code, scene.channel.number, scene.channel.incarnation, awaited)
     known = waiting.get(key)

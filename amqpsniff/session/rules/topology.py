@@ -78,10 +78,12 @@ def note_declaration(scene: Scene) -> None:
         return  # each makes a queue with a name of its own
     declared = scene.memory.setdefault("declared", {})
     subject = subject_of(event)
-    known = remember(scene, declared, subject, set())
-    key = hash((event.name, octets))
+    known = declared.get(subject)
+    if known is None:
+        known = remember(scene, declared, subject, set())
     if known is None:
         return
+    key = hash((event.name, octets))
     if key not in known:
         if len(known) < REPEATED:
             known.add(key)
@@ -147,7 +149,8 @@ def note_empty(scene: Scene) -> None:
 
 
 def _count(scene: Scene, name: str, queue: str | None) -> None:
-    series = remember(scene, scene.memory.setdefault(name, {}), queue, Series(scene))
+    counted = scene.memory.setdefault(name, {})
+    series = counted.get(queue) or remember(scene, counted, queue, Series(scene))
     if series is not None:
         series.add(scene)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.blocking import was_blocked
+from amqpsniff.session.rules.foreseeing import MOST_LOOKED
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
 MISSING_NS = 5 * SECOND_NS
@@ -90,18 +93,26 @@ def note_answer(scene: Scene) -> None:
 
 
 def judge_missing(scene: Scene) -> None:
-    """connection-ends: requests that were never answered, though there was time."""
+    """connection-ends: requests that were never answered, though there was time.
+
+    Those of one channel are one finding, with the words of the first.
+    """
     now_ns = scene.session.close_ns or scene.ts_ns
-    for request, lane in _unanswered(scene, now_ns):
+    for lane, found in groupby(_unanswered(scene, now_ns), itemgetter(1)):
+        requests = [request for request, _ in found]
+        request, last = requests[0], requests[-1].number
         name = scene.tracker.names[request.method]
         detail = f"had no answer in {duration(int(now_ns or 0) - request.ts_ns)}"
-        _report_missing(_on(scene, lane), name, request, detail, lane.number)
+        _report_missing(_on(scene, lane), name, request, detail, lane.number, len(requests), last)
 
 
 def foresee_missing(scene: Scene) -> None:
-    """connection-waits: requests that are not answered, though there was time."""
+    """connection-waits: requests that are not answered, though there was time, the first of each
+    of the channels that are looked at.
+    """
     now_ns = scene.ts_ns
-    for request, lane in _unanswered(scene, now_ns):
+    for _, found in groupby(_unanswered(scene, now_ns, MOST_LOOKED), itemgetter(1)):
+        request, lane = next(found)
         name = scene.tracker.names[request.method]
         waited = duration(int(now_ns or 0) - request.ts_ns)
         detail = f"{name} on channel {lane.number} had no answer in {waited}"
@@ -113,8 +124,11 @@ def _on(scene: Scene, lane: Any) -> Scene:
     return Scene(scene.tracker, scene.session, lane.channel, scene.number, scene.ts_ns)
 
 
-def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, Any]]:
-    """Requests without an answer for too long, and the lanes of their channels.
+def _unanswered(
+    scene: Scene, now_ns: int | None, most: int | None = None
+) -> Iterator[tuple[Any, Any]]:
+    """Requests without an answer for too long, and the lanes of their channels; of the first `most`
+    channels, and of as many requests of each.
 
     A broker answers a channel's requests in their order. Where a capture begins, the answer to one
     may be known before the request is.
@@ -123,8 +137,8 @@ def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, Any]]:
     if now_ns is None or not scene.complete:
         return
     answered = scene.memory.get("answered", {})
-    for lane in session.lanes.values():
-        for request in lane.requests if lane.number else ():
+    for lane in islice(session.lanes.values(), most):
+        for request in islice(lane.requests, most) if lane.number else ():
             waited = now_ns - request.ts_ns
             if not request.sure or request.number < answered.get(lane.number, 0):
                 continue
@@ -133,7 +147,13 @@ def _unanswered(scene: Scene, now_ns: int | None) -> Iterator[tuple[Any, Any]]:
 
 
 def _report_missing(
-    scene: Scene, name: str, request: Any, detail: str, number: int | None = None
+    scene: Scene,
+    name: str,
+    request: Any,
+    detail: str,
+    number: int | None = None,
+    count: int = 1,
+    last: int | None = None,
 ) -> None:
     channel = f" on channel {number}" if number else ""
     if was_blocked(scene.session):
@@ -143,6 +163,8 @@ def _report_missing(
         f"{name}{channel} {detail}",
         number=request.number,
         ts_ns=int(request.ts_ns),
+        count=count,
+        last=last,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from amqpsniff.findings import Finding
@@ -240,3 +242,30 @@ def test_what_is_found_already_is_not_foreseen() -> None:
     log.withdraw(key)
     assert [(one.detail, one.count) for one in log.news()] == [("first", 0)]
     assert (log.news(), log.take()) == ([], [])
+
+
+@pytest.mark.parametrize("waiting", [1, 3, 64, 2_000])
+def test_a_frame_pays_for_one_channel_at_most(waiting: int) -> None:
+    """Who leaves many channels waiting and sends a heartbeat now and then has no more looked at."""
+    asked: list[int] = []
+
+    class Tracker:
+        def tell(self, occasion: str, channel: SimpleNamespace, *more: object) -> None:
+            asked.append(channel.number)
+
+    lanes = {
+        number: SimpleNamespace(
+            number=number,
+            requests=[],
+            channel=SimpleNamespace(
+                number=number, closing=(False, False), by_tag={}, unconfirmed=1, unsettled=0
+            ),
+        )
+        for number in range(1, waiting + 1)
+    }
+    session = SimpleNamespace(closed_by=None, memory={}, calls=0, frames=0, lanes=lanes)
+    for number in range(1_000):
+        session.frames += 1
+        foreseeing.look(Tracker(), session, number, number * 5_000_000_000)
+    assert 400 <= len(asked) <= 1_000 + foreseeing.MOST_LOOKED
+    assert len(set(asked)) == min(waiting, foreseeing.MOST_LOOKED)

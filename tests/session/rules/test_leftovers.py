@@ -6,8 +6,9 @@ import pytest
 
 from amqpsniff.findings.records import order_of
 from amqpsniff.pipeline import Pipeline
-from amqpsniff.session.rules import leftovers
+from amqpsniff.session.rules import acknowledging, leftovers
 from amqpsniff.session.rules.leftovers import Left, Lefts
+from amqpsniff.session.rules.suspecting import MOST_SUSPICIONS
 from tests.findings.cases import packets_of
 from tests.session.rules.found import details
 from tests.tcp import wire
@@ -75,3 +76,27 @@ def test_nothing_is_kept_of_channels_that_left_nothing() -> None:
     pipeline.feed(wire.batch(packets_of(OPENED + closed)))
     assert list(pipeline.tracker.memory["open-channels"]) == [("10.0.0.1", 2)]
     assert "left-outstanding" not in pipeline.tracker.memory
+
+
+def test_what_is_outstanding_is_not_gone_through_for_each_tag(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor are words made that nobody reads: a client may send such tags without end."""
+    asked: list[str] = []
+    inner, why = leftovers._left_of, acknowledging._why
+    monkeypatch.setattr(leftovers, "_left_of", lambda one: (asked.append("left"), inner(one))[1])
+    monkeypatch.setattr(
+        acknowledging, "_why", lambda scene, tag: (asked.append("why"), why(scene, tag))[1]
+    )
+    opened = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+    delivered = "".join(
+        f"S1: basic.deliver consumer_tag=t delivery_tag={tag}\n" for tag in range(1, 21)
+    )
+    acked = "".join(
+        f"C1: basic.ack delivery_tag={tag}\n" for tag in range(100, 100 + MOST_SUSPICIONS + 500)
+    )
+    ended = "C: connection.close reply_code=200\nS: connection.close-ok\n"
+    found = details(opened + delivered + acked + ended, leftovers.INVALID)
+    assert found == ["delivery 100 was not sent on this channel, the last was 20"]
+    assert asked.count("why") == MOST_SUSPICIONS
+    assert asked.count("left") <= 1  # the channel's own, at its end
