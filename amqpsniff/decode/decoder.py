@@ -398,7 +398,7 @@ class Decoder:
             self._say_of("not-amqp", client, name_protocol(client.first_octets))
         elif client.connection.asked is None or conversation.tls is not None:
             return
-        elif server.first_octets:
+        elif server.first_octets and not client.first_octets:  # else a proxy may have answered
             detail = name_protocol(server.first_octets, "server")
             self._say_of("server-not-amqp", server, detail)
         elif client.first_octets and server.offset == PROTOCOL_HEADER_OCTETS:
