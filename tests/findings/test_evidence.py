@@ -88,7 +88,7 @@ MADE_IN: dict[str, str] = {
     "tls-outdated": "tls/test_troubles.py",
     "tls-certificate-expired": "tls/test_troubles.py",
 }
-"""Codes of limits, damaged files, TLS and connections that never were, by the test that makes a case of them."""
+"""Codes of limits, damaged files, TLS and failed connects by the test that makes a case of them."""
 
 SHOWN = {code: name for name, codes in SEEN_IN.items() for code in codes.split()}
 
