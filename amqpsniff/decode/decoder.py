@@ -421,11 +421,12 @@ class Decoder:
             self._say_of("not-amqp", client, name_protocol(client.first_octets))
         elif client.connection.asked is None or conversation.tls is not None:
             return
-        elif server.first_octets:
+        elif server.first_octets[:4] == b"AMQP":
+            if client.first_octets and server.offset == PROTOCOL_HEADER_OCTETS:
+                self._say_of("not-amqp", client, name_protocol(client.first_octets))
+        elif server.first_octets and not client.first_octets:  # else a proxy may have answered
             detail = name_protocol(server.first_octets, "server")
             self._say_of("server-not-amqp", server, detail)
-        elif client.first_octets and server.offset == PROTOCOL_HEADER_OCTETS:
-            self._say_of("not-amqp", client, name_protocol(client.first_octets))
         elif is_unanswered(conversation):
             place = (None, conversation.first_packet_number, conversation.start_ns)
             self._report("protocol-header-unanswered", client, left_text(conversation), place)

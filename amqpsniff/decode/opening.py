@@ -140,7 +140,9 @@ class OpeningFramer(Framer):
         from_client: cython.bint = half.direction == connection.client_direction
         if from_client:
             connection.asked = version
-        elif connection.asked is not None and connection.asked != version:
+        elif connection.asked is None or connection.asked == version:
+            half.first_octets = octets  # an answer, or a refusal of what came before
+        else:
             asked, offered = _version(connection.asked), _version(version)
             detail = f"the client asked for {asked}, the broker offers {offered}"
             self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))

@@ -158,7 +158,7 @@ def _began(first: int) -> Callable[[], Case]:
     return lambda: sent(_packets(OPEN)[first:])
 
 
-def _greeted(first: bytes, answer: bytes = b"") -> Callable[[], Case]:
+def _greeted(first: bytes, answer: bytes = b"", *, ended: bool = True) -> Callable[[], Case]:
     """What a client says first, what the broker answers, and the end."""
 
     def make() -> Case:
@@ -166,7 +166,8 @@ def _greeted(first: bytes, answer: bytes = b"") -> Callable[[], Case]:
         talk.client(first)
         if answer:
             talk.server(answer)
-        talk.client(flags=wire.RST | wire.ACK, at=8)
+        if ended:
+            talk.client(flags=wire.RST | wire.ACK, at=8)
         return sent(talk.packets)
 
     return make
@@ -325,7 +326,7 @@ PAIRS: dict[str, Pair] = {
     "connect-refused": Pair(_refused(wire.RST | wire.ACK), _refused(wire.SYN | wire.ACK)),
     "connect-unanswered": Pair(_unanswered_for(500), _unanswered_for(499)),
     "server-not-amqp": Pair(_greeted(HELLO, b"HTTP/1.1"), _greeted(HELLO, HELLO)),
-    "protocol-header-unanswered": Pair(_greeted(HELLO), _greeted(HELLO, HELLO)),
+    "protocol-header-unanswered": Pair(_greeted(HELLO), _greeted(HELLO, ended=False)),
     "not-amqp": Pair(_greeted(b"AMQQ" + HELLO[4:], HELLO), _greeted(HELLO, HELLO)),
     "protocol-version-refused": Pair(_greeted(HELLO, b"AMQP\0\0\x08\0"), _greeted(HELLO, HELLO)),
     "protocol-header-unknown": Pair(_greeted(b"AMQP\0\0\x09\x07"), _greeted(HELLO)),

@@ -81,12 +81,17 @@ MADE_IN: dict[str, str] = {
     "tls-keys-wrong": "tls/test_keys.py",
     "tls-record-damaged": "tls/test_troubles.py",
     "findings-limit": "findings/test_log.py",
+    "connect-refused": "findings/test_attempts.py",
+    "connect-unanswered": "findings/test_attempts.py",
+    "server-not-amqp": "findings/test_wrong_protocols.py",
+    "protocol-header-unanswered": "findings/test_wrong_protocols.py",
+    "deliveries-deleted": "session/rules/test_queues.py",
     "tls-alert": "tls/test_troubles.py",
     "tls-handshake-unanswered": "tls/test_troubles.py",
     "tls-outdated": "tls/test_troubles.py",
     "tls-certificate-expired": "tls/test_troubles.py",
 }
-"""Codes of limits, damaged files and TLS by the test that makes a case of them."""
+"""Codes of limits, damaged files, TLS and failed connects by the test that makes a case of them."""
 
 SHOWN = {code: name for name, codes in SEEN_IN.items() for code in codes.split()}
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from amqpsniff.findings import KINDS
+from tests.conftest import SAMPLES
 from tests.findings.cases import packets_of
+from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, several, told, told_of
 
 START = "hello\nS: connection.start version_minor=9 mechanisms=PLAIN\n"
@@ -124,6 +127,25 @@ def test_what_a_client_does_not_say() -> None:
     named = '{"connection_name": "orders", "capabilities": {' + every + "}}"
     text = f"handshake client='{named}'"
     assert not told(text, "capabilities-missing", "connection-unnamed")
+
+
+def test_only_what_is_lacking_is_named() -> None:
+    """py-amqp announces what tells it of alarms, cancelled consumers and refused logins."""
+    rows = [
+        one
+        for one in of_capture(SAMPLES / "kombu.pcap.gz")
+        if one["code"] == "capabilities-missing"
+    ]
+    assert [row["detail"] for row in rows] == [
+        (
+            "py-amqp does not announce basic.nack (it may not understand that a publish is refused), "
+            "publisher_confirms (it may not know confirms)"
+        )
+    ]
+    for word in ("alarm", "cancel", "login"):
+        assert (
+            word not in KINDS["capabilities-missing"].title + KINDS["capabilities-missing"].advice
+        )
 
 
 def test_connections_without_a_name_are_one_finding() -> None:

@@ -47,7 +47,7 @@ def test_one_finding_for_each_capture() -> None:
 
 def test_silent_clients_are_so_many() -> None:
     log = FindingLog()
-    seen = bystanders.Bystanders(log)
+    seen = bystanders.Bystanders(log, {5672})
     for number in range(bystanders.MOST_CLIENTS + 5):
         conversation = SimpleNamespace(
             a=f"10.0.{number >> 8}.{number & 255}:1",
@@ -61,6 +61,13 @@ def test_silent_clients_are_so_many() -> None:
             cut_octets=(0, 0),
             first_packet_number=1,
             start_ns=1,
+            ports=(1, 5672),
+            starts=(1, 1),
+            tls=None,
         )
-        seen.ended(conversation, "a.pcap")
+        seen.ended(
+            SimpleNamespace(
+                conversation=conversation, is_amqp=False, client_direction=-1, capture="a.pcap"
+            )
+        )
     assert len(log.take()) == bystanders.MOST_CLIENTS
