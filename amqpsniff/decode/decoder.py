@@ -37,7 +37,6 @@ from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
 from amqpsniff.decode.bystanders import Bystanders, is_unanswered, left_text
 from amqpsniff.decode.foreign import name_protocol
-from amqpsniff.decode.state import TENTATIVE
 from amqpsniff.decode.wanted import Wanted
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
@@ -253,8 +252,6 @@ class Decoder:
                 continue
             half.number = number & _NUMBER_MASK
             half.ts_ns = ts_ns
-            if half.search is not None:
-                self._bear_out(half)
             if kind == _GAP:
                 self.framer.gap(half, length)
             elif source < 0:
@@ -264,14 +261,6 @@ class Decoder:
         if self.moments is not None:
             self._note(batch, count - 1)
         block.read_from(b"")
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=True)
-    def _bear_out(self, half: Half) -> cython.int:
-        """A segment begins: framing that a search found is right if a frame begins there too."""
-        if half.search is TENTATIVE and half.left == 0 and half.kept == 0:
-            half.search = None
-        return 0
 
     def _note(self, batch, event):
         """An event is decoded; the number of messages' rows now."""
@@ -312,7 +301,6 @@ class Decoder:
             half.offset += len(octets)
         else:
             half.number, half.ts_ns = number, ts_ns
-            self._bear_out(half)
             self.framer.octets(half, octets, 0, len(octets))
 
     def gap(self, slot, direction, missing, number=0, ts_ns=NULL):

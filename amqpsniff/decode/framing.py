@@ -174,6 +174,10 @@ class Framer:
         half.offset += count
         return at + count
 
+    def is_tentative(self, half):
+        """Whether a search found the framing, and not long ago; see `state.TENTATIVE_OCTETS`."""
+        return half.search is not None and half.frame_offset < half.search
+
     def _refuse(self, half):
         """What stands where a frame header should be cannot be one."""
         kind: cython.int = half.frame_type
@@ -184,12 +188,12 @@ class Framer:
                 detail += f", frame-max {half.connection.frame_max}"
         else:
             code, detail = "frame-type-unknown", f"type {kind}"
-        if half.search is None:
+        if not self.is_tentative(half):
             self.report(code, half, detail)
         return self.lose(half, True)
 
     def _wrong_end(self, half, octet):
-        if half.search is not None:
+        if self.is_tentative(half):
             return
         found = f"{octet:#04x}" if half.frame_channel else "another octet"  # a login may be there
         detail = f"{found} instead of 0xce at stream offset {half.frame_offset}"

@@ -17,7 +17,7 @@ from amqpsniff.decode.claims import UNFINISHED
 from amqpsniff.decode.contents import LATE
 from amqpsniff.decode.foreign import is_amqp_1_0
 from amqpsniff.decode.opening import FIRST_OCTETS
-from amqpsniff.decode.state import TENTATIVE
+from amqpsniff.decode.state import TENTATIVE_OCTETS
 from amqpsniff.decode.synchronize import Search
 from amqpsniff.spec import PROTOCOL_HEADERS
 
@@ -138,18 +138,18 @@ class RecoveringFramer(OpeningFramer):
 
     def lose(self, half, forced):
         """Framing is lost in the frame under way: search from `half.offset` on."""
-        if half.search is TENTATIVE and not half.connection.began:
+        if self.is_tentative(half) and not half.connection.began:
             self._unlearn(half.connection)
         return self._lose(half, half.frame_offset, forced)
 
     def _lose(self, half, begin, forced):
         """What the octets from `begin` on mean is not known: search from `half.offset` on."""
         self.contents.lose(half, begin)
-        half.forget_frame()
-        half.mode = _SEARCH
-        tentative: cython.bint = half.search is TENTATIVE
+        tentative: cython.bint = half.mode == _FRAMES and self.is_tentative(half)
         if tentative and not half.connection.began:
             half.connection.role_proved = False
+        half.forget_frame()
+        half.mode = _SEARCH
         half.search = Search(self.probe, half, half.offset, forced)
         half.search.tentative = tentative
         return 0
@@ -201,7 +201,7 @@ class RecoveringFramer(OpeningFramer):
         """Take the frames of a chain that is believed and the octets between it and `until`; it is
         this moment now.
         """
-        half.search = TENTATIVE if search.tentative else None
+        half.search = chain.start + TENTATIVE_OCTETS if search.tentative else None
         half.first_octets = b""
         half.mode = _FRAMES
         half.connection.is_amqp = True

@@ -24,10 +24,10 @@ START, SEARCH, FRAMES, FOREIGN, SILENT, STRANGE = 0, 1, 2, 3, 4, 5
 FRAMES: at a known place between or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is
 not decoded. STRANGE: not AMQP, and not all of its first octets were seen yet."""
 
-TENTATIVE = object()
-"""In place of a half-stream's search, once its chain is believed: the octets of a body that holds
-frames are one too. It goes away when a segment begins where a frame does; what is wrong with frames
-until then is not the traffic's fault, and who the client is, as they tell, is not proved."""
+TENTATIVE_OCTETS = 128 * 1024
+"""Octets behind a search for which framing is tentative: a body that holds frames looks like them,
+and ends after as many at most, the usual frame-max. What is wrong with frames until then is not the
+traffic's fault, and who the client is, as they tell, is not proved."""
 
 # states of a content
 AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
@@ -180,7 +180,8 @@ class Half:
     channel and size of the frame under way.
 
     `first_octets` are those of a direction that is no AMQP, `first_…` packet and time of them.
-    `search` is the search for the next boundary, `TENTATIVE` after one, else null.
+    `search` is the search for the next boundary; behind one, the stream offset up to which framing
+    is tentative; else null.
 
     `lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.

@@ -87,7 +87,7 @@ class Search:
         offset: Stream offset of the first octet that will be fed.
         forced: Take the frame header there for granted (framing was known up to it).
 
-    `tentative`: framing was not known for sure before it either; see `state.TENTATIVE`.
+    `tentative`: framing was not known for sure before it either; see `state.TENTATIVE_OCTETS`.
     """
 
     probe: FrameProbe

@@ -67,16 +67,10 @@ def _octets(claim: Claim, stream: bytes) -> bytes:
     return octets
 
 
-class Numbered(Talk):
-    """A conversation that has a number."""
-
-    serial = 5
-
-
 def decoded(*octets: bytes, midstream: bool = False) -> list[Claim]:
     """Claims about what a client sends, in these pieces; None for a hole of ten octets."""
     decoder = Decoder(FindingLog(), claims=True)
-    decoder.open(0, Numbered(syn_seen=not midstream))
+    decoder.open(0, Talk(syn_seen=not midstream, serial=5))
     for piece in octets:
         decoder.data(0, 0, piece)
     decoder.close(0)
