@@ -22,9 +22,9 @@ LOOK_BITS = 32
 MOST_LOOKED = 64
 """Channels of a connection that are looked at: who opens more has the pattern in those."""
 
-LOOKED_AT_A_FRAME = 32
-"""Steps of looking for each frame of the connection beyond those for its first channel: half a
-channel where something waits. A connection with many of them, where next to nothing comes, is
+LOOKED_AT_A_FRAME = 16
+"""Steps of looking for each frame of the connection beyond those for its first channel: a quarter
+of a channel where something waits. A connection with many of them, where little comes, is
 looked at with every few frames."""
 
 CHANNEL_STEPS = 64

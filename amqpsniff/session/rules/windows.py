@@ -90,9 +90,8 @@ def _stuck_now(
     usual_ns = channel.ack_ns // channel.acknowledged if channel.acknowledged else 0
     if channel.last_delivery_ns <= 0 or quiet_ns < max(STUCK_NS, STUCK_TIMES * usual_ns):
         return
-    oldest = _oldest(scene)
     for consumer, limit in _full(channel, consumers):
-        entry = oldest.get(consumer)
+        entry = _oldest(scene).get(consumer)
         if entry is None or not entry.held:
             continue
         allowed = f"of {limit} allowed" if limit else "without a limit"
@@ -114,7 +113,8 @@ def _oldest(scene: Scene) -> dict[Any, Any]:
     changes, number = channel.delivered + channel.acks, len(channel.deliveries)
     known: dict[Any, tuple[int | None, dict[Any, Any]]] = scene.memory.setdefault(OLDEST, {})
     then, oldest = known.get(channel, (None, {}))
-    if then is None or (number <= FEW_HELD or HELD_A_CHANGE * (changes - then) >= number):
+    more = number if then is None else HELD_A_CHANGE * (changes - then)
+    if more and (number <= FEW_HELD or more >= number):
         oldest = {}
         for entry in channel.deliveries:
             oldest.setdefault(entry.consumer, entry)
