@@ -154,6 +154,22 @@ def _far(more: int) -> Callable[[], Case]:
     return make
 
 
+def _doubted(flags: int, isn: int, gone_on: bool) -> Callable[[], Case]:
+    """A segment of the client that TCP does not take, and whether the client goes on."""
+
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(HELLO)
+        client, talk.isn[0] = talk.isn[0], isn
+        talk.client(flags=flags, at=0)
+        talk.isn[0] = client
+        if gone_on:
+            talk.client(b"more")
+        return sent(talk.packets)
+
+    return make
+
+
 def _began(first: int) -> Callable[[], Case]:
     return lambda: sent(_packets(OPEN)[first:])
 
@@ -270,6 +286,12 @@ PAIRS: dict[str, Pair] = {
     "tcp-buffer-limit": Pair(_held(101), _held(100)),
     "tcp-conversation-limit": Pair(_conversations(11), _conversations(10)),
     "tcp-impossible-sequence": Pair(_far(1), _far(0)),
+    "tcp-reset-ignored": Pair(
+        _doubted(wire.RST, 500_000_000, True), _doubted(wire.RST, 500_000_000, False)
+    ),
+    "tcp-syn-ignored": Pair(
+        _doubted(wire.SYN, 500_000_000, True), _doubted(wire.SYN, 500_000_000, False)
+    ),
     # limits
     "body-limit": Pair(
         edited(OPEN + PUBLISH.replace("body=5", "body=41"), bodies=True),
