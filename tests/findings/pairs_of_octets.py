@@ -154,6 +154,19 @@ def _far(more: int) -> Callable[[], Case]:
     return make
 
 
+def _beside(protocol: int) -> Callable[[], Case]:
+    """A packet of another IP protocol beside a connection."""
+
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(HELLO)
+        octets = bytearray(talk.client().octets)
+        octets[9] = protocol
+        return sent([*talk.packets, wire.Packet(bytes(octets), talk.now)])
+
+    return make
+
+
 def _doubted(flags: int, isn: int, gone_on: bool) -> Callable[[], Case]:
     """A segment of the client that TCP does not take, and whether the client goes on."""
 
@@ -274,6 +287,7 @@ PAIRS: dict[str, Pair] = {
     "capture-through-tshark": Pair(_file(reader="tshark"), _file(reader="own")),
     "interface-dropped": Pair(_dropped(1), _dropped(0)),
     "packets-cut": Pair(_cut(1), _cut(0)),
+    "tunnel-unreadable": Pair(_beside(50), _beside(51)),
     "capture-inconclusive": Pair(_half(False), _half(True)),
     "midstream": Pair(_began(1), _began(0)),
     "delivery-tag-gap": Pair(

@@ -69,6 +69,7 @@ MADE_IN: dict[str, str] = {
     "tcp-buffer-limit": "tcp/test_holes.py",
     "tcp-conversation-limit": "tcp/test_ends.py",
     "tcp-impossible-sequence": "tcp/test_ends.py",
+    "tunnel-unreadable": "tcp/test_headers.py",
     "tcp-reset-ignored": "tcp/test_doubts.py",
     "tcp-syn-ignored": "tcp/test_doubts.py",
     "body-limit": "decode/test_content.py",
