@@ -27,6 +27,7 @@ from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 from amqpsniff.tcp import Limits, Reassembler
+from amqpsniff.tcp.headers import unread_tunnels
 from tests.tcp.wire import MILLISECOND, START_NS, Packet, Result, alike_in_any_batches, batch, run
 
 PAYLOAD = b"AMQP\0\0\x09\x01 and more"
@@ -302,6 +303,7 @@ def test_tunnels_that_are_not_read_are_counted(tunnel: str) -> None:
     machine = Reassembler()
     machine.feed(batch([Packet(octets, START_NS, None, 1)] * 3))
     assert machine.unread_tunnels == {"capture": {tunnel: 3}}
+    assert unread_tunnels("capture", {tunnel: 3}).code == "tunnel-unreadable"
     assert machine.counters["not_tcp"] == 3
 
 
