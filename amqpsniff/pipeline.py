@@ -22,6 +22,7 @@ from amqpsniff.quantities import octets
 from amqpsniff.session import Journeys, Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.session.waiting import Batch, Waiting
+from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 
@@ -213,6 +214,8 @@ class Pipeline:
         if counters.get("cut"):
             detail = f"{counters['cut']} of {counters['segments']} segments"
             self.log.add(Finding("packets-cut", detail, None if self._several else self.capture))
+        for capture, tunnels in self.reassembler.unread_tunnels.items():
+            self.log.add(unread_tunnels(capture, tunnels))
         self.tracker.finish(None, self.totals.last_ns)
         hits = self.tracker.settler.hits | self.decoder.hits
         if self.tracker.journeys is not None:

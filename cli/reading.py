@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 WARNED_OF = frozenset(
     ("capture-truncated", "capture-damaged", "capture-unreadable", "interface-dropped",
-     "packets-cut", "protocol-header-unknown", "protocol-not-decoded", "capture-through-tshark")
+     "packets-cut", "tunnel-unreadable", "protocol-header-unknown", "protocol-not-decoded",
+     "capture-through-tshark")
 )  # fmt: skip
 """Findings that say why something is not there: those about the files, and about protocols that are
 not decoded."""

@@ -7,8 +7,8 @@ from typing import Any
 from .options import Two
 from .severities import fails
 
-FATES = {"altered": "error", "lost": "warning", "unrepaired": "warning", "doubled": "info",
-         "sender-capture": "info", "receiver-capture": "info"}  # fmt: skip
+FATES = {"altered": "error", "lost": "warning", "unrepaired": "warning", "dropped": "warning",
+         "doubled": "info", "sender-capture": "info", "receiver-capture": "info"}  # fmt: skip
 """How bad what happened between is, for `--fail-on`. What was sent again needlessly is nothing."""
 
 

@@ -23,7 +23,7 @@ MOST_FINDINGS = 5_000_000
 bounds of one reader, which keep it small."""
 
 # What a task finds of its own reading as a whole, which is said anew of all.
-_OF_ALL = ("packets-cut", "findings-limit")
+_OF_ALL = ("packets-cut", "tunnel-unreadable", "findings-limit")
 
 
 def merge_findings(

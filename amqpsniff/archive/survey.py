@@ -15,6 +15,7 @@ from amqpsniff.capture import CaptureFile
 from amqpsniff.capture.file import Opener
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
+from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.shares import Survey
 
 
@@ -89,6 +90,8 @@ def survey(
             for batch in packets:
                 counts.feed(batch)
             found.findings = packets.findings
+            if counts.unread:
+                found.findings = [*packets.findings, unread_tunnels(path, counts.unread)]
             found.secrets = len(packets.secrets)
     except CaptureError as error:
         found.error = str(error)

@@ -98,7 +98,8 @@ class PcapReader(Reader):
             if self._lost:
                 if not _find(block, self._settings, state, self._near_s, final):
                     break
-                self._found(state[0])
+                if not self._found(state[0]):
+                    break
             count = _scan(block, self._settings, state, before, count, rows, final)
             why = state[2]
             if why == _FULL:

@@ -124,7 +124,8 @@ class PcapngReader(Reader):
             if self._lost:
                 if not find_block(block, self._order, len(self.interfaces), state, final):
                     break
-                self._found(state[0])
+                if not self._found(state[0]):
+                    break
             big = self._order == "big"
             count = scan_blocks(block, big, self._table, self.interfaces, state, count, rows)
             why = state[2]

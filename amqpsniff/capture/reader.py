@@ -22,6 +22,10 @@ from amqpsniff.findings import Finding
 # A file can be nothing but damage; more than this is counted.
 MOST_TOLD = 16
 
+# Octets of an unpacked capture that are searched for records in all, which takes 1 s. Two megabytes
+# of gzip unpack to two gigabytes of zeros; damage in a capture that goes on costs kilobytes.
+MAX_SEARCHED_OCTETS = 64 << 20
+
 # As many as there are numbers for them in pcapng; a pcap file that was put together of others has
 # room for more.
 MAX_LINK_TYPES = 1 << 16
@@ -63,6 +67,7 @@ class Reader(ABC):
         self._lost: Lost | None = None
         self._damages = 0
         self._untold_octets = 0
+        self._searched = 0
 
     def feed(self, octets: bytes) -> PacketBatch | None:
         """Packets complete with these octets of the file, or None when they complete none."""
@@ -80,6 +85,8 @@ class Reader(ABC):
         rows = PacketRows(len(block))
         count, position, self._needed = self._read(block, rows, final)
         self._offset += position
+        if self._lost:
+            self._is_too_far(self._lost, 0)
         self._held = 0 if self.ended else len(block) - position
         self._pieces = [block[position:]] if self._held else []
         if not count:
@@ -137,14 +144,28 @@ class Reader(ABC):
         """Search for records from here on: an impossible one is so far into the present block."""
         self._lost = Lost(what, self._offset + position)
 
-    def _found(self, position: int) -> None:
-        """Records begin again."""
+    def _found(self, position: int) -> bool:
+        """Records begin again; False if that is farther than is searched."""
         assert self._lost is not None
+        if self._is_too_far(self._lost, position):
+            return False
         offset = self._offset + position
         skipped = offset - self._lost.offset
+        self._searched += skipped
         again = f"and again from offset {offset} on ({skipped} octets skipped)"
         self._tell(self._lost, again, skipped)
         self._lost = None
+        return True
+
+    def _is_too_far(self, lost: Lost, position: int) -> bool:
+        """End a capture that unpacks to more octets without records than are searched."""
+        searched = self._searched + self._offset + position - lost.offset
+        if not self.unpacked or searched <= MAX_SEARCHED_OCTETS:
+            return False
+        self._lost = None
+        self.ended = True
+        self._tell(lost, f"nothing after it is, for {MAX_SEARCHED_OCTETS} octets held no record")
+        return True
 
     def _damaged(self, position: int, what: str, octets: int, rest: str) -> None:
         """Report damage that costs so many octets, and after which the next record is known."""

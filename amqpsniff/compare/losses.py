@@ -2,7 +2,9 @@
 
 TCP tells which it was. Octets that the sender's side saw go out more often than the receiver's side
 saw them come were lost on the way, and sent again. Octets that never came, in a stream that went on
-and was acknowledged, did come: the capture missed them. Octets that came but were not seen to go
+and was acknowledged, did come: the capture missed them. Octets that came twice, and were not
+acknowledged when they came again, were dropped by the receiving host behind its capture, unless its
+acknowledgement was still to come. Octets that came but were not seen to go
 are missing from the sender's capture.
 """
 
@@ -16,6 +18,7 @@ from amqpsniff.compare.spans import Repeat
 
 LOST = "lost"
 NEEDLESS = "needless"
+DROPPED = "dropped"
 DOUBLED = "doubled"
 UNREPAIRED = "unrepaired"
 SENDER_MISSED = "sender-capture"
@@ -24,6 +27,7 @@ RECEIVER_MISSED = "receiver-capture"
 KINDS = {
     LOST: "lost on the network and sent again",
     UNREPAIRED: "lost on the network and never acknowledged",
+    DROPPED: "came unacknowledged and was sent again",
     NEEDLESS: "sent again though it had come",
     DOUBLED: "came more often than it was seen to be sent",
     SENDER_MISSED: "missing from the capture at the sender",
@@ -61,7 +65,9 @@ class View(NamedTuple):
     def repeats(self) -> list[Repeat]:
         """What was carried again, in common stream offsets."""
         return [
-            one._replace(begin=one.begin + self.shift, end=one.end + self.shift)
+            one._replace(
+                begin=one.begin + self.shift, end=one.end + self.shift, acked=one.acked + self.shift
+            )
             for one in self.direction.coverage.repeats
         ]
 
@@ -145,7 +151,9 @@ def _judged(
     elif came > len(out):
         yield Loss(DOUBLED, begin, end, came - len(out), *place)
     elif came > 1:
-        yield Loss(NEEDLESS, begin, end, came - 1, *place)
+        again = _last_of(back)
+        kind = DROPPED if again is not None and again.acked < end else NEEDLESS
+        yield Loss(kind, begin, end, came - 1, *place)
 
 
 def _last_of(carried: list[Repeat | None]) -> Repeat | None:

@@ -22,7 +22,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.reader import Capture
 from amqpsniff.tables.values import values
-from amqpsniff.tcp.stream import DATA, GAP, OPEN, StreamBatch
+from amqpsniff.tcp.stream import DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch
 
 BLOCK_OCTETS = 256
 """Octets of a block: 16 octets are kept for each, and what differs is known to be in one."""
@@ -203,15 +203,15 @@ class Sighter:
         """Take the segments and events of a batch."""
         talks: dict[int, Talk] = {}
         conversations = events.conversations
-        for at in range(0, len(places), 5):
-            row, half, offset, _, captured = places[at : at + 5]
+        for at in range(0, len(places), PLACE_FIELDS):
+            row, half, offset, _, captured, acked = places[at : at + PLACE_FIELDS]
             talk = talks.get(half >> 1)
             if talk is None:
                 talk = talks[half >> 1] = self._talk(conversations[half >> 1])
             end = offset + captured + batch.original[row] - batch.captured[row]
             if end > offset:
                 coverage = talk.directions[half & 1].coverage
-                coverage.add(offset, end, batch.ts_ns[row], batch.number[row])
+                coverage.add(offset, end, batch.ts_ns[row], batch.number[row], acked)
         self._octets(events, talks)
 
     def _octets(self, events: StreamBatch, talks: dict[int, Talk]) -> None:

@@ -21,12 +21,16 @@ DUPLICATE_NS = Limits().duplicate_ns
 
 
 class Repeat(NamedTuple):
-    """Octets that a segment carried though they had come before."""
+    """Octets that a segment carried though they had come before.
+
+    `acked`: the offset that the other side had acknowledged by then, -1 if it had not.
+    """
 
     begin: int
     end: int
     ts_ns: int
     number: int
+    acked: int = -1
 
 
 class Coverage:
@@ -51,7 +55,7 @@ class Coverage:
         """The lowest offset, and that behind the highest octet; None where nothing was carried."""
         return (self.spans[0][0], self.spans[-1][1]) if self.spans else None
 
-    def add(self, begin: int, end: int, ts_ns: int, number: int) -> None:
+    def add(self, begin: int, end: int, ts_ns: int, number: int, acked: int = -1) -> None:
         """A segment carried these octets."""
         spans = self.spans
         if spans and begin == spans[-1][1]:
@@ -63,7 +67,7 @@ class Coverage:
         elif end - begin <= 1 and begin == spans[-1][1] - 1:
             return  # a keep-alive
         else:
-            self._again(begin, end, ts_ns, number)
+            self._again(begin, end, ts_ns, number, acked)
         self._recent.append((begin, end, ts_ns))
         if len(self._recent) > 2 * RECENT:
             del self._recent[:RECENT]
@@ -72,7 +76,7 @@ class Coverage:
         """There are no more segments."""
         self._recent = []
 
-    def _again(self, begin: int, end: int, ts_ns: int, number: int) -> None:
+    def _again(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
         """Take octets of which some came before: fill holes, and note the rest."""
         if any(
             (begin, end) == seen[:2] and abs(ts_ns - seen[2]) <= DUPLICATE_NS
@@ -81,7 +85,7 @@ class Coverage:
             return
         for first, stop in common(self.spans, begin, end):
             if len(self.repeats) < MOST_REPEATS:
-                self.repeats.append(Repeat(first, stop, ts_ns, number))
+                self.repeats.append(Repeat(first, stop, ts_ns, number, acked))
             else:
                 self.forgotten += 1
         merge(self.spans, begin, end)

@@ -158,6 +158,10 @@ def _lost_packets(difference: Difference, traffic: Traffic) -> bool:
     return difference.what in _WHOLE_FRAMES and _ends(difference) in traffic.lossy
 
 
+def _other_numbers(difference: Difference, traffic: Traffic) -> bool:
+    return difference.what == about.ONLY_OURS and _ends(difference) in traffic.renumbered
+
+
 def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
     return difference.what == about.ONLY_THEIRS and _ends(difference) in traffic.undecoded
 
@@ -260,6 +264,14 @@ KNOWN: tuple[Known, ...] = (
         "decoded",
         "the protocol headers alone, with the finding `protocol-not-decoded`",
         _other_protocol,
+    ),
+    Known(
+        "other-numbers",
+        "a connection without a SYN in the capture, on the endpoints of the one before, with lower "
+        "sequence numbers; a connection with a SYN of other numbers, which TCP ignores",
+        "takes what follows for retransmissions",
+        "what is said and acknowledged decides which numbers count",
+        _other_numbers,
     ),
     Known(
         "snap-length",

@@ -21,6 +21,8 @@ class Traffic:
         tls_ports: Those of them that are spoken to over TLS.
         cut: Connections with segments that the snap length cut.
         lossy: Those of which octets are missing.
+        renumbered: Those whose endpoints another one used before, without a SYN in the capture, and
+            those with a SYN that TCP ignored.
         undecoded: Those that speak an AMQP that we do not decode.
     """
 
@@ -29,6 +31,7 @@ class Traffic:
         self.tls_ports: set[int] = set()
         self.cut: set[Ends] = set()
         self.lossy: set[Ends] = set()
+        self.renumbered: set[Ends] = set()
         self.undecoded: set[Ends] = set()
 
     @classmethod
@@ -49,6 +52,9 @@ class Traffic:
             self.cut.add(ends)
         if any(conversation.gaps):
             self.lossy.add(ends)
+        reused = conversation.incarnation > 0 and not conversation.syn_seen
+        if reused or conversation.syn_ignored:
+            self.renumbered.add(ends)
         asked = protocol_of(connection.asked) if connection.asked is not None else None
         if asked is not None and asked.protocol not in DIALECT_CODES:
             self.undecoded.add(ends)

@@ -32,6 +32,7 @@ from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.session.ends import ToldOfEnds
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.rewriting import PacketRewriter
+from amqpsniff.tcp.stream import PLACE_FIELDS
 from amqpsniff.tls.claims import OpenedClaim
 from amqpsniff.tls.secrets import KEY_LOG
 from amqpsniff.tls.telling import suspicion
@@ -234,8 +235,8 @@ class _Second:
         """Where the payload of a row begins in its packet, and what stands there."""
         found = {}
         places: Any = self._reassembler.take_places()
-        for at in range(0, len(places), 5):
-            row, half, offset, start, captured = places[at : at + 5]
+        for at in range(0, len(places), PLACE_FIELDS):
+            row, half, offset, start, captured, _ = places[at : at + PLACE_FIELDS]
             own = batch.octets[start : start + captured]
             serial = events.conversations[half >> 1].serial
             payload = self._streams.read(serial, half & 1, offset, own)

@@ -7,13 +7,14 @@ is still open. Time is the packets' own; what is missing is a gap, never an erro
 from .conversation import Conversation
 from .limits import Limits
 from .reassembly import Reassembler
-from .stream import CLOSE, DATA, GAP, OPEN, StreamBatch, TcpFinding
+from .stream import CLOSE, DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch, TcpFinding
 
 __all__ = [
     "CLOSE",
     "DATA",
     "GAP",
     "OPEN",
+    "PLACE_FIELDS",
     "Conversation",
     "Limits",
     "Reassembler",

@@ -11,6 +11,8 @@ cdef class Conversation:
     cdef long long ended_number
     cdef bytes key, back_key
     cdef bint lingers
+    cdef long long round_trip_ns
+    cdef object reset, another
     cdef dict findings_made
     cdef str name
     cdef public object tls

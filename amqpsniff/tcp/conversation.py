@@ -52,6 +52,10 @@ class Conversation:
     `over_ns`: the time at which it was taken for over, the same whatever other conversations there
     are; -1 for one that is open at the end of the capture, or that had to make room for another.
 
+    `reset`, `another`: a `Reset` or `Another` whose consequences are still in doubt, or None.
+
+    `round_trip_ns`: from the SYN to the acknowledgement of its answer, -1 for unknown.
+
     Counts go on until the `CLOSE` and stay as they are then. `tls` belongs to the TLS stage, which
     puts there what it knows of the conversation; null where it is not TLS.
     """
@@ -71,6 +75,8 @@ class Conversation:
         self.serial = 0
         self.key = self.back_key = b""
         self.lingers = False
+        self.reset = self.another = None
+        self.round_trip_ns = -1
         self.findings_made = None
         self.name = None
         self.tls = None
@@ -205,6 +211,11 @@ class Conversation:
     def shut_windows(self) -> tuple[Shut | None, Shut | None]:
         """How long each direction's sender could receive nothing while data waited for it."""
         return shut_window(self.first, self.end_ns), shut_window(self.second, self.end_ns)
+
+    @property
+    def syn_ignored(self) -> bool:
+        """True if a SYN with other numbers did not begin another conversation."""
+        return self.findings_made is not None and "tcp-syn-ignored" in self.findings_made
 
     def may_report(self, code, most):
         """Count a finding; whether there were fewer than `most` of its code before."""

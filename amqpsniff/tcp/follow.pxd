@@ -8,7 +8,7 @@ from amqpsniff.tcp.table cimport ConversationTable
 cdef class Follower:
     cdef object limits, pool
     cdef readonly ConversationTable table
-    cdef long long most, linger
+    cdef long long most, linger, near
     cdef readonly EventWriter writer
     cdef readonly History history
     cdef readonly Deadlines deadlines
@@ -32,6 +32,12 @@ cdef class Follower:
         long long ts_ns
     ) except? -1
     cdef int _enter(self, room) except? -1
+    cdef object _keep(
+        self, bytes key, bytes octets, long long[::1] rows, long long at, long long number,
+        long long ts_ns
+    )
+    cdef int _recall(self, segment) except? -1
+    cdef int _follow_kept(self, segments) except? -1
     cdef int open(
         self, long long[::1] rows, long long at, long long number, long long ts_ns, long long serial
     ) except? -1
@@ -42,13 +48,34 @@ cdef class Follower:
         self, bytes octets, int index, long long[::1] rows, long long at, long long number,
         long long ts_ns
     ) except? -1
+    cdef int _is_others(
+        self, Conversation conversation, HalfStream half, bytes octets, long long[::1] rows,
+        long long at, long long number, long long ts_ns
+    ) except? -1
+    cdef int _possible(
+        self, Conversation conversation, HalfStream half, HalfStream other, bytes octets,
+        long long[::1] rows, long long at, long long seq, long long number, long long ts_ns
+    ) except? -1
     cdef bint _is_early(
         self, Conversation conversation, HalfStream half, HalfStream other, bytes octets,
         long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -1
-    cdef bint _overtook(
-        self, Conversation conversation, HalfStream half, HalfStream other, long long ts_ns
+    cdef int _doubt_another(
+        self, Conversation conversation, HalfStream half, HalfStream other, bytes octets,
+        long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -1
+    cdef int _reset(
+        self, Conversation conversation, HalfStream half, HalfStream other, long long[::1] rows,
+        long long at, long long number, long long ts_ns
+    ) except? -1
+    cdef int _weigh(
+        self, Conversation conversation, HalfStream half, HalfStream other, long long[::1] rows,
+        long long at, long long seq, long long number, long long ts_ns
+    ) except? -1
+    cdef int _ignore_reset(self, Conversation conversation, long long number) except? -1
+    cdef int _apply_reset(self, Conversation conversation) except? -1
+    cdef long long _reset_wait(self, Conversation conversation) except? -1
+    cdef bint _is_far(self, Conversation conversation, HalfStream half, long long seq) except? -1
     cdef int _again(
         self, Conversation conversation, bytes octets, long long[::1] rows, long long at, long long number,
         long long ts_ns

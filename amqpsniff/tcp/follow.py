@@ -2,9 +2,9 @@
 """Conversations beyond the ordinary segment: beginnings, ends, holes, deadlines.
 
 `Reassembler` finds the conversation of a segment and does the ordinary ones itself; the rest comes
-here, segment by segment. `unusual` takes them in this order: SYN, whether the segment is possible
-at all, acknowledgement, RST, payload, FIN; then it looks whether a hole is overdue or the end
-reached.
+here, segment by segment. `unusual` takes them in this order: SYN, RST, whether the segment is
+possible at all, acknowledgement, payload, FIN; then it looks whether a hole is overdue or the end
+reached. What a RST or SYN means is often known only by what follows (`doubt`).
 
 What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
 """
@@ -15,9 +15,14 @@ import cython
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
+from .doubt import AHEAD as _AHEAD
+from .doubt import CERTAIN as _CERTAIN
+from .doubt import OUTSIDE as _OUTSIDE
+from .doubt import Another, Reset
 from .headers import SEGMENT_FIELDS
 from .holding import HoldingPool
 from .joining import Rooms, Segment, begins
+from .limits import NEVER
 from .stream import TcpFinding
 
 if cython.compiled:
@@ -68,11 +73,17 @@ CONFLICT = cython.declare(cython.int, 8)
 LIMIT = cython.declare(cython.int, 16)
 ANOTHER = cython.declare(cython.int, 1)
 NONE = cython.declare(cython.int, 2)
+MAY_BEGIN = cython.declare(cython.int, 2)
+
+CERTAIN = cython.declare(cython.int, _CERTAIN)
+AHEAD = cython.declare(cython.int, _AHEAD)
+OUTSIDE = cython.declare(cython.int, _OUTSIDE)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
+_NEVER = cython.declare(cython.longlong, NEVER)
 
 
 class Follower:
@@ -86,6 +97,7 @@ class Follower:
         self.limits = limits
         self.most = limits.conversations
         self.linger = limits.linger_ns
+        self.near = limits.closed_near_octets
         self.writer = EventWriter()
         self.history = History(limits)
         self.pool = HoldingPool(limits)
@@ -135,10 +147,7 @@ class Follower:
 
     def _wait(self, room, key, octets, rows, at, number, ts_ns):
         """Let a segment wait, until its conversation's begin is known."""
-        start: cython.longlong = rows[at + 10]
-        payload = block_of(self.writer, octets, rows[at + 9])[start : start + rows[at + 11]]
-        kept = array("q", rows[at : at + FIELDS])
-        if room.add(Segment(key, kept, payload, number, ts_ns, self.serial), self.limits):
+        if room.add(self._keep(key, octets, rows, at, number, ts_ns), self.limits):
             self._enter(room)
         return 0
 
@@ -156,8 +165,7 @@ class Follower:
         self.deadlines.expect(self.rooms.deadline_ns)
         for segment in room.arranged():
             row = segment.row
-            self.writer.extra.append(segment.octets)
-            row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
+            self._recall(segment)
             if segment.key not in self.keys:
                 if opened:
                     if not may_open(self.table, self.writer, segment.key, b"", row, 0):
@@ -169,6 +177,37 @@ class Follower:
             opened = True
             self.history.identification, self.serial = row[14], segment.place
             self.unusual(b"", self.find(row, 0).index, row, 0, segment.number, segment.ts_ns)
+        self.history.identification, self.serial = identification, now
+        return 0
+
+    def _keep(self, key, octets, rows, at, number, ts_ns):
+        """A segment with what was captured of it, to be followed later."""
+        start: cython.longlong = rows[at + 10]
+        payload = block_of(self.writer, octets, rows[at + 9])[start : start + rows[at + 11]]
+        return Segment(key, array("q", rows[at : at + FIELDS]), payload, number, ts_ns, self.serial)
+
+    def _recall(self, segment):
+        """Make the octets of a segment that was kept available to the row of it."""
+        self.writer.extra.append(segment.octets)
+        row: cython.longlong[::1] = segment.row
+        row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
+        return 0
+
+    def _follow_kept(self, segments):
+        """Follow the segments that may have begun a conversation, when the old one is over."""
+        row: cython.longlong[::1]
+        half: HalfStream
+        identification: cython.longlong = self.history.identification
+        now: cython.longlong = self.serial
+        for segment in segments:
+            row = segment.row
+            self._recall(segment)
+            self.history.identification, self.serial = row[14], segment.place
+            half = self.find(row, 0)
+            if half is None:
+                self.open(row, 0, segment.number, segment.ts_ns, segment.number)
+                half = self.find(row, 0)
+            self.unusual(b"", half.index, row, 0, segment.number, segment.ts_ns)
         self.history.identification, self.serial = identification, now
         return 0
 
@@ -197,9 +236,13 @@ class Follower:
             self._enter(self.early[conversation.key])
             if not first.open:
                 return 0
+        if conversation.reset is not None:
+            self._apply_reset(conversation)
         order.flush(first, conversation.second, number, ts_ns, self.history.seen)
         self.writer.append(CLOSE, first.index, -1, 0, 0, 0, number, ts_ns)
         self.table.remove(conversation, over != 0)
+        if conversation.another is not None:
+            self._follow_kept(conversation.another.segments)
         return 0
 
     def close_all(self):
@@ -207,8 +250,9 @@ class Follower:
         conversation: Conversation
         while self.rooms:
             self._enter(self.rooms.queue[0])
-        for conversation in self.table.all_open():
-            self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
+        while self.table.open:  # to close one may open another
+            for conversation in self.table.all_open():
+                self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
         self.deadlines.clear()
         return 0
 
@@ -221,38 +265,70 @@ class Follower:
         seq: cython.longlong = rows[at + 6]
         length: cython.longlong = rows[at + 12]
         whose: cython.int
+        if conversation.another is not None:
+            whose = self._is_others(conversation, half, octets, rows, at, number, ts_ns)
+            if whose == ANOTHER:
+                return self._again(conversation, octets, rows, at, number, ts_ns)
+            if whose == NONE:
+                return 0
         if flags & SYN:
             whose = greet(half, other, seq, rows[at + 7], flags)
             if whose == NONE:
                 return 0
             if whose == ANOTHER:
-                return self._again(conversation, octets, rows, at, number, ts_ns)
+                return self._doubt_another(
+                    conversation, half, other, octets, rows, at, number, ts_ns
+                )
             seq = (seq + 1) & MASK
-        if length > 0 and begins_anew(half, other, self.writer, octets, rows, at):
-            return self._again(conversation, octets, rows, at, number, ts_ns)
-        if (length > 0 or flags & (FIN | RST)) and not half.possible(seq):
+        if flags & RST:
+            half.count(number, ts_ns, self.serial)
+            if self._is_early(conversation, half, other, octets, rows, at, number, ts_ns):
+                return 0
+            return self._reset(conversation, half, other, rows, at, number, ts_ns)
+        if length > 0:
+            whose = begins_anew(conversation, half, other, self.writer, octets, rows, at, ts_ns)
+            if whose == MAY_BEGIN:
+                return self._doubt_another(
+                    conversation, half, other, octets, rows, at, number, ts_ns
+                )
+            if whose or self._is_far(conversation, half, seq):
+                return self._again(conversation, octets, rows, at, number, ts_ns)
+        if (length > 0 or flags & FIN) and not half.possible(seq):
+            if self.table.straggler(key_of(rows, at), seq, False):
+                return 0  # of the conversation before this one
             if not self._believe(conversation, half, seq, length, number, ts_ns):
                 return 0
             return self._again(conversation, octets, rows, at, number, ts_ns)
+        return self._possible(conversation, half, other, octets, rows, at, seq, number, ts_ns)
+
+    def _is_others(self, conversation, half, octets, rows, at, number, ts_ns):
+        """Whose a segment is while another conversation may have begun: `ANOTHER` if it has."""
+        key: bytes = key_of(rows, at)
+        another = conversation.another
+        if another.confirms(key, rows, at, half.next_seq, self.near):
+            return ANOTHER
+        if not another.repeats(key, rows, at):
+            return 0
+        if len(another.segments) < self.limits.doubtful_segments:
+            another.segments.append(self._keep(key, octets, rows, at, number, ts_ns))
+        return NONE
+
+    def _possible(self, conversation, half, other, octets, rows, at, seq, number, ts_ns):
+        """Take a segment that belongs to its conversation and lies where it can; `seq`: where."""
+        flags: cython.int = rows[at + 8]
+        length: cython.longlong = rows[at + 12]
+        side: cython.int = half.index & 1
         half.count(number, ts_ns, self.serial)
+        if half.doubted:
+            self._weigh(conversation, half, other, rows, at, seq, number, ts_ns)
         if flags & ACK:
             if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
                 other.start_at(rows[at + 7])  # the answer to the SYN was not captured
+            if conversation.round_trip_ns < 0 and conversation.syn_seen and side == 0:
+                conversation.round_trip_ns = max(ts_ns - conversation.start_ns, 0)
             other.acknowledge(rows[at + 7])
         if self._is_early(conversation, half, other, octets, rows, at, number, ts_ns):
             return 0
-        if flags & RST:
-            if half.next_seq >= 0 and half.ahead(seq) <= MOST_BEFORE_RESET:
-                half.acknowledge(seq)  # its sender numbers it after the last octet that it sent
-            if not (half.finished() and other.finished()):
-                conversation.ended = "rst"
-                if conversation.ended_by is None:
-                    conversation.ended_by = index & 1
-                    conversation.ended_ns, conversation.ended_number = ts_ns, number
-            if self._overtook(conversation, half, other, ts_ns):
-                return 0
-            conversation.over_ns = ts_ns
-            return self._close(conversation, number, ts_ns, 1)
         if flags & NO_WINDOW or half.shut or other.shut:
             heed(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
         if length > 0:
@@ -262,7 +338,7 @@ class Follower:
             if half.next_seq < 0:
                 half.start_at(seq + length)
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
-                conversation.ended, conversation.ended_by = "fin", index & 1
+                conversation.ended, conversation.ended_by = "fin", side
                 conversation.ended_ns, conversation.ended_number = ts_ns, number
             order.release(half, other, number, ts_ns, rows[at + 13])
         order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
@@ -292,16 +368,146 @@ class Follower:
         self._wait(room, key, octets, rows, at, number, ts_ns)
         return True
 
-    def _overtook(self, conversation, half, other, ts_ns):
-        """Whether octets that were there before a reset may still come, as with any hole."""
-        if half.acked <= half.next_offset and other.acked <= other.next_offset:
-            return 0
-        if not conversation.lingers:
-            conversation.lingers = True
-            half.linger_ns = later(ts_ns, self.limits.acked_hole_ns)
-            self.deadlines.linger(half, self.table.open)
-            return 1
-        return conversation.ended == "rst"
+    def _doubt_another(self, conversation, half, other, octets, rows, at, number, ts_ns):
+        """Keep a segment that may begin another conversation, unless that is certain."""
+        reset = conversation.reset
+        known: cython.bint = half.next_seq >= 0 and other.next_seq >= 0
+        known = known or half.next_offset > 0 or other.next_offset > 0
+        over: cython.bint = half.finished() and other.finished()
+        if over or not known or (reset is not None and reset.place == CERTAIN):
+            return self._again(conversation, octets, rows, at, number, ts_ns)
+        keys = key_of(rows, at), self.table.back_key(rows, at)
+        code, detail = "tcp-syn-ignored", ""
+        if not rows[at + 8] & SYN:
+            code = "tcp-overlap-conflict" if half.possible(rows[at + 6]) else None
+            detail = f"{rows[at + 12]} octets sent again are not what was sent before"
+        conversation.another = Another(
+            half.index & 1,
+            half.captured_end(),
+            other.captured_end(),
+            keys,
+            self._keep(keys[0], octets, rows, at, number, ts_ns),
+            code,
+            detail,
+        )
+        half.doubted = other.doubted = half.slow = other.slow = 1
+        return 0
+
+    def _reset(self, conversation, half, other, rows, at, number, ts_ns):
+        """Take a RST: it ends the conversation after a while, or once nothing else follows it."""
+        seq: cython.longlong = rows[at + 6]
+        ack: cython.longlong = rows[at + 7] if rows[at + 8] & ACK else -1
+        reached: cython.longlong = half.captured_end()
+        end: cython.longlong = reached
+        offset: cython.longlong = half.next_offset + half.ahead(seq)
+        place: cython.int = OUTSIDE
+        refused: cython.bint = False
+        if half.next_seq < 0:
+            if other.isn < 0:
+                place = CERTAIN
+            elif ack >= 0 and (ack - other.isn - 1) & MASK <= other.captured_end():
+                place = CERTAIN  # the answer to a SYN (RFC 9293 §3.10.7.3)
+                refused = True
+        elif half.acknowledged() <= offset <= end:
+            place = CERTAIN
+        elif end < offset <= end + MOST_BEFORE_RESET:
+            place = AHEAD
+            end = offset
+        if half.finished() and other.finished():
+            conversation.over_ns = ts_ns
+            return self._close(conversation, number, ts_ns, 1)
+        if conversation.reset is None or conversation.reset.place > place:
+            covers = other.captured_end()
+            conversation.reset = Reset(
+                half.index & 1, number, ts_ns, end, covers, place, seq, ack, reached
+            )
+            half.doubted = other.doubted = half.slow = other.slow = 1
+            if place != OUTSIDE:
+                half.linger_ns = later(ts_ns, self._reset_wait(conversation))
+                self.deadlines.add(half, half.linger_ns, self.table.open)
+        if refused:
+            conversation.over_ns = ts_ns
+            return self._close(conversation, number, ts_ns, 1)
+        return 0
+
+    def _reset_wait(self, conversation):
+        """How long a conversation stays open after a RST; what is in flight takes a round trip."""
+        wait_ns: cython.longlong = self.linger
+        if conversation.reset.place != CERTAIN:
+            return self.limits.doubtful_reset_ns
+        if conversation.round_trip_ns >= 0 and conversation.round_trip_ns < wait_ns:
+            wait_ns = min(wait_ns, max(2 * conversation.round_trip_ns, self.limits.acked_hole_ns))
+        return wait_ns
+
+    def _apply_reset(self, conversation):
+        """A conversation ends by the RST that it had: octets sent before that are missing."""
+        reset = conversation.reset
+        half: HalfStream = conversation.second if reset.side else conversation.first
+        other: HalfStream = conversation.first if reset.side else conversation.second
+        conversation.ended = "rst"
+        if conversation.ended_by is None:
+            conversation.ended_by = reset.side
+            conversation.ended_ns, conversation.ended_number = reset.ts_ns, reset.number
+        if reset.place != OUTSIDE:
+            if half.next_seq >= 0:
+                half.acknowledge(reset.seq)  # it is numbered after the last octet sent
+            if reset.ack >= 0:
+                other.acknowledge(reset.ack)
+        return 0
+
+    def _weigh(self, conversation, half, other, rows, at, seq, number, ts_ns):
+        """Whether a side goes on that sent a RST, or began something else."""
+        side: cython.int = half.index & 1
+        length: cython.longlong = rows[at + 12]
+        end: cython.longlong = -1
+        covered: cython.longlong = -1
+        reset = conversation.reset
+        if half.next_seq < 0:
+            end = length
+        elif half.next_offset + half.ahead(seq) <= half.captured_end():  # in sequence
+            end = half.next_offset + half.ahead(seq) + length + (rows[at + 8] & FIN)
+        if rows[at + 8] & ACK and other.next_seq >= 0:
+            covered = other.next_offset + other.ahead(rows[at + 7])
+            if covered > other.captured_end():
+                covered = -1
+        another = conversation.another
+        if another is not None and another.side == side and another.goes_on(end, covered):
+            conversation.another = None
+            if another.code is not None:
+                detail = another.detail or f"the sender went on in packet {number & NUMBER_MASK}"
+                self._report(another.code, conversation, another.number, another.ts_ns, detail, 1)
+        if reset is not None:
+            if length > 0:
+                reset.quiet_ns = ts_ns
+            if reset.side != side:
+                if reset.lived_ns >= 0 and covered > reset.reached:
+                    self._ignore_reset(conversation, number)
+            elif reset.goes_on(end, covered) and (
+                reset.place == OUTSIDE or ts_ns > later(reset.ts_ns, self.limits.acked_hole_ns)
+            ):
+                if reset.lived_ns < 0:
+                    reset.lived_ns = ts_ns
+                if reset.place == OUTSIDE or ts_ns >= later(reset.ts_ns, self.linger):
+                    self._ignore_reset(conversation, number)
+        half.doubted = conversation.reset is not None or conversation.another is not None
+        other.doubted = half.doubted
+        return 0
+
+    def _ignore_reset(self, conversation, number):
+        """The conversation went on after a RST."""
+        reset = conversation.reset
+        half: HalfStream = conversation.second if reset.side else conversation.first
+        half.linger_ns = _NEVER
+        conversation.reset = None
+        detail = f"it went on in packet {number & NUMBER_MASK}"
+        return self._report("tcp-reset-ignored", conversation, reset.number, reset.ts_ns, detail, 1)
+
+    def _is_far(self, conversation, half, seq):
+        """Whether a segment after a RST lies too far away to have been in flight at it."""
+        reset = conversation.reset
+        if reset is None or reset.place != CERTAIN or half.next_seq < 0:
+            return False
+        return not -self.near <= half.ahead(seq) <= self.near
 
     def _again(self, conversation, octets, rows, at, number, ts_ns):
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
@@ -326,7 +532,14 @@ class Follower:
             half.start_at(seq)
         if self.places is not None and rows[at + 9] < 0:
             self.places.extend(
-                (rows[at], half.index, half.next_offset + half.ahead(seq), rows[at + 10], captured)
+                (
+                    rows[at],
+                    half.index,
+                    half.next_offset + half.ahead(seq),
+                    rows[at + 10],
+                    captured,
+                    half.acknowledged() if half.ack_seen else -1,
+                )
             )
         if captured < length:
             self.cut += 1
@@ -365,7 +578,7 @@ class Follower:
         if half.fin_acked and other.fin_acked:
             conversation.over_ns = ts_ns
             return self._close(conversation, number, ts_ns, 1)
-        if not conversation.lingers:
+        if not conversation.lingers and half.linger_ns == other.linger_ns == _NEVER:
             conversation.lingers = True
             half.linger_ns = later(ts_ns, self.linger)
             self.deadlines.linger(half, self.table.open)
@@ -392,8 +605,16 @@ class Follower:
         """The deadline of a half-stream has come."""
         conversation: Conversation = self.table.conversations[half.index >> 1]
         other: HalfStream = self.table.halves[half.index ^ 1]
+        reset = conversation.reset
+        over: cython.bint = True
         if half.linger_ns <= ts_ns:
+            if reset is not None:
+                over = reset.place == CERTAIN
+                due_ns = later(reset.quiet_ns, self._reset_wait(conversation))
+                if due_ns > half.linger_ns:
+                    half.linger_ns = due_ns
+                    return self.deadlines.add(half, due_ns, self.table.open)
             conversation.over_ns = half.linger_ns
-            return self._close(conversation, conversation.last_number(), conversation.end_ns, 1)
+            return self._close(conversation, conversation.last_number(), conversation.end_ns, over)
         order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, conversation.last_number(), conversation.end_ns)

@@ -12,6 +12,8 @@ cdef class HalfStream:
     cdef readonly bint open
     cdef bint slow, ack_seen, fin_acked, waiting_acked, absent
     cdef readonly long long isn, next_seq, fin_offset, next_offset, acked
+    cdef long long ack_seq
+    cdef bint doubted
     cdef long long last_row, fin_number, fin_ns
     cdef readonly long long packets, retransmissions, gaps, lost_octets, cut_octets
     cdef readonly long long last_number, last_ns, activity
@@ -33,6 +35,12 @@ cdef class HalfStream:
     cdef int acknowledge(self, long long ack) except? -1
     cdef bint finish_at(self, long long seq, long long number, long long ts_ns) except? -1
     cdef bint finished(self) except? -1
+    cdef long long captured_end(self) except? -1
+    cdef long long acknowledged(self) except? -1
+    cdef bint differs(
+        self, bytes octets, long long start, long long offset, long long captured,
+        long long seen, long long ts_ns
+    ) except? -1
     cdef bint needs_care(self, HalfStream other) except? -1
     cdef int stray(self, long long seq, long long length) except? -1
     cdef int place(

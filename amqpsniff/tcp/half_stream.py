@@ -57,8 +57,10 @@ class HalfStream:
 
     Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (those of the gaps), `cut_octets`
     (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
-    `acked` is the highest offset that the other side has acknowledged. `acked_late_ns`: time of a
-    delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see `Conversation`.
+    `acked` is the highest offset that the other side has acknowledged, `ack_seq` the last number
+    that it acknowledged. `doubted`: an end of the conversation is in doubt. `acked_late_ns`: time
+    of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
+    `Conversation`.
     `shut`, `shuts`: its sender can, or could, take no more; see `windows`. `repeat_…`: the last
     segment that was sent again. `forsaken`: octets before this offset are not waited for, and none
     are while the direction is `absent`: acknowledged, but not in the capture.
@@ -79,6 +81,8 @@ class HalfStream:
         self.isn = self.next_seq = self.fin_offset = -1
         self.next_offset = self.acked = 0
         self.ack_seen = self.fin_acked = 0
+        self.ack_seq = 0
+        self.doubted = 0
         self.last_row = -1
         self.packets = self.retransmissions = self.gaps = self.lost_octets = 0
         self.cut_octets = 0
@@ -128,6 +132,8 @@ class HalfStream:
         if self.next_seq < 0:
             return True
         distance = self.ahead(seq)
+        if self.isn >= 0 and self.next_offset + distance < -1:
+            return False  # before the first octet; a keep-alive is one before it at most
         return -self.most_behind <= distance <= self.most_ahead
 
     def offset_of(self, ack):
@@ -142,6 +148,7 @@ class HalfStream:
         """The other side has every octet before the one numbered `ack`."""
         offset: cython.longlong = self.offset_of(ack)
         self.ack_seen = 1
+        self.ack_seq = ack
         if offset > 0:
             if self.fin_offset >= 0 and offset > self.fin_offset:
                 self.fin_acked = 1
@@ -168,12 +175,34 @@ class HalfStream:
         """Whether everything up to the FIN was handed on."""
         return self.fin_offset >= 0 and self.next_offset == self.fin_offset
 
+    def captured_end(self):
+        """Where what was captured or acknowledged ends, behind holes too; a FIN counts as one."""
+        end: cython.longlong = max(self.next_offset, self.acked)
+        if self.held is not None and self.held:
+            end = max(end, self.held.end)
+        return max(end, self.fin_offset + 1) if self.fin_offset >= 0 else end
+
+    def acknowledged(self):
+        """The offset that the other side acknowledged last; unknown: as far back as can be."""
+        if not self.ack_seen:
+            return self.next_offset - self.limits.closed_near_octets
+        return self.next_offset + self.ahead(self.ack_seq)
+
+    def differs(self, octets, start, offset, captured, seen, ts_ns):
+        """True if octets at an offset are known to be others than those captured there before."""
+        result: cython.int = self.history.compare(
+            self.last_row, octets, start, offset, captured, seen, ts_ns
+        )
+        return result & HISTORY_CONFLICT != 0
+
     def needs_care(self, other):
         """Whether the next segment may not be ordinary; `other` is the other direction."""
         if self.next_seq < 0 or self.strange > 0 or self.absent:
             return True
         if self.held is not None and self.held:
             return True
+        if self.isn >= 0 and other.isn >= 0 and not other.ack_seen:
+            return True  # the acknowledgement that ends the handshake, which is timed
         return other.next_seq < 0 and self.isn >= 0 and self.next_offset == 0
 
     def stray(self, seq, length):

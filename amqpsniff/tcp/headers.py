@@ -11,6 +11,8 @@ from array import array
 
 import cython
 
+from amqpsniff.findings import Finding
+
 from .fragments import Fragments
 
 if cython.compiled:
@@ -59,6 +61,12 @@ def _is_plain(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> c
     )
 
 
+def unread_tunnels(capture: str, unread: dict[str, int]) -> Finding:
+    """The finding about packets of tunnels that are not read, from their numbers by tunnel."""
+    parts = ", ".join(f"{unread[tunnel]} in {tunnel}" for tunnel in sorted(unread))
+    return Finding("tunnel-unreadable", f"packets: {parts}", capture)
+
+
 @cython.cclass
 class HeaderParser:
     """Packets in, rows of TCP segments out; counts what it skips.
@@ -98,6 +106,10 @@ class HeaderParser:
             "malformed": self.malformed,
             "other_ports": self.other_ports,
         }
+
+    def unread(self) -> dict[str, int]:
+        """Packets of tunnels that are not read, by tunnel; they are among those `not_tcp`."""
+        return self.layers.unread
 
     def segments(self) -> object:
         """The rows written by the last `parse`, row after row of `FIELDS` integers."""

@@ -90,6 +90,8 @@ class Held:
     def full(self) -> bool:
         """Whether this half-stream, or all together, hold more than they may."""
         limits = self.pool.limits
+        if len(self.pieces) - self.begin > limits.held_segments:
+            return True
         return self.octets > limits.held_octets or self.pool.total > limits.held_octets_total
 
     def find(self, start: int, end: int) -> Piece | None:
@@ -122,10 +124,12 @@ class Held:
         return added, conflict
 
     def _insert(self, index: int, piece: Piece, start: int, end: int) -> None:
-        octets = piece.octets[start - piece.start : end - piece.start]
+        if (start, end) != piece[:2]:
+            octets = piece.octets[start - piece.start : end - piece.start]
+            piece = piece._replace(start=start, end=end, octets=octets)
         self.starts.insert(index, start)
-        self.pieces.insert(index, piece._replace(start=start, end=end, octets=octets))
-        self._account(len(octets) + HELD_SEGMENT_OCTETS)
+        self.pieces.insert(index, piece)
+        self._account(len(piece.octets) + HELD_SEGMENT_OCTETS)
 
     def _account(self, octets: int) -> None:
         self.octets += octets

@@ -1,6 +1,7 @@
 cdef class Layers:
     cdef object fragments
     cdef list extra
+    cdef readonly dict unread
     cdef const unsigned char[::1] block, octets
     cdef long long source, at, end, wire_end, ts_ns, identification
     cdef long long family, a_high, a_low, b_high, b_low
@@ -15,6 +16,7 @@ cdef class Layers:
     cdef int _fragment(
         self, int protocol, long long identification, long long offset, bint last
     ) except? -9
-    cdef int _inner(self, int ethertype, long long at) except? -9
     cdef int _udp(self) except? -9
     cdef int _gre(self) except? -9
+    cdef int _unread(self, tunnel) except? -9
+    cdef int _inside(self, long long place) except? -9

@@ -10,14 +10,15 @@ record's length stands.
 
 Tunnels are transparent: the innermost addresses are the conversation's. Not read: encrypted payload
 (ESP), compressed headers, GRE version 1, and UDP tunnels on other ports than those named here.
+Packets of tunnels that are known and not read are counted by the tunnel's name in `unread`.
 """
 
 import cython
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.link import ip_place  # type: ignore
+    from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, udp_place  # type: ignore
 else:
-    from .link import ip_place
+    from .link import gre_place, ip_place, udp_place
 
 # IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound keeps
 # a packet of nothing but headers from costing more than its neighbours.
@@ -25,13 +26,29 @@ MAX_LAYERS = cython.declare(cython.int, 32)
 
 IPV4 = cython.declare(cython.int, 0x0800)
 IPV6 = cython.declare(cython.int, 0x86DD)
-ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
-ERSPAN = cython.declare(cython.int, 0x88BE)
-VXLAN_PORT = cython.declare(cython.int, 4789)
-VXLAN_PORT_OF_LINUX = cython.declare(cython.int, 8472)
-GENEVE_PORT = cython.declare(cython.int, 6081)
 PLACE_BITS = cython.declare(cython.int, 40)
 PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
+
+UNREAD = cython.declare(cython.longlong, -2)
+
+_PORTS = cython.declare(
+    dict,
+    {
+        1701: "L2TP",
+        2152: "GTP",
+        3544: "Teredo",
+        4341: "LISP",
+        4500: "IPsec",
+        4789: "VXLAN",
+        4790: "VXLAN-GPE",
+        6081: "Geneve",
+        8472: "VXLAN",
+    },
+)
+"""Tunnels over UDP by port that are not read, or not in every version."""
+
+_PROTOCOLS = cython.declare(dict, {50: "IPsec", 108: "IPComp", 115: "L2TP"})
+"""Tunnels that are not read, by IP protocol."""
 
 _RANGE32 = cython.declare(cython.longlong, 1 << 32)
 _SIGN32 = cython.declare(cython.longlong, 1 << 31)
@@ -77,6 +94,7 @@ class Layers:
     def __init__(self, fragments):
         self.fragments = fragments
         self.extra = []
+        self.unread = {}
         self.source = -1
         self.identification = -1
 
@@ -123,6 +141,13 @@ class Layers:
             return self._extension(4, 8)
         if kind in (0, 43, 60, 135, 139, 140):
             return self._extension(8, 8)
+        if kind in _PROTOCOLS:
+            return self._unread(_PROTOCOLS[kind])
+        return NOT_TCP
+
+    def _unread(self, tunnel):
+        """Count a packet of a tunnel that is not read."""
+        self.unread[tunnel] = self.unread.get(tunnel, 0) + 1
         return NOT_TCP
 
     def _ipv4(self):
@@ -216,41 +241,29 @@ class Layers:
         self.wire_end = whole.length
         return whole.protocol
 
-    def _inner(self, ethertype, at):
-        """Go on at the IP header below `ethertype`."""
-        place: cython.longlong = ip_place(self.octets, at, self.end, ethertype)
-        if place < 0:
-            return NOT_TCP
-        self.at = place & PLACE_MASK
-        return cython.cast(cython.int, place >> PLACE_BITS)
-
     def _udp(self):
-        """VXLAN (RFC 7348) and Geneve (RFC 8926), by port: registered, or Linux's own for VXLAN."""
-        at: cython.longlong = self.at
+        """Tunnels over UDP, by port."""
         port: cython.int
-        if self.end - at < 16:
+        if self.end - self.at < 16:
             return NOT_TCP
-        port = _u16(self.octets, at + 2)
-        if self.octets[at + 8] & 8 and (port == VXLAN_PORT or port == VXLAN_PORT_OF_LINUX):
-            return self._inner(ETHERNET_BRIDGING, at + 16)
-        if port == GENEVE_PORT and self.octets[at + 8] >> 6 == 0:
-            options: cython.longlong = (self.octets[at + 8] & 0x3F) * 4
-            return self._inner(_u16(self.octets, at + 10), at + 16 + options)
-        return NOT_TCP
+        port = _u16(self.octets, self.at + 2)
+        place: cython.longlong = udp_place(self.octets, self.at + 8, self.end, port)
+        if place == UNREAD:
+            return self._unread(_PORTS[port])
+        return self._inside(place)
 
     def _gre(self):
-        """GRE (RFC 2784, RFC 2890) and ERSPAN I and II over it."""
-        at: cython.longlong = self.at
-        flags: cython.int
-        ethertype: cython.int
-        if self.end - at < 4:
+        """GRE and ERSPAN."""
+        place: cython.longlong = gre_place(self.octets, self.at, self.end)
+        return self._unread("GRE") if place == UNREAD else self._inside(place)
+
+    def _inside(self, place):
+        """Go on below the header of a tunnel, at the place of its contents."""
+        ip: cython.longlong
+        if place < 0:
             return NOT_TCP
-        flags = _u16(self.octets, at)
-        ethertype = _u16(self.octets, at + 2)
-        if flags & 0x4007:  # source routing (deprecated), or another version
+        ip = ip_place(self.octets, place & PLACE_MASK, self.end, place >> PLACE_BITS)
+        if ip < 0:
             return NOT_TCP
-        at += 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0)
-        at += 4 if flags & 0x1000 else 0
-        if ethertype == ERSPAN:
-            return self._inner(ETHERNET_BRIDGING, at + (8 if flags & 0x1000 else 0))
-        return self._inner(ethertype, at)
+        self.at = ip & PLACE_MASK
+        return cython.cast(cython.int, ip >> PLACE_BITS)

@@ -33,6 +33,10 @@ class Limits(NamedTuple):
     # The same for all half-streams together: a capture that lost packets everywhere.
     held_octets_total: int = 64 * 1024 * 1024
 
+    # Segments held back, per half-stream: each is put into its place among the others. Linux counts
+    # 768 octets at least for a segment that waits, so as many fit into its largest buffer twice.
+    held_segments: int = 16 * 1024
+
     # How long a hole is waited for when the receiver has acknowledged what lies beyond it: it got
     # the segment, so if the capture has it, it is a matter of two queues or two interfaces being
     # read out of step. Segments of the same conversation, or time, whichever comes first: busy
@@ -53,8 +57,19 @@ class Limits(NamedTuple):
     unacked_hole_segments: int = 512
     unacked_hole_ns: int = 2 * SECOND
 
-    # How long a conversation stays open for the acknowledgement of its last FIN.
+    # How long a conversation stays open for the acknowledgement of its last FIN, and after a RST
+    # for what the other side had sent before it got that, where no handshake shows how long a round
+    # trip takes: then two of them, and `acked_hole_ns` at least.
     linger_ns: int = SECOND
+
+    # How long it stays open after a RST beyond the next octet: either what was sent before it is
+    # missing from the capture, or TCP answered with a challenge ACK (RFC 5961 §3.2) and the
+    # connection goes on. With the usual heartbeat of 60 s each side then sends something.
+    doubtful_reset_ns: int = 60 * SECOND
+
+    # Segments kept that may begin another conversation of the same endpoints: a SYN is sent again
+    # some six times (tcp_syn_retries of Linux).
+    doubtful_segments: int = 16
 
     # The last segments delivered to compare retransmissions with: two captures of a busy connection
     # whose clocks are 40 ms apart were 64 segments apart. Blocks of packets are kept alive

@@ -3,7 +3,7 @@
 
 Every link type ends in one of two ways of naming what follows: an EtherType, or a PPP protocol
 number, which is turned into one. Tags that may stand between (802.1Q in any depth, MPLS labels,
-PPPoE, LLC/SNAP) are taken off one after the other, `MAX_TAGS` of them at most.
+PPPoE, LLC/SNAP, NSH) are taken off one after the other, `MAX_TAGS` of them at most.
 
 A place is one integer, `EtherType << PLACE_BITS | offset`; `NOT_IP` is the place of everything that
 leads to no IP header, also because the packet was cut before it.
@@ -20,6 +20,8 @@ counted as not IP.
 import cython
 
 NOT_IP = cython.declare(cython.longlong, -1)
+# The place below a tunnel's header that is not read.
+UNREAD = cython.declare(cython.longlong, -2)
 PLACE_BITS = cython.declare(cython.int, 40)
 PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
 
@@ -33,6 +35,22 @@ MPLS = cython.declare(cython.int, 0x8847)
 MPLS_UPSTREAM = cython.declare(cython.int, 0x8848)
 PPPOE_SESSION = cython.declare(cython.int, 0x8864)
 CISCO_METADATA = cython.declare(cython.int, 0x8909)
+NSH = cython.declare(cython.int, 0x894F)
+
+ERSPAN = cython.declare(cython.int, 0x88BE)
+ERSPAN_3 = cython.declare(cython.int, 0x22EB)
+
+# Registered ports of tunnels over UDP, and Linux's own for VXLAN.
+GTP_PORT = cython.declare(cython.int, 2152)
+VXLAN_PORT = cython.declare(cython.int, 4789)
+VXLAN_GPE_PORT = cython.declare(cython.int, 4790)
+GENEVE_PORT = cython.declare(cython.int, 6081)
+MPLS_PORT = cython.declare(cython.int, 6635)
+VXLAN_PORT_OF_LINUX = cython.declare(cython.int, 8472)
+# Those that are not read: L2TP, Teredo, LISP, IPsec.
+UNREAD_PORTS = cython.declare(tuple, (1701, 3544, 4341, 4500))
+
+GTP_PACKET = cython.declare(cython.int, 255)
 
 LINK_NULL = cython.declare(cython.int, 0)
 LINK_ETHERNET = cython.declare(cython.int, 1)
@@ -125,6 +143,34 @@ def _mpls(
 
 @cython.cfunc
 @cython.exceptval(-2, check=True)
+def _next_protocol(number: cython.int) -> cython.longlong:
+    """The EtherType of a next protocol of NSH (RFC 8300 §2.2) and VXLAN-GPE; 0 for others."""
+    if number == 1:
+        return IPV4
+    if number == 2:
+        return IPV6
+    if number == 3:
+        return ETHERNET_BRIDGING
+    if number == 4:
+        return NSH
+    return MPLS if number == 5 else 0
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _nsh(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """The place after a network service header (RFC 8300 §2), whose length is in four octets."""
+    length: cython.longlong
+    if end - at < 8 or octets[at] >> 6 != 0:
+        return NOT_IP
+    length = (octets[at + 1] & 0x3F) * 4
+    return _place(_next_protocol(octets[at + 3]), at + length) if length >= 8 else NOT_IP
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
 def _peel(
     octets: cython.const[cython.uchar][::1],
     at: cython.longlong,
@@ -140,6 +186,8 @@ def _peel(
         return _mpls(octets, at, end)
     if ethertype == PPPOE_SESSION:
         return _ppp(octets, at + 6, end)
+    if ethertype == NSH:
+        return _nsh(octets, at, end)
     if ethertype == CISCO_METADATA:
         return _place(_u16(octets, at + 6), at + 8) if end - at >= 8 else NOT_IP
     if ethertype <= 1500:  # a length: LLC and SNAP (RFC 1042)
@@ -161,6 +209,103 @@ def ip_place(octets, at, end, ethertype):
         if place < 0:
             return NOT_IP
     return NOT_IP
+
+
+def udp_place(octets, at, end, port):
+    """The place below a tunnel's header at `at`, behind that of UDP; `UNREAD` or `NOT_IP`."""
+    if end - at < 8:
+        return NOT_IP
+    if port == VXLAN_PORT or port == VXLAN_PORT_OF_LINUX:  # RFC 7348
+        return _place(ETHERNET_BRIDGING, at + 8) if octets[at] & 8 else UNREAD
+    if port == VXLAN_GPE_PORT:
+        return _vxlan_gpe(octets, at)
+    if port == GENEVE_PORT:  # RFC 8926
+        if octets[at] >> 6 != 0:
+            return UNREAD
+        return _place(_u16(octets, at + 2), at + 8 + (octets[at] & 0x3F) * 4)
+    if port == GTP_PORT:
+        return _gtp(octets, at, end)
+    if port == MPLS_PORT:  # RFC 7510
+        return _place(MPLS, at)
+    return UNREAD if port in UNREAD_PORTS else NOT_IP
+
+
+@cython.cfunc
+@cython.exceptval(-9, check=True)
+def _vxlan_gpe(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
+    """The generic protocol extension of VXLAN (draft-ietf-nvo3-vxlan-gpe §3)."""
+    flags: cython.int = octets[at]
+    ethertype: cython.longlong = ETHERNET_BRIDGING
+    if flags & 1:  # operations, administration and maintenance of the tunnel itself
+        return NOT_IP
+    if flags & 4:
+        ethertype = _next_protocol(octets[at + 3])
+    if flags & 0x30 or not flags & 8 or ethertype == 0:
+        return UNREAD
+    return _place(ethertype, at + 8)
+
+
+@cython.cfunc
+@cython.exceptval(-9, check=True)
+def _gtp(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """User packets of GTP (3GPP TS 29.281 §5): IP behind extension headers, without its type."""
+    flags: cython.int = octets[at]
+    kind: cython.int = 0
+    length: cython.longlong
+    if flags >> 4 != 3:
+        return UNREAD
+    if octets[at + 1] != GTP_PACKET:
+        return NOT_IP
+    at += 8
+    if flags & 7:
+        if end - at < 4:
+            return NOT_IP
+        kind = octets[at + 3] if flags & 4 else 0
+        at += 4
+    while kind != 0:
+        length = octets[at] * 4 if end > at else 0
+        if length == 0 or end - at < length:
+            return NOT_IP
+        at += length
+        kind = octets[at - 1]
+    if end <= at:
+        return NOT_IP
+    return _by_version(octets, at, end) if octets[at] >> 4 in (4, 6) else UNREAD
+
+
+def gre_place(octets, at, end):
+    """The place below GRE (RFC 2784, RFC 2890) and ERSPAN I to III; `UNREAD` or `NOT_IP`."""
+    flags: cython.int
+    ethertype: cython.int
+    if end - at < 4:
+        return NOT_IP
+    flags = _u16(octets, at)
+    ethertype = _u16(octets, at + 2)
+    if flags & 0x4007:  # source routing (deprecated), or another version
+        return UNREAD
+    at += 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0)
+    at += 4 if flags & 0x1000 else 0
+    if ethertype == ERSPAN:
+        return _place(ETHERNET_BRIDGING, at + (8 if flags & 0x1000 else 0))
+    return _erspan_3(octets, at, end) if ethertype == ERSPAN_3 else _place(ethertype, at)
+
+
+@cython.cfunc
+@cython.exceptval(-9, check=True)
+def _erspan_3(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
+    """ERSPAN III (draft-foschiano-erspan §4.3): what was mirrored is Ethernet, or IP."""
+    kind: cython.int
+    if end - at < 12:
+        return NOT_IP
+    kind = octets[at + 10] >> 2 & 31
+    if octets[at] >> 4 != 2 or kind not in (0, 2):
+        return UNREAD
+    at += 12 + (8 if octets[at + 11] & 1 else 0)  # the platform's own header
+    return _place(ETHERNET_BRIDGING, at) if kind == 0 else _by_version(octets, at, end)
 
 
 @cython.cfunc

@@ -1,3 +1,4 @@
+from amqpsniff.tcp.conversation cimport Conversation
 from amqpsniff.tcp.events cimport EventWriter
 from amqpsniff.tcp.half_stream cimport HalfStream
 from amqpsniff.tcp.history cimport History
@@ -13,7 +14,7 @@ cdef bint may_open(
     ConversationTable table, EventWriter writer, bytes key, bytes octets, long long[::1] rows,
     long long at
 ) except? -1
-cdef bint begins_anew(
-    HalfStream half, HalfStream other, EventWriter writer, bytes octets, long long[::1] rows,
-    long long at
+cdef int begins_anew(
+    Conversation conversation, HalfStream half, HalfStream other, EventWriter writer, bytes octets,
+    long long[::1] rows, long long at, long long ts_ns
 ) except? -1

@@ -11,19 +11,23 @@ from .limits import LEAST_JUMP as _LEAST_JUMP
 if cython.compiled:
     from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
     from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
+    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
     from cython.cimports.amqpsniff.tcp.handshake import begin  # type: ignore
     from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
     from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
 else:
     from .conversation import Conversation
     from .events import EventWriter
-    from .half_stream import HalfStream
+    from .half_stream import HalfStream, later
     from .handshake import begin
     from .history import History
     from .table import ConversationTable, key_of
 
 OPEN = cython.declare(cython.int, 0)
+
+# What `begins_anew` says.
+BEGINS = cython.declare(cython.int, 1)
+MAY_BEGIN = cython.declare(cython.int, 2)
 
 SYN = cython.declare(cython.int, 2)
 RST = cython.declare(cython.int, 4)
@@ -102,20 +106,39 @@ def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, a
     return opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(key, rows[at + 6])
 
 
-def begins_anew(half: HalfStream, other: HalfStream, writer: EventWriter, octets, rows, at):
+def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
     """Whether a segment shows that the endpoints are used again, and no SYN was captured.
 
-    It is a protocol header, which is all of a segment, as clients wait for the answer to it, or a
-    TLS ClientHello, and both directions jump: its own, and the other one as it acknowledges it. A
-    body may carry those octets, and lie behind a hole, but then not both sides have lost some.
+    Gives `BEGINS`, `MAY_BEGIN` if the answer to it has to show that, or 0. It is a protocol header,
+    which is all of a segment, as clients wait for the answer to it, or a TLS ClientHello, and both
+    directions jump: its own, and the other one as it acknowledges it. A body may carry those
+    octets, and lie behind a hole, but then not both sides have lost some. Where numbers are lower
+    than before, what is sent again or was captured twice looks the same, unless it lies before the
+    first octet or has other octets.
     """
     start: cython.longlong = rows[at + 10]
     captured: cython.longlong = rows[at + 11]
+    seq: cython.longlong = rows[at + 6]
+    ack: cython.longlong = rows[at + 7]
+    offset: cython.longlong
+    back: cython.longlong
     if captured != rows[at + 12] or not rows[at + 8] & ACK or rows[at + 8] & SYN:
-        return False
-    if not opens(block_of(writer, octets, rows[at + 9]), start, captured):
-        return False
-    return _jumps(half, rows[at + 6]) and _jumps(other, rows[at + 7])
+        return 0
+    block: bytes = block_of(writer, octets, rows[at + 9])
+    if not opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
+        return 0
+    back = other.acknowledged() - other.next_offset - other.ahead(ack) if other.ack_seen else 0
+    if _jumps(half, seq) and (_jumps(other, ack) or back >= LEAST_JUMP):
+        return BEGINS
+    offset = half.next_offset + half.ahead(seq)
+    if half.ahead(seq) >= 0 or (back <= 0 and not _jumps(other, ack)):
+        return 0
+    if offset >= 0:
+        if half.differs(block, start, offset, captured, rows[at + 13], ts_ns):
+            return MAY_BEGIN
+    elif half.isn >= 0 or ts_ns > later(conversation.start_ns, half.limits.acked_hole_ns):
+        return MAY_BEGIN
+    return 0
 
 
 @cython.cfunc

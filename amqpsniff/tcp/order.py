@@ -131,7 +131,7 @@ def settle(half: HalfStream, other: HalfStream, ts_ns, seen, deadlines: Deadline
         pass
     waiting = half.waiting_until >= 0 or other.waiting_until >= 0
     waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
-    waiting = waiting or half.shut or other.shut
+    waiting = waiting or half.shut or other.shut or half.doubted
     half.slow = waiting or half.needs_care(other)
     other.slow = waiting or other.needs_care(half)
     return 0

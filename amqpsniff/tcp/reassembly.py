@@ -10,10 +10,11 @@ Events come in the order in which the packets made them known, and depend on the
 on how these came in batches. Time is the packets' own: a hole's or an end's deadline passes when a
 packet of any conversation shows a later time.
 
-When a conversation is opened: by a SYN, by the answer to one, or by payload. When it is closed: by
-a RST that is possible where it stands; when both FINs were reached and acknowledged (or some time
-after); when its endpoints are used again with another initial sequence number; when three segments
-in a row agree on a place where it cannot be; by the limit on conversations; by `finish`.
+When a conversation is opened: by a SYN, by the answer to one, or by payload. When it is closed: a
+while after a RST that TCP takes, so that octets in flight are followed; when both FINs were reached
+and acknowledged (or some time after); when another conversation of the same endpoints has begun;
+when three segments in a row agree on a place where it cannot be; by the limit on conversations; by
+`finish`. A RST or SYN that TCP does not take closes nothing (`doubt`).
 """
 
 from array import array
@@ -44,8 +45,8 @@ else:
     from .shares import Share, mark_of
 
 DATA = cython.declare(cython.int, 1)
-SPECIAL = cython.declare(cython.int, 256 | 7)  # no window, SYN, FIN, RST
 ACK = cython.declare(cython.int, 16)
+SPECIAL = cython.declare(cython.int, 256 | 16 | 7)  # no window, ACK, SYN, FIN, RST
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 NUMBER_BITS = cython.declare(cython.int, _NUMBER_BITS)
@@ -92,6 +93,7 @@ class Reassembler:
     halves: list
     names: list
     places: dict
+    tunnels: dict
     place: cython.longlong
     share: object
     cache: cython.longlong[::1]
@@ -120,6 +122,7 @@ class Reassembler:
         self.ahead_limit = limits.impossible_ahead_octets
         self.names = []
         self.places = {}
+        self.tunnels = {}
         self.place = 0
         self.share = share
         self.packets = self.segments = 0
@@ -128,6 +131,11 @@ class Reassembler:
     def captures(self) -> list[str]:
         """Names of the captures fed, by their place in packet numbers."""
         return self.names
+
+    @property
+    def unread_tunnels(self) -> dict[str, dict[str, int]]:
+        """Packets of tunnels that are not read, by capture and tunnel."""
+        return self.tunnels
 
     @property
     def counters(self) -> dict[str, int]:
@@ -155,12 +163,13 @@ class Reassembler:
         return self.follower.joined
 
     def take_places(self) -> object:
-        """Where payload of the last batch lies in its streams: five integers for each segment.
+        """Where payload of the last batch lies in its streams: `PLACE_FIELDS` for each segment.
 
         Its row in the batch, its half-stream (as in `StreamBatch.half`), the stream offset of its
-        first octet, and where that is in the batch's octets and how many were captured. Only of
-        segments that belong to a conversation, and not of those that came in IP fragments; only
-        with `places`. A repeated segment has the offsets of what it repeats, and the first octet of
+        first octet, where that is in the batch's octets and how many were captured, and the
+        offset that the other side had acknowledged last, -1 if it had not. Only of segments that
+        belong to a conversation, and not of those that came in IP fragments; only with `places`. A
+        repeated segment has the offsets of what it repeats, and the first octet of
         a stream is 0, so offsets of what came before it are negative.
         """
         taken, self.follower.places = self.follower.places, array("q")
@@ -181,7 +190,20 @@ class Reassembler:
             self._segments(batch, count)
         self.history.end_batch(self.parser.octets_seen())
         self.packets += end - begin
+        if self.parser.unread():
+            self._take_unread(batch.capture)
         return self._taken(batch.octets)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _take_unread(self, capture: object) -> cython.int:
+        """Packets of tunnels that were not read are of this capture."""
+        found: dict = self.parser.unread()
+        counts: dict = self.tunnels.setdefault(capture, {})
+        for tunnel, count in found.items():
+            counts[tunnel] = counts.get(tunnel, 0) + count
+        found.clear()
+        return 0
 
     @cython.cfunc
     def _taken(self, octets: bytes) -> object:
@@ -302,12 +324,10 @@ class Reassembler:
                     half = self.halves[index]
                 index = half.index
                 self._keep(half, rows, at, cell)
-            if flags & SPECIAL == 0 and not half.slow:
+            if flags & SPECIAL == ACK and not half.slow:
                 other = self.halves[index ^ 1]
-                ahead = 0
-                if flags & ACK:
-                    other.ack_seen = 1
-                    ahead = (rows[at + 7] - other.next_seq) & MASK
+                other.ack_seen = 1
+                ahead = (rows[at + 7] - other.next_seq) & MASK
                 if ahead == 0 or ahead > self.ahead_limit or other.next_seq < 0:
                     if length == 0 or (
                         rows[at + 6] == half.next_seq
@@ -318,6 +338,7 @@ class Reassembler:
                         half.last_number = number
                         half.last_ns = ts_ns
                         half.activity = follower.serial
+                        other.ack_seq = rows[at + 7]
                         if length > 0:
                             if self.placing:
                                 self._place(half, rows, at)
@@ -342,7 +363,14 @@ class Reassembler:
     ) -> cython.int:
         """Note where the next segment of a half-stream lies."""
         self.follower.places.extend(
-            (rows[at], half.index, half.next_offset, rows[at + 10], rows[at + 11])
+            (
+                rows[at],
+                half.index,
+                half.next_offset,
+                rows[at + 10],
+                rows[at + 11],
+                half.acknowledged() if half.ack_seen else -1,
+            )
         )
         return 0
 

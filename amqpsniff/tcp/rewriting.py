@@ -18,9 +18,14 @@ from __future__ import annotations
 import cython
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.link import ip_place, link_place  # type: ignore
+    from cython.cimports.amqpsniff.tcp.link import (  # type: ignore
+        gre_place,
+        ip_place,
+        link_place,
+        udp_place,
+    )
 else:
-    from .link import ip_place, link_place
+    from .link import gre_place, ip_place, link_place, udp_place
 
 PLACE_BITS = cython.declare(cython.int, 40)
 PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
@@ -29,10 +34,9 @@ IPV4 = cython.declare(cython.int, 0x0800)
 IPV6 = cython.declare(cython.int, 0x86DD)
 ARP = cython.declare(cython.int, 0x0806)
 ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
-ERSPAN = cython.declare(cython.int, 0x88BE)
-VXLAN_PORT = cython.declare(cython.int, 4789)
-VXLAN_PORT_OF_LINUX = cython.declare(cython.int, 8472)
+NSH = cython.declare(cython.int, 0x894F)
 GENEVE_PORT = cython.declare(cython.int, 6081)
+GTP_PORT = cython.declare(cython.int, 2152)
 LINK_ETHERNET = cython.declare(cython.int, 1)
 LINK_COOKED = cython.declare(cython.int, 113)
 LINK_NFLOG = cython.declare(cython.int, 239)
@@ -108,6 +112,8 @@ class PacketRewriter:
             self._attributes(end)
         else:
             self._link_addresses(link_type, 0)
+            if link_type == LINK_ETHERNET and self._u16(12) == NSH:
+                self._blank(22, 14 + (self.out[15] & 0x3F) * 4)
 
     def _attributes(self, end: int) -> None:
         """NFLOG: what attributes before the packet hold, not their kinds and lengths."""
@@ -304,12 +310,14 @@ class PacketRewriter:
             self._blank(at + 4, end)
             return
         port = self._u16(at + 2)
-        if port in (VXLAN_PORT, VXLAN_PORT_OF_LINUX) and end - at >= 16 and out[at + 8] & 8:
-            self._inner(ETHERNET_BRIDGING, at + 16, end, wire_end, depth)
-        elif port == GENEVE_PORT and end - at >= 16 and out[at + 8] >> 6 == 0:
-            options = (out[at + 8] & 0x3F) * 4
-            self._blank(at + 16, min(at + 16 + options, end))
-            self._inner(self._u16(at + 10), at + 16 + options, end, wire_end, depth)
+        place: cython.longlong = udp_place(bytes(out), at + 8, end, port)
+        if place >= 0:
+            inside = place & PLACE_MASK
+            if port == GENEVE_PORT:
+                self._blank(at + 16, min(inside, end))
+            elif port == GTP_PORT:
+                self._gtp_extensions(at + 20, min(inside, end))
+            self._inner(place >> PLACE_BITS, inside, end, wire_end, depth)
         else:
             self._blank(at + 8, end)
         if self.addresses is not None:
@@ -320,6 +328,13 @@ class PacketRewriter:
             missing = (_FILLER if self.is_tcp else b"\0") * (wire_end - end)
             found = self._summed(17, at, end, ends, missing)
             out[at + 6 : at + 8] = found if found != b"\0\0" else b"\xff\xff"
+
+    def _gtp_extensions(self, at: int, end: int) -> None:
+        """Extension headers keep their length and the kind of the next one."""
+        while at < end:
+            length = max(self.out[at] * 4, 4)
+            self._blank(at + 1, min(at + length - 1, end))
+            at += length
 
     def _icmp(self, kind: int, at: int, end: int, wire_end: int, ends: bytes) -> None:
         """Type and code are kept, and a number; what it quotes is not."""
@@ -338,17 +353,12 @@ class PacketRewriter:
     def _gre(self, at: int, end: int, wire_end: int, depth: int) -> None:
         """GRE and ERSPAN, as in `layers`."""
         out = self.out
-        flags = self._u16(at) if end - at >= 4 else 0x4000
-        if flags & 0x4007:
+        place: cython.longlong = gre_place(bytes(out), at, end)
+        if place < 0:
             self._blank(at, end)
             return
-        kind = self._u16(at + 2)
-        inside = at + 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0)
-        inside += 4 if flags & 0x1000 else 0
-        if kind == ERSPAN:
-            kind = ETHERNET_BRIDGING
-            inside += 8 if flags & 0x1000 else 0
-        self._inner(kind, inside, end, wire_end, depth)
+        flags = self._u16(at)
+        self._inner(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, depth)
         if flags & 0x8000 and end - at >= 8:
             out[at + 4 : at + 6] = b"\0\0"
             missing = (_FILLER if self.is_tcp else b"\0") * (wire_end - end)
@@ -362,6 +372,10 @@ class PacketRewriter:
             return
         if ethertype == ETHERNET_BRIDGING:
             self._macs(at)
+            ethertype = self._u16(at + 12)
+            at += 14
+        if ethertype == NSH:
+            self._blank(at + 8, min(at + (self.out[at + 1] & 0x3F) * 4, end))
         self._network(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, depth + 1)
 
     def _summed(self, kind: int, at: int, end: int, ends: bytes, missing: bytes) -> bytes:
@@ -371,6 +385,7 @@ class PacketRewriter:
         return _checksum(pseudo + bytes(self.out[at:end]) + missing)
 
     def _blank(self, at: int, end: int) -> None:
+        end = min(end, len(self.out))
         if at < end:
             self.out[at:end] = bytes(end - at)
 

@@ -208,6 +208,12 @@ class Survey:
         return self.parser.octets_seen()
 
     @property
+    def unread(self) -> dict[str, int]:
+        """Packets of tunnels that are not read, by tunnel."""
+        found: dict[str, int] = self.parser.unread()
+        return found
+
+    @property
     def packet_count(self) -> int:
         """Packets fed."""
         return self.packets

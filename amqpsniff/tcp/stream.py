@@ -27,6 +27,9 @@ DATA = 1
 GAP = 2
 CLOSE = 3
 
+PLACE_FIELDS = 6
+"""Integers of a segment's place, see `Reassembler.take_places`."""
+
 KIND_NAMES = ("open", "data", "gap", "close")
 
 

@@ -41,6 +41,15 @@ def key_of(rows, at):
     return rows[at + 1 : at + 6].tobytes()
 
 
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _before(half: HalfStream) -> cython.longlong:
+    """The number before a direction's first octet; -1 if that is unknown."""
+    if half.isn >= 0 or half.next_seq < 0:
+        return half.isn
+    return (half.next_seq - half.next_offset - 1) & MASK
+
+
 class Closed:
     """What is remembered of a conversation after its end, by direction; -1 for unknown.
 
@@ -142,7 +151,7 @@ class ConversationTable:
         record.key = conversation.key
         record.back_key = conversation.back_key
         record.next_seq, record.back_next_seq = first.next_seq, second.next_seq
-        record.isn, record.back_isn = first.isn, second.isn
+        record.isn, record.back_isn = _before(first), _before(second)
         record.incarnation = conversation.incarnation
         record.over = over
         self._closed[record.key] = record
@@ -158,13 +167,17 @@ class ConversationTable:
         """Whether a segment without a conversation is a late one of a conversation that ended."""
         record: Closed = self._closed.get(key)
         expected: cython.longlong
+        isn: cython.longlong
         back: cython.bint
         if record is None or not record.over:
             return False
         back = key == record.back_key
+        isn = record.back_isn if back else record.isn
         if syn:
-            return seq == (record.back_isn if back else record.isn)
+            return seq == isn
         expected = record.back_next_seq if back else record.next_seq
+        if isn >= 0 and (isn - seq) & MASK < _SIGN32 and seq != isn:
+            return False  # before its first octet
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
     def is_beyond(self, key, seq):

@@ -24,7 +24,8 @@ MILLISECONDS, MICROSECONDS = 3, 6
 _QUANTILES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")
 _SHORT = {
     "lost": "lost, sent again", "unrepaired": "lost, not acknowledged",
-    "needless": "sent again needlessly", "doubled": "came twice",
+    "dropped": "came, not acknowledged", "needless": "sent again needlessly",
+    "doubled": "came twice",
     "sender-capture": "not in sender's capture", "receiver-capture": "not in receiver's capture",
 }  # fmt: skip
 """What became of octets, for a column."""

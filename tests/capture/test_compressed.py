@@ -24,6 +24,7 @@ def zstd(octets: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(octets)
 
 
+STEP = compressed.GZIP_OUTPUT_OCTETS
 BOTH = [pytest.param(gzip.compress, "gzip", id="gzip"), pytest.param(zstd, "zstd", id="zstd")]
 PLAIN = build.pcap(packets=200)
 ROWS = [(n + 1, bytes([n]) * n) for n in range(200)]
@@ -177,3 +178,32 @@ def test_without_the_zstandard_package(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(CaptureError, match="pip install zstandard"):
         read(tmp_path / "capture", zstd(PLAIN))
+
+
+@pytest.mark.parametrize("beyond", [-STEP, STEP])
+@pytest.mark.parametrize(("pack", "_"), BOTH)
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_search_behind_damage_is_bounded(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    beyond: int,
+    pack: Compress,
+    _: str,
+    pieces: int,
+) -> None:
+    """What a capture unpacks to is searched for records up to a limit, over all damages."""
+    limit = 12 * STEP
+    monkeypatch.setattr("amqpsniff.capture.reader.MAX_SEARCHED_OCTETS", limit)
+    record = build.pcap_record("<", 1_700_000_000, 0, b"\xc0" * 20)
+    hole = bytes((limit + beyond) // pieces)
+    path = tmp_path / "capture"
+    path.write_bytes(pack(build.pcap_header() + (record * 2 + hole) * pieces + record * 2))
+    with CaptureFile(path) as capture:
+        packets = sum(batch.end - batch.begin for batch in capture)
+        details = [one.detail for one in capture.findings]
+    if beyond < 0:
+        assert packets == 2 * pieces + 2
+    else:
+        assert packets == 2 * pieces
+        assert "held no record" in details[-1]
+    assert len(details) == pieces

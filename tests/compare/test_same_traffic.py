@@ -28,6 +28,7 @@ def fates(report: dict[str, Any]) -> dict[str, int]:
     return {kind: number for kind, number in sums.items() if number}
 
 
+INCIDENTS = Path(__file__).parents[1] / "captures/incidents"
 ALIKE = sorted(path for path in SAMPLES.rglob("*.pcap*") if "tls" not in path.name)
 
 
@@ -36,7 +37,7 @@ def test_a_capture_against_itself(path: Path) -> None:
     report = compared(path, path)
     assert report["connections"]["both"] == report["client_side"]["connections"] > 0
     assert report["unmatched"] == []
-    assert set(fates(report)) <= {"needless"}
+    assert set(fates(report)) <= {"needless", "dropped"}
     for way in WAYS:
         frames = report[way]["frames"]
         assert frames["client_side_only"] == frames["broker_side_only"] == 0
@@ -70,6 +71,14 @@ def test_delays_and_losses_of_a_path() -> None:
     )
     named = {frame for row in report["losses"] for frame in row["frames"]}
     assert named & {"basic.publish", "basic.deliver", "header", "body", "basic.ack"}
+
+
+def test_segments_that_the_receiving_host_dropped() -> None:
+    """A firewall behind the capture dropped them: acknowledgements show that they had not come."""
+    report = compared(INCIDENTS / "d_client.pcap", INCIDENTS / "d_broker.pcap")
+    found = fates(report)
+    assert set(found) == {"dropped", "needless"}
+    assert (found["dropped"], found["needless"]) == (58, 2)
 
 
 def test_losses_are_told_from_segments() -> None:

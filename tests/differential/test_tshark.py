@@ -46,6 +46,9 @@ KNOWN_IN: dict[str, dict[str, int]] = {
     "lost.pcap": {"protocol-header": 1, "lost-packets": 20},
     "snapped.pcap": {"protocol-header": 4, "snap-length": 487},
     "midstream.pcap": {},
+    "reuse_-5000_1.pcap": {"protocol-header": 2, "other-numbers": 13},
+    "reuse_-100000_1.pcap": {"protocol-header": 2, "other-numbers": 13},
+    "tcp_syn_challenge.pcap": {"protocol-header": 1, "other-numbers": 61},
     "adverb-01-drain-creates-queue-in-qpidd.pcapng": {"other-protocol": 19},
     "adverb-02-hello-world-to-qpidd.pcapng": {"other-protocol": 23},
     "helloworld.pcapng": {"other-protocol": 23},
@@ -83,7 +86,12 @@ def paths() -> list[Path]:
         for path in sorted(SAMPLES.glob("*.pcap*"))
         if path.name not in names and path.name.split(".")[0] + ".pcap" not in names
     ]
-    return [*own, *others, *samples]
+    hostile = [
+        path
+        for name in ("tcp_*.pcap", "sem2_spoofed_rst.pcap", "reuse_*.pcap")
+        for path in sorted((Path(__file__).parents[1] / "captures/hostile").glob(name))
+    ]
+    return [*own, *others, *samples, *hostile]
 
 
 @cache

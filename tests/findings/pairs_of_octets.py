@@ -154,6 +154,35 @@ def _far(more: int) -> Callable[[], Case]:
     return make
 
 
+def _beside(protocol: int) -> Callable[[], Case]:
+    """A packet of another IP protocol beside a connection."""
+
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(HELLO)
+        octets = bytearray(talk.client().octets)
+        octets[9] = protocol
+        return sent([*talk.packets, wire.Packet(bytes(octets), talk.now)])
+
+    return make
+
+
+def _doubted(flags: int, isn: int, gone_on: bool) -> Callable[[], Case]:
+    """A segment of the client that TCP does not take, and whether the client goes on."""
+
+    def make() -> Case:
+        talk = wire.Talk().hands()
+        talk.client(HELLO)
+        client, talk.isn[0] = talk.isn[0], isn
+        talk.client(flags=flags, at=0)
+        talk.isn[0] = client
+        if gone_on:
+            talk.client(b"more")
+        return sent(talk.packets)
+
+    return make
+
+
 def _began(first: int) -> Callable[[], Case]:
     return lambda: sent(_packets(OPEN)[first:])
 
@@ -276,6 +305,7 @@ PAIRS: dict[str, Pair] = {
     "capture-through-tshark": Pair(_file(reader="tshark"), _file(reader="own")),
     "interface-dropped": Pair(_dropped(1), _dropped(0)),
     "packets-cut": Pair(_cut(1), _cut(0)),
+    "tunnel-unreadable": Pair(_beside(50), _beside(51)),
     "capture-inconclusive": Pair(_half(False), _half(True)),
     "midstream": Pair(_began(1), _began(0)),
     "delivery-tag-gap": Pair(
@@ -288,6 +318,12 @@ PAIRS: dict[str, Pair] = {
     "tcp-buffer-limit": Pair(_held(101), _held(100)),
     "tcp-conversation-limit": Pair(_conversations(11), _conversations(10)),
     "tcp-impossible-sequence": Pair(_far(1), _far(0)),
+    "tcp-reset-ignored": Pair(
+        _doubted(wire.RST, 500_000_000, True), _doubted(wire.RST, 500_000_000, False)
+    ),
+    "tcp-syn-ignored": Pair(
+        _doubted(wire.SYN, 500_000_000, True), _doubted(wire.SYN, 500_000_000, False)
+    ),
     # limits
     "body-limit": Pair(
         edited(OPEN + PUBLISH.replace("body=5", "body=41"), bodies=True),

@@ -1,7 +1,10 @@
 """Every link type and encapsulation leads to the same segment (packets built by scapy)."""
 
+import shutil
 import struct
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from scapy.contrib.geneve import GENEVE
@@ -21,9 +24,11 @@ from scapy.layers.ppp import HDLC, PPP, PPPoE
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet as Layer
 from scapy.packet import Raw
+from scapy.utils import wrpcap
 
-from amqpsniff.tcp import Limits
-from tests.tcp.wire import MILLISECOND, START_NS, Packet, Result, alike_in_any_batches, run
+from amqpsniff.tcp import Limits, Reassembler
+from amqpsniff.tcp.headers import unread_tunnels
+from tests.tcp.wire import MILLISECOND, START_NS, Packet, Result, alike_in_any_batches, batch, run
 
 PAYLOAD = b"AMQP\0\0\x09\x01 and more"
 
@@ -46,6 +51,32 @@ def outer(payload: Layer) -> Layer:
 
 def ether(payload: Layer) -> Layer:
     return Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / payload
+
+
+def erspan_3(packet: bytes, flags: int = 0, platform: bytes = b"") -> Layer:
+    """ERSPAN III over GRE; `flags`: the last two octets of its header."""
+    header = struct.pack(">HHIHH", 2 << 12 | 5, 7, 12345, 0, flags)
+    return outer(GRE(proto=0x22EB, seqnum_present=1) / Raw(header + platform + packet))
+
+
+def nsh(number: int, packet: bytes, context: int = 0) -> bytes:
+    """A network service header, type 1 with four contexts or type 2 with `context` of them."""
+    kind, words = (2, context) if context else (1, 4)
+    return (
+        struct.pack(">HBBI", 63 << 6 | 2 + words, kind, number, 0x2AFF) + bytes(4 * words) + packet
+    )
+
+
+def vxlan_gpe(number: int, packet: bytes) -> Layer:
+    return outer(
+        UDP(sport=40000, dport=4790) / Raw(struct.pack(">BHBI", 0x0C, 0, number, 3 << 8) + packet)
+    )
+
+
+def gtp(packet: bytes, flags: int = 0x30, more: bytes = b"") -> Layer:
+    length = len(more) + len(packet)
+    header = struct.pack(">BBHI", flags, 255, length, 0x1234)
+    return outer(UDP(sport=2152, dport=2152) / Raw(header + more + packet))
 
 
 def family(value: int, order: str) -> Callable[[Layer], bytes]:
@@ -142,10 +173,35 @@ CASES = {
     "vxlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(four())))),
     "vxlan vlan": (1, ether(outer(UDP(dport=4789) / VXLAN(vni=3) / ether(Dot1Q() / six())))),
     "vxlan of linux": (1, ether(outer(UDP(dport=8472) / VXLAN(vni=3) / ether(four())))),
-    "geneve": (1, ether(outer(UDP(dport=6081) / GENEVE(vni=3, proto=0x6558) / ether(four())))),
+    "erspan 3": (1, ether(erspan_3(bytes(ether(four()))))),
+    "erspan 3 platform": (1, ether(erspan_3(bytes(ether(six())), 1, bytes(8)))),
+    "erspan 3 ip": (1, ether(erspan_3(bytes(four()), 2 << 10))),
+    "vxlan gpe": (1, ether(vxlan_gpe(3, bytes(ether(four()))))),
+    "vxlan gpe ip": (1, ether(vxlan_gpe(1, bytes(four())))),
+    "vxlan gpe 6": (1, ether(vxlan_gpe(2, bytes(six())))),
+    "vxlan gpe nsh": (1, ether(vxlan_gpe(4, nsh(1, bytes(four()))))),
+    "nsh": (1, Ether(type=0x894F) / Raw(nsh(1, bytes(four())))),
+    "nsh ethernet": (1, Ether(type=0x894F) / Raw(nsh(3, bytes(ether(six())), 2))),
+    "gre nsh": (1, ether(outer(GRE(proto=0x894F) / Raw(nsh(2, bytes(six())))))),
+    "gtp": (1, ether(gtp(bytes(four())))),
+    "gtp 6": (1, ether(gtp(bytes(six())))),
+    "gtp sequence": (1, ether(gtp(bytes(four()), 0x32, b"\0\7\0\0"))),
+    "gtp extensions": (
+        1,
+        ether(gtp(bytes(four()), 0x34, b"\0\0\0\x85\1\x10\1\xc0\2\1\2\3\4\5\6\0")),
+    ),
+    "mpls in udp": (1, ether(outer(UDP(sport=40000, dport=6635) / MPLS(label=4, s=1) / four()))),
+    "geneve": (
+        1,
+        ether(outer(UDP(sport=40000, dport=6081) / GENEVE(vni=3, proto=0x6558) / ether(four()))),
+    ),
     "geneve options": (
         1,
-        ether(outer(UDP(dport=6081) / Raw(b"\x01\0\x08\0\0\0\3\0\0\0\0\0" + bytes(four())))),
+        ether(
+            outer(
+                UDP(sport=40000, dport=6081) / Raw(b"\x01\0\x08\0\0\0\3\0\0\0\0\0" + bytes(four()))
+            )
+        ),
     ),
 }
 
@@ -227,6 +283,51 @@ def test_counted_and_skipped(name: str) -> None:
     result = run([Packet(bytes(layers), START_NS, None, 1)])
     assert not result.events
     assert {key for key, value in result.counters.items() if value} == {"packets", counter}
+
+
+UNREAD = {
+    "IPsec": outer(Raw(bytes(40))),
+    "GRE": outer(GRE(version=1) / Raw(bytes(20))),
+    "L2TP": outer(UDP(dport=1701) / Raw(bytes(20))),
+    "VXLAN": outer(UDP(dport=4789) / Raw(bytes(8) + bytes(ether(four())))),
+    "Geneve": outer(UDP(sport=40000, dport=6081) / Raw(b"\x40" + bytes(20))),
+    "GTP": gtp(bytes(four()), 0x50),
+    "VXLAN-GPE": vxlan_gpe(9, bytes(four())),
+}
+UNREAD["IPsec"].proto = 50
+
+
+@pytest.mark.parametrize("tunnel", UNREAD)
+def test_tunnels_that_are_not_read_are_counted(tunnel: str) -> None:
+    octets = bytes(ether(UNREAD[tunnel]))
+    machine = Reassembler()
+    machine.feed(batch([Packet(octets, START_NS, None, 1)] * 3))
+    assert machine.unread_tunnels == {"capture": {tunnel: 3}}
+    assert unread_tunnels("capture", {tunnel: 3}).code == "tunnel-unreadable"
+    assert machine.counters["not_tcp"] == 3
+
+
+def test_packets_of_a_tunnel_itself_are_not_counted() -> None:
+    echo = outer(UDP(dport=2152) / Raw(b"\x32\1\0\4\0\0\0\0\0\0\0\0"))
+    maintenance = outer(UDP(sport=40000, dport=4790) / Raw(b"\x0d\0\0\1" + bytes(20)))
+    machine = Reassembler()
+    for layers in (echo, maintenance, ether(four(UDP(dport=53) / Raw(b"query")))):
+        machine.feed(batch([Packet(bytes(ether(layers)), START_NS, None, 1)]))
+    assert machine.unread_tunnels == {}
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
+def test_tshark_finds_the_same_segment(tmp_path: Path) -> None:
+    """In tunnels; but not below an ERSPAN header of zeros, nor in ERSPAN of IP packets."""
+    tunnels = ("erspan", "vxlan", "nsh", "gre", "gtp", "geneve", "mpls in udp")
+    names = [name for name in CASES if any(tunnel in name for tunnel in tunnels)]
+    names = [name for name in names if name not in ("erspan", "erspan 3 ip")]
+    path = tmp_path / "tunnels.pcap"
+    wrpcap(str(path), [Ether(bytes(CASES[name][1])) for name in names])
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-e", "tcp.payload"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+    found = [name for name, line in zip(names, lines, strict=False) if PAYLOAD.hex() in line]
+    assert found == names
 
 
 def test_unknown_link_type() -> None:

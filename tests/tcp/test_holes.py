@@ -184,6 +184,16 @@ def test_acknowledged_fin_that_was_not_captured_is_no_gap() -> None:
     assert run(talk.packets).stream(0) == [b"kept"]
 
 
+def test_limit_of_segments_held() -> None:
+    talk = holed(acknowledge=False)
+    talk.client(b"12345")
+    waits = run([*talk.packets, talk.client(b"lost", at=4)], limits=Limits(held_segments=2))
+    assert waits.stream(0) == [b"keptlostnext12345"]
+    gives_up = alike_in_any_batches(talk.packets, Limits(held_segments=1))
+    assert gives_up.stream(0) == [b"kept", 4, b"next12345"]
+    assert gives_up.codes() == ["tcp-buffer-limit"]
+
+
 @pytest.mark.parametrize("which", ["held_octets", "held_octets_total"])
 def test_limit_of_octets_held(which: str) -> None:
     talk = holed(acknowledge=False)

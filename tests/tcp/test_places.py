@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from amqpsniff.tcp import Reassembler
+from amqpsniff.tcp import PLACE_FIELDS, Reassembler
 from tests.tcp.wire import SYN, Packet, Talk, batch, tcp
 
 STREAM = bytes(range(256)) * 8
@@ -20,8 +20,8 @@ def places(packets: list[Packet], size: int) -> list[tuple[int, int, int, bytes]
         fed = batch(packets[first : first + size], first + 1)
         events = machine.feed(fed)
         taken = machine.take_places()
-        for at in range(0, len(taken), 5):
-            _, half, offset, start, captured = taken[at : at + 5]
+        for at in range(0, len(taken), PLACE_FIELDS):
+            _, half, offset, start, captured, _ = taken[at : at + PLACE_FIELDS]
             serial = events.conversations[half >> 1].serial
             octets = fed.octets[start : start + captured]
             found.append((serial, half & 1, offset, octets))

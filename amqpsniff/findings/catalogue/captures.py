@@ -36,6 +36,13 @@ CAPTURES = (
          "Packets were longer on the wire than they are in the capture.",
          "Where only bodies were cut, methods and sizes are right; capture with -s 0 to keep "
          "everything."),
+    Kind("tunnel-unreadable", "warning", "A",
+         "Packets are in a tunnel that is not read",
+         "IPsec, L2TP, Teredo, LISP, IPComp or GRE version 1 by protocol or port, or a version or "
+         "content that is not known of another tunnel; the detail counts packets by tunnel.",
+         "What is in them is not shown. Capture where the tunnel ends; --reader tshark knows more "
+         "tunnels.",
+         "Nothing says that there is AMQP in them."),
     Kind("capture-inconclusive", "warning", "A",
          "The capture does not show enough of a connection to judge it",
          "Only one direction was captured, or frames or acknowledgements are missing in holes or "
@@ -68,6 +75,20 @@ CAPTURES = (
          "A segment lies far outside the connection's window",
          "Its sequence number is further from the expected one than any window reaches.",
          "It was ignored; look for spoofed packets or a reused address and port."),
+    Kind("tcp-reset-ignored", "warning", "A",
+         "A TCP reset did not end the connection",
+         "A RST was captured, and the side in whose name it was sent went on: TCP ignores a RST "
+         "outside the receive window, and answers one that is not exactly at the next octet with "
+         "a challenge ACK (RFC 9293, RFC 5961).",
+         "The connection was followed further. Look for a firewall or another device on the path "
+         "that sends resets, for forged packets, or for a late packet of an earlier connection."),
+    Kind("tcp-syn-ignored", "warning", "A",
+         "A SYN did not begin another connection",
+         "A SYN with another sequence number was captured on an open connection, and the side in "
+         "whose name it was sent went on with the old numbers: TCP answers it with a challenge "
+         "ACK (RFC 5961).",
+         "The connection was followed further. Look for forged packets, for address translation "
+         "that gives one port to two clients, or for a late packet of another connection."),
     Kind("midstream", "info", "A",
          "The connection began before the capture",
          "Neither the SYN nor the protocol header was captured.",
