@@ -116,9 +116,7 @@ def judge_refused(scene: Scene) -> None:
         _report_refused(scene, subject)
 
 
-def _refuse(
-    scene: Scene, subject: tuple[str, str | None], said: str, variant: int
-) -> None:
+def _refuse(scene: Scene, subject: tuple[str, str | None], said: str, variant: int) -> None:
     """Something that a client asks for is not there: wait for it to make it."""
     refused = scene.memory.setdefault(REFUSED, {})
     if subject in refused:
