@@ -86,6 +86,11 @@ NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NEVER = cython.declare(cython.longlong, NEVER)
 
 
+def _due_and_number(waiting):
+    """Sorts conversations by when they are over."""
+    return waiting[:2]
+
+
 class Follower:
     """State of all conversations; `expire` is to be called at `deadlines.next_ns`.
 
@@ -246,15 +251,36 @@ class Follower:
         return 0
 
     def close_all(self):
-        """End every open conversation, in the order in which they were opened."""
+        """End every open conversation, in the order in which they were opened.
+
+        Those that wait for the end of a time come first: when they are over does not depend on how
+        far other conversations go.
+        """
         conversation: Conversation
         while self.rooms:
             self._enter(self.rooms.queue[0])
+        waiting = []
+        for conversation in self.table.all_open():
+            due_ns = self._over_at(conversation)
+            if due_ns < _NEVER:
+                waiting.append((due_ns, conversation.last_number(), conversation))
+        for due_ns, number, conversation in sorted(waiting, key=_due_and_number):
+            conversation.over_ns = due_ns
+            self._close(conversation, number, conversation.end_ns, 1)
         while self.table.open:  # to close one may open another
             for conversation in self.table.all_open():
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
         self.deadlines.clear()
         return 0
+
+    def _over_at(self, conversation):
+        """When a conversation is over that waits for it; `NEVER` for one that does not."""
+        first: HalfStream = conversation.first
+        second: HalfStream = conversation.second
+        reset = conversation.reset
+        if reset is not None and reset.place != OUTSIDE:
+            return later(reset.quiet_ns, self._reset_wait(conversation))
+        return min(first.linger_ns, second.linger_ns) if conversation.lingers else _NEVER
 
     def unusual(self, octets, index, rows, at, number, ts_ns):
         """Take any segment of an open conversation; `octets` is the block of packets."""
