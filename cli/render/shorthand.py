@@ -185,11 +185,16 @@ def table(value: dict[str, Any]) -> str:
     return "{" + " ".join(f"{word(name)}={_value(one)}" for name, one in value.items()) + "}"
 
 
+def base64_of(value: dict[str, Any]) -> str | None:
+    """The base64 of a text that is not UTF-8; None for a table."""
+    text = value["base64"] if value.keys() == BASE64 else None
+    return text if isinstance(text, str) else None
+
+
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        if value.keys() == BASE64:
-            return f"base64:{word(str(value['base64']))}"
-        return table(value)
+        text = base64_of(value)
+        return table(value) if text is None else f"base64:{word(text)}"
     if isinstance(value, list):
         return "[" + " ".join(map(_value, value)) + "]"
     if isinstance(value, bool) or value is None:

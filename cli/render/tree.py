@@ -12,7 +12,7 @@ from amqpsniff.quantities import octets
 
 from ..times import exact
 from .outcomes import links, outcome_text
-from .shorthand import status
+from .shorthand import base64_of, status
 from .text import cells, harmless, quoted, word
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Raw(str):
 
 def _children(value: Any) -> dict[str, Any] | None:
     """What is below a name; null for a value that fits its line."""
-    if isinstance(value, dict) and value and value.keys() != {"base64"}:
+    if isinstance(value, dict) and value and base64_of(value) is None:
         return value
     if isinstance(value, list) and value:
         return {str(index): one for index, one in enumerate(value)}
@@ -115,7 +115,8 @@ def _leaf(value: Any) -> str:
     if isinstance(value, str):
         return quoted(harmless(value))
     if isinstance(value, dict):
-        return f"base64 {word(str(value['base64']))}" if value else "{}"
+        text = base64_of(value)
+        return "{}" if text is None else f"base64 {word(text)}"
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return json.dumps(value)

@@ -24,8 +24,8 @@ WAYS = ("client", "server")
 ENDS = ("10.0.0.1:40000", "10.0.0.2:5672")
 CAPTURES = [*sorted(SAMPLES.glob("*.pcap*")), OWN / "violations.pcap"]
 
-OF_PACKETS = {"acked", "incarnation", "isn", "serial"}
-"""What only those ask of a conversation who have its packets: `sanitize`, `compare`."""
+OF_PACKETS = {"acked", "incarnation", "isn", "serial", "syn_ignored"}
+"""What only those ask of a conversation who have its packets: `sanitize`, `compare`, `opinion`."""
 
 
 def test_streams_are_conversations() -> None:

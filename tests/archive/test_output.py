@@ -25,7 +25,7 @@ MOST_OPEN = 5
 def test_a_task_holds_few_files_open(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
-    packets = packets_of([samples / "pika_mix.pcap"])
+    packets = packets_of([samples / "node.pcap"])
     capture = write_pcap(
         tmp_path / "days.pcap",  # of 30 days, over and over
         [one._replace(ts_ns=one.ts_ns + at // 4 % 30 * DAY_NS) for at, one in enumerate(packets)],
