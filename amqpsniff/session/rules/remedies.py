@@ -26,42 +26,42 @@ class Remedy(NamedTuple):
     what: str
 
 
-_REMEDIES = (
-    Remedy(403, "in exclusive use", "a queue has one exclusive consumer or several that are not: "
-           "end the other consumer or consume without `exclusive`; x-single-active-consumer lets "
+REMEDIES = (
+    Remedy(403, "in exclusive use", "queues have one exclusive consumer or several that are not: "
+           "end the other consumer or consume without the flag exclusive; x-single-active-consumer lets "
            "consumers take turns"),
-    Remedy(403, "cannot publish to internal", "an internal exchange takes messages of exchanges "
+    Remedy(403, "cannot publish to internal", "internal exchanges take messages of exchanges "
            "only: publish to one that is bound to it"),
     Remedy(403, "on the default exchange", "it cannot be declared, deleted or bound"),
     Remedy(403, "deletion of system", "exchanges named amq. belong to the broker"),
     Remedy(403, "reserved prefix", "choose a name that does not begin with amq."),
-    Remedy(403, "direct reply-to", "the queue of direct reply-to cannot be bound"),
-    Remedy(403, "access to topic", "give the user the topic permission, or correct the "
+    Remedy(403, "direct reply-to", "direct reply-to cannot be bound"),
+    Remedy(403, "access to topic", "grant the topic permission, or correct the "
            "routing key"),
-    Remedy(403, "refused for user", "give the user the permission, or correct the name"),
+    Remedy(403, "refused for user", "grant the permission, or correct the name"),
     Remedy(404, "no previously declared queue", "name the queue: an empty name means the one that "
            "the channel declared last"),
-    Remedy(404, "no queue", "declare the queue first, or correct its name"),
-    Remedy(404, "no exchange", "declare the exchange first, or correct its name"),
+    Remedy(404, "no queue", "declare it first, or correct its name"),
+    Remedy(404, "no exchange", "declare it first, or correct its name"),
     Remedy(404, "no binding", "bind it first, or correct the names"),
     Remedy(404, "home node", "the queue's node is down: start it, or use a replicated queue"),
-    Remedy(404, "process is stopped", "the queue is there but not running: see the broker's log"),
-    Remedy(404, "has crashed", "the queue is there but not running: see the broker's log"),
-    Remedy(404, "failed to perform operation", "the queue is there but did not answer: try again, "
+    Remedy(404, "process is stopped", "it is there but not running: see the broker's log"),
+    Remedy(404, "has crashed", "it is there but not running: see the broker's log"),
+    Remedy(404, "failed to perform operation", "it is there but did not answer: try again, "
            "and see the broker's log"),
-    Remedy(405, "cannot delete protected", "the queue belongs to the broker, or to the entity that "
+    Remedy(405, "cannot delete protected", "it belongs to the broker, or to the entity that "
            "the text names: delete that"),
-    Remedy(405, "single active consumer", "consume from this queue instead of basic.get"),
+    Remedy(405, "single active consumer", "consume from it instead of basic.get"),
     Remedy(406, "unknown delivery tag", "settle each delivery once, on the channel that delivered "
            "it"),
     Remedy(406, "invalid arg", "correct the argument"),
-    Remedy(406, "exchange type", "choose an exchange type that the broker has; a plugin "
+    Remedy(406, "exchange type", "choose a type that the broker has; a plugin "
            "may add it"),
     Remedy(406, " is reached", "a limit of the virtual host or the broker: delete what is "
            "not needed, or raise it"),
     Remedy(406, "prefetch count is not set", "call basic.qos before consuming from a stream"),
     Remedy(406, "does not support global qos", "call basic.qos with global=false"),
-    Remedy(406, "not empty", "empty the queue first, or delete it without if-empty"),
+    Remedy(406, "not empty", "empty it first, or delete it without if-empty"),
     Remedy(406, "in use", "end what uses it (consumers of a queue, bindings of an exchange) first, "
            "or delete it without if-unused"),
     Remedy(406, "invalid expiration", "expiration is a text of digits: milliseconds"),
@@ -74,7 +74,7 @@ _REMEDIES = (
     Remedy(530, "reuse consumer tag", "a consumer tag names one consumer of a channel: let the "
            "broker choose it"),
     Remedy(530, "of consumers per channel", "end consumers or open more channels"),
-    Remedy(540, "immediate=true", "publish without `immediate`"),
+    Remedy(540, "immediate=true", "publish without the flag immediate"),
     Remedy(540, "prefetch_size", "call basic.qos with a prefetch size of 0"),
     Remedy(540, "active=false", "a client cannot stop the broker: set a prefetch count"),
     Remedy(540, "queue.purge", "a stream cannot be emptied: set its retention"),
@@ -91,7 +91,7 @@ def remedy(code: int | None, text: str | None) -> tuple[str, int | None]:
     Nothing and the code itself for a text that is not known.
     """
     said = _NAMES.sub("", (text or "").lower())
-    for number, row in enumerate(_REMEDIES, 1):
+    for number, row in enumerate(REMEDIES, 1):
         if row.code == code and row.words in said:
             return f"; {row.what}", row.code * VARIANTS + number
     return "", code

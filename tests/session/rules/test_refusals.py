@@ -36,7 +36,7 @@ def test_the_request_that_the_broker_objects_to() -> None:
         404, "NOT_FOUND - no exchange 'e'", (50, 20)
     )
     assert said(script, *CODES) == [
-        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to queue.bind in packet two; declare the exchange first, or correct its name"
+        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to queue.bind in packet two; declare it first, or correct its name"
     ]
 
 
@@ -44,7 +44,7 @@ def test_the_publish_that_the_broker_objects_to() -> None:
     script = OPEN + "[one] C1: basic.publish exchange=e\n"
     script += _closed(404, "NOT_FOUND - no exchange 'e'", (60, 40))
     assert said(script, *CODES) == [
-        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to basic.publish, the last in packet one; declare the exchange first, or correct its name"
+        "channel-closed-by-broker close 1: 404 NOT_FOUND - no exchange 'e'; answer to basic.publish, the last in packet one; declare it first, or correct its name"
     ]
 
 
@@ -231,7 +231,7 @@ def test_which_delivery_waited() -> None:
             "ACCESS_REFUSED - queue name 'amq.x' contains reserved prefix 'amq.*'",
             "choose a name",
         ),
-        (404, "NOT_FOUND - no queue 'q' in vhost '/'", "declare the queue first"),
+        (404, "NOT_FOUND - no queue 'q' in vhost '/'", "declare it first"),
         (404, "NOT_FOUND - no previously declared queue", "name the queue"),
         (
             404,
