@@ -7,9 +7,6 @@ of their own for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
     "product": ("product", "library"),
     "version": ("version", "product_version", "library_version"),
@@ -20,7 +17,7 @@ PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
 of py-amqp (Celery, Kombu), `library` and `library_version` are those of py-amqplib."""
 
 
-def peer_property(properties: Mapping[str, Any], name: str) -> str | None:
+def peer_property(properties: dict[str, object], name: str) -> str | None:
     """A text of a client's or a broker's properties by its name in `PEER_PROPERTIES`.
 
     Null when it is missing or not a text.

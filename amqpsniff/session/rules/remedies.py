@@ -28,8 +28,8 @@ class Remedy(NamedTuple):
 
 REMEDIES = (
     Remedy(403, "in exclusive use", "queues have one exclusive consumer or several that are not: "
-           "end the other consumer or consume without the flag exclusive; x-single-active-consumer lets "
-           "consumers take turns"),
+           "end the other consumer or consume without the flag exclusive; x-single-active-consumer "
+           "lets consumers take turns"),
     Remedy(403, "cannot publish to internal", "internal exchanges take messages of exchanges "
            "only: publish to one that is bound to it"),
     Remedy(403, "on the default exchange", "it cannot be declared, deleted or bound"),
