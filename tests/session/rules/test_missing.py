@@ -187,3 +187,8 @@ def test_a_refusal_where_a_capture_begins() -> None:
     packets = packets_in(CAPTURES / "incidents/t_excl.pcap")[32:]
     late = [one._replace(ts_ns=one.ts_ns + 7000 * MS * (at > 0)) for at, one in enumerate(packets)]
     assert "reply-missing" not in {one.code for one in findings_in(late)}
+
+
+def test_an_answer_to_a_close_that_is_read_before_the_close() -> None:
+    rows = findings_in(packets_in(CAPTURES / "hostile/bad8_vhost.pcap")[35:])
+    assert "traffic-after-close" not in {one.code for one in rows}
