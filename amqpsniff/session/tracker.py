@@ -185,8 +185,7 @@ class Tracker(MessageMethods):
             lane: Lane = session.last
             if lane is None or lane.number != number:
                 lane = self._lane(session, number)
-            closed: cython.bint = self.judges and (session.over or has_closed(session, side))
-            if closed and not self.partings[method]:
+            if self.judges and has_closed(session, side) and not self.partings[method]:
                 self.misplaced(frames, row, peers, "after-close")
             if lane is not None and (kind == _OTHER or not session.over):
                 opened = self._follow(session, lane, frames, row, kind, side)

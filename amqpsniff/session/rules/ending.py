@@ -109,9 +109,10 @@ def _left(scene: Scene) -> str:
 
 
 def _after_close(scene: Scene) -> None:
-    side, method = scene.facts["side"], scene.facts["method"]
-    close = "its close" if scene.session.closing[side] else "the close"
-    scene.report("traffic-after-close", f"{_SIDES[side]} sent {method} after {close}")
+    """The answer to the close comes late, or not at all, where frames are missing."""
+    if scene.certain:
+        side = _SIDES[scene.facts["side"]]
+        scene.report("traffic-after-close", f"{side} sent {scene.facts['method']} after its close")
 
 
 def _unanswered(scene: Scene) -> None:

@@ -22,8 +22,8 @@ OCCASIONS = {
     "channel, side",
     "out-of-order": "a method of the connection that its state does not allow; facts: method, "
     "side, state (before it)",
-    "after-close": "a method of a side that has closed the connection, or of one that is over; "
-    "facts: method, channel, side",
+    "after-close": "a method of a side that has closed the connection; facts: method, channel, "
+    "side",
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of state.OUTCOMES)",
     "published-on-closed": "a publish after the server closed the channel; facts: frames, row",
