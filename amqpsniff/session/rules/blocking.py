@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.heartbeats import interrupted_ns
+from amqpsniff.session.rules.heartbeats import quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
 from amqpsniff.session.rules.remembering import Place, across, place_of, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
@@ -75,7 +75,7 @@ def _unblocked(scene: Scene) -> None:
 
 @after("blocked")
 def _ended(scene: Scene) -> None:
-    if not interrupted_ns(scene):
+    if not quiet_ns(scene):
         _say(scene, end_ns(scene), " until the end")
     else:
         _tell_sure(scene)

@@ -9,6 +9,7 @@ from amqpsniff.session.rules.amounts import apart
 from amqpsniff.session.rules.peers import client_host
 from amqpsniff.session.rules.remembering import Place, across, report_at
 from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.state import CLIENT
 
 RESUME_NS = 5_000_000_000
 """Time within which a client that handles a cancellation has consumed again or gone away."""
@@ -60,6 +61,17 @@ def judge_consumed(scene: Scene, host: str, queue: str | None, ts_ns: int | None
     _note(scene, scene.everything.setdefault("consumed", {}), (host, queue), ts_ns)
 
 
+def lost(scene: Scene) -> None:
+    """frames-lost: a client may have consumed from any queue."""
+    if scene.facts["side"] == CLIENT:
+        across(scene, judge_unseen, client_host(scene))
+
+
+def judge_unseen(scene: Scene, host: str) -> None:
+    """What a host consumes from is not known."""
+    _note(scene, scene.everything.setdefault("consumes lost", {}), host, True)
+
+
 def deleted(scene: Scene) -> None:
     """Remember which queues the connection deleted itself: those cancellations are meant. None
     stands for one whose name was cut.
@@ -100,9 +112,13 @@ def judge_lost(
 ) -> None:  # fmt: skip
     """A consumer that was cancelled: did its host consume from the queue again?"""
     place = Place(*where)
-    again = scene.everything.get("consumed", {}).get((host, queue))
-    if again and place.ts_ns is not None and again > place.ts_ns:
+    if host in scene.everything.get("consumes lost", {}):
         return
+    consumed = scene.everything.get("consumed", {})
+    for named in (queue, None):  # None: a name that was cut
+        again = consumed.get((host, named))
+        if again and place.ts_ns is not None and again > place.ts_ns:
+            return
     detail = f"{what}, and nothing was consumed from it since"
     report_at(scene, place, "consumer-cancelled", detail, channel=channel)
 
@@ -122,6 +138,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (automatic, consumed),
     "basic.get": (automatic,),
     "consumer-cancelled": (cancelled,),
+    "frames-lost": (lost,),
     "connection-ends": (judge_cancelled,),
 }
 """Rules by occasion."""

@@ -43,7 +43,7 @@ def _ended(scene: Scene) -> None:
     if session.closed_by is None:
         if "parted" not in scene.memory or session.peer.began:
             _unclean(scene)
-    elif not session.over and _was_open(session):
+    elif not session.over and "parted" not in scene.memory and _was_open(session):
         _unanswered(scene)
 
 
@@ -55,7 +55,7 @@ def _was_open(session: Any) -> bool:
 
 
 def _parted(scene: Scene) -> None:
-    """close-ok: the close may have come before the capture."""
+    """close-ok: the close may have come before the capture, or be read later where it begins."""
     scene.memory["parted"] = True
 
 
@@ -109,8 +109,10 @@ def _left(scene: Scene) -> str:
 
 
 def _after_close(scene: Scene) -> None:
-    side = _SIDES[scene.facts["side"]]
-    scene.report("traffic-after-close", f"{side} sent {scene.facts['method']} after its close")
+    """The answer to the close comes late, or not at all, where frames are missing."""
+    if scene.certain:
+        side = _SIDES[scene.facts["side"]]
+        scene.report("traffic-after-close", f"{side} sent {scene.facts['method']} after its close")
 
 
 def _unanswered(scene: Scene) -> None:

@@ -55,6 +55,32 @@ FEW = 10
 """Acknowledgements below which a mean says little."""
 
 
+class Unlimited:
+    """Consumers of one channel that no prefetch count limits.
+
+    Attributes:
+        asked: Those that the broker has not answered, by packet and row of basic.consume: packet,
+            time and queue of each.
+        count, first, last: Those it accepted; packet and time of the first, packet of the last.
+        queues: Names of the first of them.
+    """
+
+    def __init__(self) -> None:
+        self.asked: dict[tuple[int, int], tuple[int, int | None, str | None]] = {}
+        self.count = self.last = 0
+        self.first: tuple[int, int | None] | None = None
+        self.queues: list[str | None] = []
+
+    def add(self, number: int, ts_ns: int | None, queue: str | None) -> None:
+        """The broker accepted one."""
+        self.count += 1
+        if self.first is None or number < self.first[0]:
+            self.first = number, ts_ns
+        self.last = max(self.last, number)
+        if len(self.queues) < NAMED_QUEUES:
+            self.queues.append(queue)
+
+
 def note_unlimited(scene: Scene) -> None:
     """basic.consume: remember one without a limit on its channel."""
     channel, event = scene.channel, scene.event
@@ -63,39 +89,55 @@ def note_unlimited(scene: Scene) -> None:
     if event.flags & (NO_ACK | FLAGS_CUT) or channel.prefetch_each or channel.prefetch_shared:
         return
     noted = scene.memory.setdefault("unlimited", {})
-    place = (channel.number, channel.incarnation)
-    one = remember(scene, noted, place, [0, scene.number, scene.ts_ns, [], None, None])
+    one = remember(scene, noted, (channel.number, channel.incarnation), Unlimited())
     if one is not None:
-        one[0] += 1
-        one[4:] = one[5], scene.number
-        if len(one[3]) < NAMED_QUEUES:
-            one[3].append(scene.queue)
+        asked = (scene.number, scene.ts_ns, scene.queue)
+        remember(scene, one.asked, (event.number, event.row), asked)
+
+
+@after("unlimited")
+def note_accepted(scene: Scene) -> None:
+    """basic.consume-ok: what is lost from now on does not refuse it."""
+    channel, request = scene.channel, scene.request
+    one = scene.memory["unlimited"].get((channel.number, channel.incarnation))
+    if one is None or request is None:
+        return
+    asked = drop(scene, one.asked, (request.number, request.row))
+    if asked is not None:
+        one.add(*asked)
 
 
 @after("unlimited")
 def judge_unlimited(scene: Scene) -> None:
-    """channel-ends: consumers that no prefetch count limits."""
+    """channel-ends: consumers that no prefetch count limits.
+
+    Those without an answer count where the whole connection was captured: a refusal would be seen.
+    """
     channel = scene.channel
-    noted = scene.memory.get("unlimited", {})
-    one = drop(scene, noted, (channel.number, channel.incarnation))
-    if one is None or channel.prefetch_shared or not scene.both_sides:
+    one = drop(scene, scene.memory["unlimited"], (channel.number, channel.incarnation))
+    if one is None:
         return
-    count, number, ts_ns, queues, before, last = one
+    asked = [drop(scene, one.asked, key) for key in list(one.asked)]
     refused = channel.close_method == "basic.consume" or not channel.blames
     if channel.closed_by == "server" and refused:
-        count, last = count - 1, before  # the last one was refused, or may have been
-    if not count:
+        asked = asked[:-1]  # the last one was refused, or may have been
+    for consumer in asked if scene.complete else ():
+        one.add(*consumer)
+    if one.first is None or channel.prefetch_shared:
         return
     most = channel.unsettled_max
     held = "1 delivery was" if most == 1 else f"{most} deliveries were"
     more = f"at most {held} unacknowledged" if most else "it was sent nothing yet"
-    named = ", ".join(dict.fromkeys(map(queue_text, queues[:count])))
-    others = f" and {count - len(queues)} more" if count > len(queues) else ""
+    named = ", ".join(dict.fromkeys(map(queue_text, one.queues)))
+    others = f" and {one.count - len(one.queues)} more" if one.count > len(one.queues) else ""
     detail = f"{named}{others}; {more}"
     if most and channel.delivered:
         size = channel.unsettled_max * channel.deliver_octets / channel.delivered
         detail += f", about {octets(size)}" if size >= 1 else ""
-    scene.report("prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=count, last=last)
+    number, ts_ns = one.first
+    scene.report(
+        "prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=one.count, last=one.last
+    )
 
 
 def judge_backlog(scene: Scene) -> None:
@@ -227,6 +269,7 @@ def _report(scene: Scene, code: str, detail: str, number: int | None, ts_ns: int
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_unlimited,),
+    "basic.consume-ok": (note_accepted,),
     "basic.cancel": (note_cancelled,),
     "consumer-cancelled": (note_cancelled,),
     "channel-waits": (foresee_slow,),

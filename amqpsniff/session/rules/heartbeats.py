@@ -74,18 +74,25 @@ def _ended(scene: Scene) -> None:
 
 
 def interrupted_ns(scene: Scene) -> int:
-    """Time at the end of a connection in which nothing got through; 0 if that is not known.
+    """Time at the end of a connection in which nothing got through; 0 if that is not known."""
+    return quiet_ns(scene) if interval(scene) and scene.certain else 0
+
+
+def quiet_ns(scene: Scene) -> int:
+    """Time at the end of a connection without frames in which a host sent no packet; 0 if that is
+    not longer than the heartbeat interval, or than the shortest usual one where it is not known.
 
     While a window is closed, or a program hangs, both hosts still send packets.
     """
     beat, session, now = interval(scene), scene.session, end_ns(scene)
-    if not beat or not scene.certain or now is None or session.closed_by is not None:
+    if beat == 0 or now is None or session.closed_by is not None:
         return 0
+    longest_ns = (beat or TOO_SHORT_S) * SECOND_NS
     frames_ns = max(session.last_client_ns, session.last_server_ns)
-    quiet_ns: int = now - max(frames_ns, 0)
-    if quiet_ns <= beat * SECOND_NS or now - min(last_packets_ns(scene)) <= beat * SECOND_NS:
+    quiet: int = now - max(frames_ns, 0)
+    if quiet <= longest_ns or now - min(last_packets_ns(scene)) <= longest_ns:
         return 0
-    return quiet_ns
+    return quiet
 
 
 def _interruption(scene: Scene, beat: int, cut: str) -> str:

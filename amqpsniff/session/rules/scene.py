@@ -242,10 +242,13 @@ class Scene:
         What is reported of the same connection and channel takes its place, and what is foreseen
         there with another count. Where nothing is, it stays: so what neither the end says too, nor
         will still be true then, has to be withdrawn. If it rests on something `absent`, it is
-        withdrawn as soon as frames of the connection may be missing (`foreseeing.take_back`), and
-        is no news while octets are waited for, which depends on how packets come.
+        withdrawn as soon as frames of the connection may be missing (`foreseeing.take_back`), is no
+        news while octets are waited for, which depends on how packets come, and is not raised
+        before a frame of each side was read: where a capture begins, those of one may come late.
         """
-        log, channel = self.tracker.log, self.channel
+        log, channel, session = self.tracker.log, self.channel, self.session
+        if absent and NULL in (session.last_client_ns, session.last_server_ns):
+            return
         noted = self.memory.setdefault(FORESEEN, {})
         known = noted.get((code, channel))
         quiet = absent and self._is_behind()
@@ -281,9 +284,7 @@ class Scene:
 
     def _is_behind(self) -> bool:
         """True if octets are known to have been sent that were not read yet."""
-        session = self.session
-        frames = (session.last_client_ns, session.last_server_ns)
-        return any(session.peer.conversation.owed) or NULL in frames
+        return any(self.session.peer.conversation.owed)
 
     def again(self, code: str) -> bool:
         """Count one more of a finding that was raised here before; False when none was.

@@ -159,13 +159,14 @@ def _part(
     }.get(way, {place})
     gone -= stays
     if way == 6:
-        whole = [_cut(one, snap) for one in whole]
+        whole = [cut(one, snap) for one in whole]
     named = ", ".join(str(at + 1) for at in sorted(gone)[:12])
     what = f"without {named}" + (f", cut to {snap}" if way == 6 else "")
     return what, [one for at, one in enumerate(whole) if at not in gone]
 
 
-def _cut(packet: Packet, snap: int) -> Packet:
+def cut(packet: Packet, snap: int) -> Packet:
+    """A packet as a snap length leaves it."""
     original = packet.original or len(packet.octets)
     return packet._replace(octets=packet.octets[:snap], original=original)
 

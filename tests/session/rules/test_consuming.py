@@ -85,6 +85,15 @@ def test_started_again_on_another_connection() -> None:
     assert said(script + ALIVE, "consumer-cancelled") == []
 
 
+def test_started_again_where_frames_are_missing() -> None:
+    """On another connection of the same host, or with a name that was cut."""
+    other = CANCELLED + "b.C1: channel.open\nb.S1: channel.open-ok\n"
+    hidden = "b.GAP C 60\nb.C1: basic.publish exchange=e | body=5"
+    assert said(other + hidden + ALIVE, "consumer-cancelled") == []
+    unrelated = "b.GAP S 60\nb.S1: basic.cancel consumer_tag=u no_wait=1"
+    assert said(other + unrelated + ALIVE, "consumer-cancelled") == [MISSED]
+
+
 def test_a_client_that_leaves_or_wanted_it() -> None:
     for script in (
         CANCELLED + "@+1000ms C: connection.close\nS: connection.close-ok",

@@ -16,6 +16,7 @@ from tests.findings.test_pairs import EVERY
 from tests.session.rules.damage import (
     RESTING,
     batch_of,
+    cut,
     damages,
     findings_in,
     left_of,
@@ -24,6 +25,7 @@ from tests.session.rules.damage import (
     places,
     rows_of_live,
 )
+from tests.session.rules.found import found
 from tests.session.script import MS, Script
 from tests.tcp import wire
 
@@ -137,3 +139,56 @@ def test_frames_that_were_lost_before_the_request() -> None:
     """From then on the state of the connection is not known."""
     asked = "handshake\nC1: channel.open\nS1: channel.open-ok\nS: connection.unblocked\n"
     assert news(asked + "C1: queue.declare queue=q\n" + ALIVE + MORE, -6) == []
+
+
+# one for each finding that a hole made
+
+
+def cut_in(path: str, without: tuple[int, ...], snap: int) -> list[Finding]:
+    """Findings in a capture without some packets, with a snap length."""
+    packets = packets_in(CAPTURES / path)
+    part = [cut(one, snap) for at, one in enumerate(packets, 1) if at not in without]
+    return findings_in(part)
+
+
+def test_a_refusal_of_a_consumer_in_a_hole() -> None:
+    rows = cut_in("incidents/t_excl.pcap", (52, 56), 211)
+    assert [one.packet_number for one in rows if one.code == "prefetch-unlimited"] == [46]
+
+
+def test_a_consumer_that_was_accepted_before_a_loss() -> None:
+    """The limit would have come before it; a refusal too."""
+    asked = "handshake\nC1: channel.open\nS1: channel.open-ok\nC1: basic.consume queue=q\n"
+    accepted = "S1: basic.consume-ok consumer_tag=t\n"
+    lost = "GAP S 100\nS1: basic.deliver consumer_tag=t delivery_tag=9 | body=5\n"
+    assert found(asked + accepted + lost, "prefetch-unlimited")
+    assert not found(asked + lost, "prefetch-unlimited")
+    assert found(asked, "prefetch-unlimited")
+
+
+def test_a_path_that_is_cut_while_publishing_is_blocked() -> None:
+    """With or without a loss elsewhere, it is not known whether the broker still blocked."""
+    rows = cut_in("incidents/i_blocked_cut.pcap", (155, 163), 383)
+    assert "publish-while-blocked" not in {one.code for one in rows}
+    packets = packets_in(CAPTURES / "incidents/i_blocked_cut.pcap")
+    for part in (packets[:140] + packets[141:], packets[40:]):
+        assert "publish-while-blocked" not in {one.code for one in findings_in(part)}
+
+
+@pytest.mark.parametrize("without", [(), (6,), (6, 8), (1, 2, 3, 4, 5, 6)])
+def test_what_follows_a_close_whose_answer_is_missing(without: tuple[int, ...]) -> None:
+    """Or is read later, for the client's frames wait for a hole or for a beginning."""
+    rows = cut_in("hostile/sec_q2.pcap", without, 245)
+    assert "traffic-after-close" not in {one.code for one in rows}
+
+
+def test_a_refusal_where_a_capture_begins() -> None:
+    """The broker's frames are read later than the client's there."""
+    packets = packets_in(CAPTURES / "incidents/t_excl.pcap")[32:]
+    late = [one._replace(ts_ns=one.ts_ns + 7000 * MS * (at > 0)) for at, one in enumerate(packets)]
+    assert "reply-missing" not in {one.code for one in findings_in(late)}
+
+
+def test_an_answer_to_a_close_that_is_read_before_the_close() -> None:
+    rows = findings_in(packets_in(CAPTURES / "hostile/bad8_vhost.pcap")[35:])
+    assert "traffic-after-close" not in {one.code for one in rows}
