@@ -247,8 +247,8 @@ class Gathering:
         for level, left in self._left.items():
             closed = [(place, end_ns, ends[level]) for place, end_ns, ends in self._closed
                       if level in ends]  # fmt: skip
-            for place, end_ns, number in sorted(closed, key=lambda one: one[2] is None):
-                self._drop(level, place, end_ns, number)
+            for place, end_ns, over in sorted(closed, key=lambda one: one[2] is None):
+                self._drop(level, place, end_ns, over)
             for place in left:
                 if place[0] in self._ended:
                     self._drop(level, place, self._ended[place[0]], None)

@@ -184,16 +184,16 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
     for name, one, several, awaited in depths:
         level = gathering.levels[name]
         least = gathering.uncounted[name] > 0
-        most = max(level.levels(MOST_POINTS), default=0)
-        if most > 0:
-            number = f"about {count(int(most))} {several}" if most > 1 else f"1 {one}"
+        deepest = max(level.levels(MOST_POINTS), default=0)
+        if deepest > 0:
+            number = f"about {count(int(deepest))} {several}" if deepest > 1 else f"1 {one}"
             rest = _rest(level.total, least=least)
             told = "At the highest, at least" if least else "At most"
             yield f"{told} {number} waited for {awaited} at a time{rest}."
     parts = [
-        f"{plural(number, 'channel')} that {'was' if number == 1 else 'were'} {way}"
+        f"{plural(channels, 'channel')} that {'was' if channels == 1 else 'were'} {way}"
         for level, way in (("unacked", "delivered to"), ("unconfirmed", "published on"))
-        if (number := gathering.uncounted[level])
+        if (channels := gathering.uncounted[level])
     ]
     if parts:
         yield (

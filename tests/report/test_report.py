@@ -356,6 +356,21 @@ def test_depths_where_frames_are_missing(tmp_path: Path, capture: str, said: lis
     assert "Depths are at least as high as drawn" in made
 
 
+@pytest.mark.parametrize(("end", "rest"), [(None, 0), (1, 1), (2, 0)])
+def test_what_a_channel_left_goes_with_it(end: int | None, rest: int) -> None:
+    """All of it where it is not known how many waited at its end."""
+    made = object.__new__(gathering.Gathering)
+    made.steps, made.spans = Steps(), {}
+    made.levels = {"unacked": Levels(made.steps)}
+    made.levels["unacked"].put(START_NS, 2)
+    place = ("00000000000000aa", 1)
+    made._midstream, made._ended = Counter(), {}
+    made._left = {"unacked": Counter({place: 2})}
+    made._closed = [(place, START_NS + HOUR_NS, {"unacked": end})]
+    made._settle_rest()
+    assert made.levels["unacked"].total == rest
+
+
 def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
     packet = Talk().hands().client(b"AMQP\0\0\x09\x01")
     capture = write_capture(tmp_path / "one.pcap", [packet])
