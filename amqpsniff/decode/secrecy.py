@@ -36,7 +36,7 @@ for _method in METHODS:
     _ROWS.setdefault(_method.name, []).append(_method)
 
 SECRET_METHODS = frozenset(method.name for method in METHODS if method.has_secret)
-_SECRET_NUMBERS = frozenset(
+SECRET_NUMBERS = frozenset(
     method.class_id.to_bytes(2, "big") + method.method_id.to_bytes(2, "big")
     for method in METHODS
     if method.has_secret
@@ -104,7 +104,7 @@ def secret_positions(
         return exact[0] if exact and not missing else everything
     if (
         may_hold_secret(frame_type, channel, method, sender)
-        or octets[HEADER_OCTETS:first] in _SECRET_NUMBERS
+        or octets[HEADER_OCTETS:first] in SECRET_NUMBERS
     ):
         return everything
     # a method of a client's whose arguments do not end where it does may be another
