@@ -23,7 +23,8 @@ def channels(
 
     A number that is opened again is a line of its own. `unsettled` and `unconf` are the most
     deliveries and publishes that waited for an answer at once, and after a slash how many still did
-    at the end. A narrow terminal shows fewer columns.
+    at the end; `?` where that is not known: the channel was open before the capture, or frames are
+    missing. Other counts are of what was captured. A narrow terminal shows fewer columns.
 
     Examples:
 

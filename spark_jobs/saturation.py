@@ -21,7 +21,7 @@ MESSAGES = (
 )
 CHANNELS = (
     "connection_id string, client string, channel int, end_ns long, prefetch_count int, "
-    "unsettled_end long, unconfirmed_end long"
+    "published long, delivered long, unsettled_end long, unconfirmed_end long"
 )
 
 FULL = 0.9
@@ -31,10 +31,12 @@ FULL = 0.9
 def build(spark: SparkSession, config: Config) -> DataFrame:
     """What is outstanding at most in each step in time in which it changed, by client.
 
-    Columns: time, client (its address), channels, unsettled (deliveries), unconfirmed (publishes;
-    both are sums of the most that each channel had), prefetch (sum of the channels' prefetch
-    counts, null where none is known), saturation (unsettled of the prefetch count, on channels that
-    have one), full_channels (at 90 % of it or more).
+    Columns: time, client (its address), channels, unknown_channels (those of which not all is
+    known: open before the capture, or frames are missing), unsettled (deliveries), unconfirmed
+    (publishes; both are sums of the most that each channel had for certain, null where nothing is
+    known), prefetch (sum of the channels' prefetch counts, null where none is known), saturation
+    (unsettled of the prefetch count, on channels of which both are known), full_channels (at 90 %
+    of it or more).
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f
@@ -48,17 +50,23 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
     )
     waiting = (f.col("method") == "basic.publish") & f.col("publish_number").isNotNull()
     messages = messages.where(held | waiting).withColumn("held", held)
-    begun = messages.select(*place, "held", "ts_ns", f.lit(1).alias("step"))
-    over = messages.where("outcome_ns IS NOT NULL").select(
+    known = f.col("outcome").isNotNull()
+    begun = messages.select(*place, "held", "ts_ns", known.cast("int").alias("step"))
+    over = messages.where(known & f.col("outcome_ns").isNotNull()).select(
         *place, "held", (f.col("ts_ns") + f.col("outcome_ns")).alias("ts_ns"), f.lit(-1)
     )
     channels = load(spark, config, "channels", CHANNELS)
-    ended = channels.where("end_ns IS NOT NULL")
-    left = [
-        ended.select(*place, f.lit(is_held), "end_ns", (-f.col(name)).cast("int"))
-        for is_held, name in ((True, "unsettled_end"), (False, "unconfirmed_end"))
-    ]
-    changes = begun.union(over).union(left[0]).union(left[1])
+    before = f.lag("end_ns").over(Window.partitionBy(*place).orderBy("end_ns"))
+    ended = channels.where("end_ns IS NOT NULL").select(
+        *place, "end_ns", f.coalesce(before, f.lit(-(2**63))).alias("began_ns")
+    )
+    left = (
+        messages.where("outcome IN ('unsettled', 'unconfirmed')")
+        .join(ended, place)
+        .where("began_ns < ts_ns AND ts_ns <= end_ns")
+        .select(*place, "held", "end_ns", f.lit(-1))
+    )
+    changes = begun.union(over).union(left)
     so_far = (
         Window.partitionBy(*place)
         .orderBy("ts_ns", "step")
@@ -78,20 +86,28 @@ def build(spark: SparkSession, config: Config) -> DataFrame:
         .agg(f.max("unsettled").alias("unsettled"), f.max("unconfirmed").alias("unconfirmed"))
     )
     limits = channels.groupBy("connection_id", "channel").agg(
-        f.max(f.when(f.col("prefetch_count") > 0, f.col("prefetch_count"))).alias("prefetch")
+        f.max(f.when(f.col("prefetch_count") > 0, f.col("prefetch_count"))).alias("prefetch"),
+        f.bool_or(f.expr("delivered > 0 AND unsettled_end IS NULL")).alias("unsettled_unknown"),
+        f.bool_or(f.expr("published > 0 AND unconfirmed_end IS NULL")).alias("unconfirmed_unknown"),
     )
     limited = state.join(limits, ["connection_id", "channel"], "left")
-    known = f.col("prefetch").isNotNull()
-    full = known & (f.col("unsettled") >= FULL * f.col("prefetch"))
-    of_known = f.sum(f.when(known, f.col("unsettled")))
+    for name in ("unsettled", "unconfirmed"):
+        nothing = f.col(f"{name}_unknown") & (f.col(name) == 0)
+        limited = limited.withColumn(name, f.when(~nothing | nothing.isNull(), f.col(name)))
+    full = f.col("unsettled") >= FULL * f.col("prefetch")
+    counts = f.col("prefetch").isNotNull() & ~f.col("unsettled_unknown")
+    share = f.sum(f.when(counts, f.col("unsettled"))) / f.sum(f.when(counts, f.col("prefetch")))
     return (
         limited.groupBy("time", host().alias("client"))
         .agg(
             f.count("*").alias("channels"),
+            f.count_if(f.expr("unsettled_unknown OR unconfirmed_unknown")).alias(
+                "unknown_channels"
+            ),
             f.sum("unsettled").alias("unsettled"),
             f.sum("unconfirmed").alias("unconfirmed"),
             f.sum("prefetch").alias("prefetch"),
-            (of_known / f.sum("prefetch")).alias("saturation"),
+            share.alias("saturation"),
             f.count_if(full).alias("full_channels"),
         )
         .orderBy("time", "client")

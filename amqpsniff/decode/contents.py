@@ -280,7 +280,8 @@ class ContentAssembler:
     def _begin_body(self, content):
         if self.new_hash is not None:
             content.hash = self.new_hash()
-        return content.begin_body() if self.keep_bodies else 0
+        keeps: cython.bint = self.keep_bodies and content.channel > 0  # there it may be a login
+        return content.begin_body() if keeps else 0
 
     def _check_header(self, half, content, reader, at, end, whole):
         class_id: cython.int = reader.u16(at)

@@ -2,7 +2,8 @@
 
 Logins are methods on channel 0. A frame there is shown only when its method is known, carries no
 secret and is one that its sender may send: a damaged login can look like a frame of another type,
-or like a method without numbers, with unknown ones or with those of the other side.
+or like a method without numbers, with unknown ones or with those of the other side. Where both type
+and channel are wrong, its numbers still tell it.
 
 A method whose lengths do not add up may have its secret in any argument, and one of a client's on
 channel 0 may be another with wrong numbers. Where the frame is whole
@@ -26,7 +27,7 @@ END_OCTET = 0xCE
 
 _FIXED = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
 _COUNTED = {"s": 1, "S": 4, "F": 4, "C": 5}
-_CONTENT_TYPES = ("header", "body", "heartbeat")
+_CONTENT_TYPES = ("header", "body")
 
 _ROWS: dict[str, list[Method]] = {}
 """Methods by name: one that differs between dialects has several."""
@@ -35,6 +36,13 @@ for _method in METHODS:
     _ROWS.setdefault(_method.name, []).append(_method)
 
 SECRET_METHODS = frozenset(method.name for method in METHODS if method.has_secret)
+SECRET_NUMBERS = frozenset(
+    method.class_id.to_bytes(2, "big") + method.method_id.to_bytes(2, "big")
+    for method in METHODS
+    if method.has_secret
+)
+"""What a login begins with, behind its frame's header."""
+
 _SECRET_CLASSES = tuple({f"{method.class_id}." for method in METHODS if method.has_secret})
 """What the name of a method begins with that nobody knows and may carry one."""
 
@@ -94,7 +102,10 @@ def secret_positions(
     exact = [found for found in each if found is not None]
     if method in SECRET_METHODS:
         return exact[0] if exact and not missing else everything
-    if may_hold_secret(frame_type, channel, method, sender):
+    if (
+        may_hold_secret(frame_type, channel, method, sender)
+        or octets[HEADER_OCTETS:first] in SECRET_NUMBERS
+    ):
         return everything
     # a method of a client's whose arguments do not end where it does may be another
     doubtful = channel == 0 and sender != "server" and any(row.sender != "server" for row in rows)

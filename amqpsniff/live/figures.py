@@ -21,6 +21,7 @@ from amqpsniff.live.peers import (
     known_sum,
     latency,
     octets_of,
+    together,
     unacked,
     unconfirmed,
 )
@@ -181,14 +182,16 @@ class Figures:
             },
             **latency("confirm", self._lately.confirms),
             **latency("ack", self._lately.acks),
-            "at_least": any(row["at_least"] for row in self.connections),
+            "at_least": together(row["at_least"] for row in self.connections),
         }
 
-    def outstanding(self) -> tuple[int, int]:
-        """Deliveries not acknowledged and publishes not confirmed, over all open connections."""
+    def outstanding(self) -> tuple[int | None, int | None]:
+        """Deliveries not acknowledged and publishes not confirmed, over all open connections: those
+        that are known, null when none is.
+        """
         sessions = [one.peer.session for one in self._peers.values()]
         listed = [one for session in sessions if session is not None for one in channels(session)]
-        return known_sum(map(unacked, listed)) or 0, known_sum(map(unconfirmed, listed)) or 0
+        return known_sum(map(unacked, listed)), known_sum(map(unconfirmed, listed))
 
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""

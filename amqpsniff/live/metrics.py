@@ -70,9 +70,9 @@ class Collector:
         what = "AMQP connections that ended."
         yield Counter("amqpsniff_connections_ended", what, value=figures.ended)
         open_now = figures.outstanding()
-        what = "Deliveries that were not acknowledged yet."
+        what = "Deliveries that were not acknowledged yet, at least: as far as that is known."
         yield Gauge("amqpsniff_unacked_messages", what, value=open_now[0])
-        what = "Publishes that were not confirmed yet."
+        what = "Publishes that were not confirmed yet, at least: as far as that is known."
         yield Gauge("amqpsniff_unconfirmed_messages", what, value=open_now[1])
         methods = Counter("amqpsniff_methods", "Method frames.", labels=["method"])
         for name, count in sorted(figures.census.counts().items()):

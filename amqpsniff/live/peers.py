@@ -1,8 +1,9 @@
 """An open connection of now as a row, and its channels.
 
-Of a channel that was open before, what is not confirmed and how long confirms take is known at
-least; `at_least` says so. Deliveries that were not acknowledged when the capture began are not
-counted: nobody can tell how many there were. What cannot be told at all is null.
+Of a channel that was open before, or of which frames may be missing, only the least is known of
+what is not confirmed or acknowledged, and of how long confirms take; `at_least` names those
+columns. Deliveries that were not acknowledged when the capture began are not counted. What cannot
+be told at all is null.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Peer:
             **latency("confirm", None if session is None else session.confirms),
             **latency("ack", None if session is None else session.acks),
             "blocked": session is not None and session.blocked_since is not None,
-            "at_least": any(map(guessed, open_channels)),
+            "at_least": together(map(least, open_channels)),
         }
 
     def look(self) -> None:
@@ -100,7 +101,7 @@ def channel_row(channel: Any) -> Row:
         "consumers": channel.consumers,
         "published": channel.published,
         "unconfirmed": unconfirmed(channel),
-        "at_least": guessed(channel),
+        "at_least": least(channel),
         "delivered": channel.delivered,
         "unacked": unacked(channel),
         "requeued": channel.requeued,
@@ -113,21 +114,43 @@ def guessed(channel: Any) -> bool:
     return channel.joined is not None and not channel.numbered
 
 
+def least(channel: Any) -> str:
+    """The names of the columns that have what is so at least, or null where nothing is known."""
+    names = []
+    if channel.delivered and not channel.counts_deliveries():
+        names.append("unacked")
+    if channel.published and not channel.counts_publishes():
+        names.append("unconfirmed")
+    if guessed(channel):
+        names += ["confirm_p50_ms", "confirm_p99_ms"]
+    return " ".join(names)
+
+
+def together(names: Iterable[str]) -> str:
+    """The names of columns of several rows, each once."""
+    return " ".join(sorted({name for one in names for name in one.split()}))
+
+
 def unconfirmed(channel: Any) -> int | None:
-    """Publishes not confirmed; null where nothing says whether they are to be."""
+    """Publishes not confirmed, at least; null where nothing says whether any is."""
     if guessed(channel):
         return int(channel.joined.unconfirmed)
-    if channel.known or channel.numbered or not channel.published:
+    if channel.counts_publishes() or not channel.published:
         return int(channel.unconfirmed)
-    return None
+    return channel.publishes.above(channel.doubtful_publish()) or None
 
 
 def unacked(channel: Any) -> int | None:
-    """Deliveries not acknowledged; null where a consumer from before never acknowledged one."""
-    if channel.acks:
-        return len(channel.deliveries)
-    unknown = channel.deliveries and not channel.unsettled and not channel.known
-    return None if unknown else int(channel.unsettled)
+    """Deliveries not acknowledged, at least; null where nothing says whether any is.
+
+    Consumers from before are taken to acknowledge if there was any acknowledgement.
+    """
+    if channel.counts_deliveries() or not channel.delivered:
+        return int(channel.unsettled)
+    if channel.deliveries and not (channel.acks or channel.unsettled or channel.known):
+        return None
+    number: int = channel.deliveries.above(channel.doubtful_delivery(), channel.acks > 0)
+    return number or (None if channel.session.lossy else 0)
 
 
 def known_sum(numbers: Iterable[int | None]) -> int | None:

@@ -11,6 +11,7 @@ import struct
 
 from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
+from amqpsniff.decode.secrecy import SECRET_NUMBERS
 from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.logins import safe_login
 from amqpsniff.sanitize.options import SanitizeOptions
@@ -65,7 +66,8 @@ class Cleaner:
     def _payload(self, claim: Claim) -> bytes:
         if claim.kind == claims.METHOD:
             return self._method(claim)
-        if claim.kind == claims.HEADER and claim.channel:  # on channel 0 it may be a login
+        login = not claim.channel or claim.payload[:4] in SECRET_NUMBERS  # or may be one
+        if claim.kind == claims.HEADER and not login:
             return self._remembered(claim.payload)
         return b""
 

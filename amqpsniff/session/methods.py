@@ -398,6 +398,7 @@ def hear_again(session, side):
 def doubt_answers(channel, side):
     """What waits on a channel may have been answered by frames of a side that are missing."""
     channel.publishes_uncertain = channel.deliveries_uncertain = True
+    channel.joined = None  # what was confirmed until then is not known any more
     if side == _CLIENT:
         channel.lost_tag = max(channel.lost_tag, channel.last_tag)
     else:

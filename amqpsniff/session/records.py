@@ -15,11 +15,8 @@ _NO_TLS = dict.fromkeys(("tls_version", "tls_cipher", "tls_server_name"))
 
 def channel_row(channel: Any) -> Row:
     """The row of a channel incarnation that is over."""
-    both = channel.session.heard and not channel.session.missing
-    delivered_known = not channel.deliveries_uncertain and not channel.delivery_doubt
-    published_known = not channel.publishes_uncertain and not channel.publish_doubt
-    counts_deliveries = both and channel.known and delivered_known
-    counts_publishes = both and (channel.known or channel.numbered) and published_known
+    counts_deliveries = channel.counts_deliveries()
+    counts_publishes = channel.counts_publishes()
     return {
         "capture": channel.capture,
         **_ends(channel.session.peer),

@@ -474,9 +474,7 @@ class Settler(Outcomes):
         That nothing answered is said only where the answer would have been captured.
         """
         entry: Entry
-        doubt: cython.longlong = max(channel.publish_doubt, channel.lost_publish)
-        if not channel.session.heard or channel.session.missing & 2:
-            doubt = channel.next_number
+        doubt: cython.longlong = channel.doubtful_publish()
         for entry in channel.publishes.take_until(-1):
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED if entry.number > doubt else -1)
@@ -504,7 +502,6 @@ class Settler(Outcomes):
         that was not captured may have.
         """
         channel: Channel = entry.channel
-        doubt: cython.longlong = max(channel.delivery_doubt, channel.lost_tag)
-        if not entry.wants or entry.number <= doubt or channel.session.missing & 1:
+        if not entry.wants or entry.number <= channel.doubtful_delivery():
             return _UNKNOWN
         return _UNSETTLED

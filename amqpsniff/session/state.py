@@ -27,6 +27,8 @@ _FREE = cython.declare(str, states.BLOCKING.start)
 
 CLIENT, SERVER = 0, 1
 
+_MOST_TAG = cython.declare(cython.longlong, 2**63 - 1)
+
 OUTCOMES = (
     "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"
 ).split()
@@ -193,6 +195,17 @@ class Ledger:
     def __len__(self):
         return self.waiting
 
+    def above(self, number, unsure=False):
+        """How many of those that wait have a higher number; `unsure` counts also those that perhaps
+        want no answer.
+        """
+        entry: Entry
+        count: cython.longlong = 0
+        for entry in self:
+            if entry.number > number and (unsure or entry.wants):
+                count += 1
+        return count
+
     def __iter__(self):
         """The entries that wait, in the order in which they came."""
         if self.entries is not None:
@@ -341,6 +354,41 @@ class Channel(Closable):
     def closing(self):
         """Whether the client and whether the server has closed it, while it is there."""
         return _pair(_CHANNEL_CLOSING[self.lane.step])
+
+    def doubtful_publish(self):
+        """The highest number of a publish that may have been answered by what was not captured."""
+        session: Session = self.session
+        if not session.heard or session.missing & 1 << SERVER:
+            return self.next_number
+        return max(self.publish_doubt, self.lost_publish)
+
+    def doubtful_delivery(self):
+        """The highest tag of a delivery that may have been settled by what was not captured."""
+        if self.session.missing & 1 << CLIENT:
+            return _MOST_TAG
+        return max(self.delivery_doubt, self.lost_tag)
+
+    def counts_publishes(self):
+        """Whether it is known how many publishes wait for a confirm."""
+        session: Session = self.session
+        return (
+            session.heard
+            and not session.missing
+            and (self.known or self.numbered)
+            and not self.publishes_uncertain
+            and not self.publish_doubt
+        )
+
+    def counts_deliveries(self):
+        """Whether it is known how many deliveries wait for an acknowledgement."""
+        session: Session = self.session
+        return (
+            session.heard
+            and not session.missing
+            and self.known
+            and not self.deliveries_uncertain
+            and not self.delivery_doubt
+        )
 
 
 class Lane:

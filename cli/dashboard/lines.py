@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rich.text import Text
 
 from ..render.text import NONE, cells, count, cut, cut_middle
@@ -41,19 +44,17 @@ def sides(row: Row, width: int) -> list[Text]:
     """
     shown = []
     for what, messages, way, octets, short, latency, waiting in _SIDES:
-        least = LEAST if row["at_least"] and short == "cnf" else ""
         text = Text()
         text.append(f"{what:<7} ", "heading")
         text.append(f"{_zero(often(row[messages])):>7}/s  ")
         text.append(f"{way:<3} ", "key")
         text.append(f"{_zero(flow(row[octets]), ' B/s'):>9}  ")
         text.append(f"{short} ", "key")
-        text.append(f"{_least(wait(row[f'{latency}_p50_ms']), least):>8}  ")
+        text.append(f"{_known(row, f'{latency}_p50_ms', wait):>8}  ")
         text.append("p99 ", "key")
-        text.append(f"{_least(wait(row[f'{latency}_p99_ms']), least):>8}  ")
+        text.append(f"{_known(row, f'{latency}_p99_ms', wait):>8}  ")
         text.append(f"{waiting:<11} ", "key")
-        number = row[waiting]
-        text.append(f"{_least(count(number), least if number else ''):>6}")
+        text.append(f"{_known(row, waiting, count):>6}")
         text.truncate(width, overflow="ellipsis")
         shown.append(text)
     return shown
@@ -76,5 +77,6 @@ def _zero(written: str, unit: str = "") -> str:
     return f"0{unit}" if written == NONE else written
 
 
-def _least(written: str, least: str) -> str:
-    return written if written == NONE else least + written
+def _known(row: Row, name: str, write: Callable[[Any], str]) -> str:
+    """A number of a row, marked where it is so high at least."""
+    return (LEAST if row[name] and name in row["at_least"].split() else "") + write(row[name])

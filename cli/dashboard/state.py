@@ -25,7 +25,7 @@ KEYS = (
 WORDS = (
     ("in, out", "octets from the clients, and to them"),
     ("cnf, ack", "publish to confirm, delivery to acknowledgement, in the last minute"),
-    ("?  ≥", "not known: said before the capture began; at least so much"),
+    ("?  ≥", "not known: it was not captured; at least so much"),
 )
 """What stands on the screen, for the help."""
 

@@ -16,8 +16,7 @@ from ..render.words import Words
 Row = dict[str, Any]
 CHOSEN = "›"
 LEAST = "≥"
-AT_LEAST = frozenset(("unconfirmed", "confirm_p50_ms", "confirm_p99_ms"))
-"""Columns of a joined connection that have what is so at least."""
+"""What stands before a number that is so high at least; `at_least` of a row names such columns."""
 
 _CALLED = {"messages_per_s": "messages/s", "rank": "severity", "octets_per_s": "octets/s"}
 
@@ -114,7 +113,7 @@ class View:
 def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
     """A value as it is written; with a mark where it is known to be that much at least."""
     written = write(row.get(key))
-    marked = key in AT_LEAST and row.get("at_least") and written not in (NONE, UNKNOWN)
+    marked = key in row.get("at_least", "").split() and written not in (NONE, UNKNOWN)
     return LEAST + written if marked else written
 
 

@@ -1,8 +1,8 @@
 """What a report is made of, gathered in one pass over the captures, in memory that does not grow.
 
 Numbers over time are kept in `amqpsniff.report.buckets`, names in `Routing` and in a census, rows
-that last in `Kept`. Of what is outstanding, that which was never settled goes with its channel, or
-with its connection where the channel is older than the capture.
+that last in `Kept`. Of what is outstanding, only that counts which is known to have waited, and
+what was never settled goes with its channel, or with its connection.
 """
 
 from __future__ import annotations
@@ -38,13 +38,19 @@ TOP = 100
 """Names of each kind in the tables of a report."""
 
 MOST_OPEN = 50_000
-"""Connections of which it is remembered how much they left unsettled."""
+"""Channels of which it is remembered how much they left unsettled."""
 
 OTHER_FRAMES = ("protocol-header",)
 WAITED_FOR = frozenset(("confirmed", "rejected", "unconfirmed"))
 SETTLED_LATER = frozenset(("acked", "requeued", "discarded", "unsettled"))
 """Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack."""
+ENDS_OF = {
+    "unacked": ("unsettled_end", "delivered"), "unconfirmed": ("unconfirmed_end", "published"),
+}  # fmt: skip
+"""Columns of channels by level: how many waited at the end, and how many there were in all."""
 
+Place = tuple[str, int]
+"""A connection's id and the number of a channel."""
 
 FINDING_COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
@@ -77,6 +83,7 @@ class Gathering:
         connections, channels: Rows that were kept, and how many ended how.
         named: Rows of the connections that were named, by the name.
         rates, levels: `Counts` and `Levels` by what is counted.
+        uncounted: Channels of which not all that waited is known, by level.
         delays: `Delays` by what took so long: confirm, ack, reply.
         spans: From when to when, in nanoseconds, each capture has connections.
     """
@@ -103,9 +110,10 @@ class Gathering:
         self.delays = {name: Delays(self.steps) for name in ("confirm", "ack", "reply")}
         self.spans: dict[str | None, tuple[int, int]] = {}
         self._midstream: Counter[str | None] = Counter()
-        self._left: dict[str, Counter[str]] = {"unacked": Counter(), "unconfirmed": Counter()}
+        self.uncounted: Counter[str] = Counter()
+        self._left: dict[str, Counter[Place]] = {"unacked": Counter(), "unconfirmed": Counter()}
         self._ended: dict[str, int] = {}
-        self._closed: list[tuple[str, int, int, int]] = []
+        self._closed: list[tuple[Place, int, dict[str, int | None]]] = []
         self._whole = scope == Scope()
         tables = ("frames", "messages", "connections", "channels", "findings")
         started = self.reading.started
@@ -182,9 +190,10 @@ class Gathering:
         self.levels[level].add(rows.column("ts_ns"), done)
         left = rows.filter(pc.is_null(rows.column("outcome_ns")))
         known = self._left[level]
-        for name, number in Counter(values(left, "connection_id")).items():
-            if name in known or len(known) < MOST_OPEN:
-                known[name] += number
+        places = zip(values(left, "connection_id"), values(left, "channel"), strict=True)
+        for place, number in Counter(places).items():
+            if place in known or len(known) < MOST_OPEN:
+                known[place] += number
 
     def _connections(self, batch: Any) -> None:
         import pyarrow as pa
@@ -216,10 +225,12 @@ class Gathering:
     def _channels(self, batch: Any) -> None:
         for row in rows_of(batch):
             self.channels.add(row)
-            left = row["unsettled_end"] or 0, row["unconfirmed_end"] or 0
+            left = {level: row[name] for level, (name, way) in ENDS_OF.items() if row[way]}
+            self.uncounted.update(level for level, number in left.items() if number is None)
             ended = row["end_ns"] is not None and row["closed_by"] is not None
-            if ended and any(left) and len(self._closed) < MOST_OPEN:
-                self._closed.append((row["connection_id"], row["end_ns"], *left))
+            if ended and any(one != 0 for one in left.values()) and len(self._closed) < MOST_OPEN:
+                place = row["connection_id"], row["channel"]
+                self._closed.append((place, row["end_ns"], left))
 
     def _findings(self, batch: Any) -> None:
         self.found += batch.to_pylist()
@@ -233,15 +244,19 @@ class Gathering:
             self.steps.cover(*span)
         for capture, number in self._midstream.items():
             self.levels["connections"].put(self.spans[capture][0], number)
-        for name, end_ns, unacked, unconfirmed in self._closed:
-            self._drop("unacked", name, end_ns, unacked)
-            self._drop("unconfirmed", name, end_ns, unconfirmed)
-        for name, end_ns in self._ended.items():
-            for level, left in self._left.items():
-                self._drop(level, name, end_ns, left.get(name, 0))
+        for level, left in self._left.items():
+            closed = [(place, end_ns, ends[level]) for place, end_ns, ends in self._closed
+                      if level in ends]  # fmt: skip
+            for place, end_ns, over in sorted(closed, key=lambda one: one[2] is None):
+                self._drop(level, place, end_ns, over)
+            for place in left:
+                if place[0] in self._ended:
+                    self._drop(level, place, self._ended[place[0]], None)
 
-    def _drop(self, level: str, name: str, end_ns: int, number: int) -> None:
-        number = min(number, self._left[level].get(name, 0))
+    def _drop(self, level: str, place: Place, end_ns: int, number: int | None) -> None:
+        """So many do not wait any more; None for all of them."""
+        left = self._left[level].get(place, 0)
+        number = left if number is None else min(number, left)
         if number > 0:
-            self._left[level][name] -= number
+            self._left[level][place] -= number
             self.levels[level].put(end_ns, -number)

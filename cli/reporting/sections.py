@@ -149,6 +149,8 @@ class Report:
             "the highest within it. What was unsettled when its channel closed is not counted "
             "after that."
         )
+        if self._gathering.uncounted:
+            about += " Depths are at least as high as drawn: not all that waited is known."
         timed = page.charts(figures.latencies(), across=3)
         page.section("time", "Over time", page.charts(specs), timed, about=about)
 

@@ -183,15 +183,29 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
               ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
     for name, one, several, awaited in depths:
         level = gathering.levels[name]
-        most = max(level.levels(MOST_POINTS), default=0)
-        if most > 0:
-            number = f"about {count(int(most))} {several}" if most > 1 else f"1 {one}"
-            rest = _rest(level.total)
-            yield f"At most {number} waited for {awaited} at a time; {rest}."
+        least = gathering.uncounted[name] > 0
+        deepest = max(level.levels(MOST_POINTS), default=0)
+        if deepest > 0:
+            number = f"about {count(int(deepest))} {several}" if deepest > 1 else f"1 {one}"
+            rest = _rest(level.total, least=least)
+            told = "At the highest, at least" if least else "At most"
+            yield f"{told} {number} waited for {awaited} at a time{rest}."
+    parts = [
+        f"{plural(channels, 'channel')} that {'was' if channels == 1 else 'were'} {way}"
+        for level, way in (("unacked", "delivered to"), ("unconfirmed", "published on"))
+        if (channels := gathering.uncounted[level])
+    ]
+    if parts:
+        yield (
+            f"How much waited is not known of {_joined(parts)}: open before the capture began, or "
+            "frames are missing."
+        )
 
 
-def _rest(left: int) -> str:
-    return f"{count(left)} still did at the end" if left > 0 else "none did at the end"
+def _rest(left: int, *, least: bool) -> str:
+    if left > 0:
+        return f"; {'at least ' if least else ''}{count(left)} still did at the end"
+    return "" if least else "; none did at the end"
 
 
 def _ends(summary: Row, gathering: Gathering) -> Iterator[str]:

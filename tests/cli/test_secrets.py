@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import on_terminal, run, write_capture
+from tests.cli.running import on_terminal, process, run, write_capture
 from tests.conftest import REPO
 from tests.decode.logins import cases, shown
 from tests.encoder import PROTOCOL_HEADERS, frame
@@ -150,15 +150,18 @@ def test_nor_of_a_damaged_login(words: str, name: str) -> None:
 HOW_MANY = int(os.environ.get("AMQPSNIFF_LOGINS", "12"))
 """Damaged logins that every command reads; they are chosen anew for each command."""
 
+FIRST_PORT = 20_000
+FEWER = 20
+"""Of so many of them one is followed by itself."""
 
-@pytest.mark.parametrize("words", WAYS)
-def test_nor_of_any_damaged_login(words: str, tmp_path: Path) -> None:
-    """All of them in one capture, for each command another few."""
+
+def _logins(words: str, path: Path) -> Path:
+    """Some of the damaged logins in one capture, a connection each, chosen by the command."""
     choose = random.Random(words)
     whole = list(cases((1, 5)))
     packets: list[Packet] = []
     for number, case in enumerate(choose.sample(whole, min(HOW_MANY, len(whole)))):
-        talk = Talk(ports=(40000 + number, 5672), start_ns=START_NS + number * 10**9)
+        talk = Talk(ports=(FIRST_PORT + number, 5672), start_ns=START_NS + number * 10**9)
         if case.begun:
             talk.hands()
         for direction, piece in case.pieces:
@@ -168,8 +171,46 @@ def test_nor_of_any_damaged_login(words: str, tmp_path: Path) -> None:
                 talk.put(direction, piece)
                 talk.put(1 - direction)  # so that what is missing before it is not waited for
         packets += talk.goodbye().packets
-    capture = write_capture(tmp_path / "logins.pcap", packets)
+    return write_capture(path / "logins.pcap", packets)
+
+
+@pytest.mark.parametrize("words", [way for way in WAYS if way != "follow"])
+def test_nor_of_any_damaged_login(words: str, tmp_path: Path) -> None:
+    """All of them in one capture, for each command another few."""
     command, *more = words.split()
-    result = run(command, capture, *more)
+    result = run(command, _logins(words, tmp_path), *more)
     assert result.code in (0, 1), result.err
     assert shown(result.out + result.err + _spoken(result.out)) is None
+
+
+def test_nor_of_any_damaged_login_that_is_followed(tmp_path: Path) -> None:
+    """Conversations by themselves, with bodies."""
+    capture = _logins("follow", tmp_path)
+    for number in range(0, HOW_MANY, max(1, HOW_MANY // FEWER)):
+        name = f":{FIRST_PORT + number}"
+        result = run("follow", capture, "--connection", name, "--bodies")
+        assert result.code in (0, 1), result.err
+        assert shown(result.out + result.err) is None
+
+
+@pytest.mark.parametrize("words", ["bodies -o", "sanitize -o"])
+def test_nor_of_any_damaged_login_in_files(words: str, tmp_path: Path) -> None:
+    """Bodies with their manifest, and a capture that was made safe."""
+    command, *more = words.split()
+    result = run(command, _logins(words, tmp_path), *more, tmp_path / "written")
+    assert result.code in (0, 1), result.err
+    files = [path for path in (tmp_path / "written").rglob("*") if path.is_file()]
+    files += [tmp_path / "written"] if (tmp_path / "written").is_file() else []
+    assert files
+    texts = [path.read_bytes().decode("latin-1") for path in files]
+    assert shown("\n".join([result.out, result.err, *texts])) is None
+
+
+@pytest.mark.parametrize("table", ["frames", "messages", "connections", "channels", "findings"])
+def test_nor_of_any_damaged_login_live(table: str, tmp_path: Path) -> None:
+    """A live run that is fed from a pipe."""
+    octets = _logins(table, tmp_path).read_bytes()
+    result = process("live", "-", "-t", table, "--format", "ndjson", octets=octets)
+    assert result.code in (0, 1), result.err
+    assert result.out
+    assert shown(result.out + result.err) is None

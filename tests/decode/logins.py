@@ -110,6 +110,10 @@ def _changed(kind: str, frame: bytes) -> Iterator[Case]:
             for at in (9, len(made) - len(SECRET)):
                 pieces: list[bytes | int] = [made[:at], 1, made[at + 1 :]]
                 yield _case(f"octet-{place}-{octet}-hole-{at}", kind, pieces)
+    for octet in (0, 2, 3, 4, 8, 9, 65):
+        for channel in (1, 5, 256):
+            made = bytes([octet]) + channel.to_bytes(2, "big") + frame[3:]
+            yield _case(f"type-{octet}-channel-{channel}", kind, [made])
 
 
 def _late(kind: str, frame: bytes) -> Iterator[Case]:

@@ -13,6 +13,8 @@ from amqpsniff.sanitize.frames import Cleaner
 from amqpsniff.sanitize.options import SanitizeOptions
 from tests.decode.feeding import Decoded, Feeder, Talk
 from tests.decode.logins import FRAMES, SECRET, Case, cases, shown
+from tests.decode.script import publish, sent
+from tests.encoder import header
 
 
 def dumped(case: Case, done: Decoded) -> str:
@@ -37,7 +39,7 @@ def dumped(case: Case, done: Decoded) -> str:
 
 
 EVERY = int(os.environ.get("AMQPSNIFF_EVERY_LOGIN", "6"))
-"""Of so many damaged logins one is decoded; 1 decodes all 2,300."""
+"""Of so many damaged logins one is decoded; 1 decodes all 2,400."""
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -70,3 +72,12 @@ def test_what_is_looked_for_is_found() -> None:
         assert shown(base64.b64encode(octets).decode())
         for text in (octets.decode(), octets.hex(), octets.hex(" "), ",".join(map(str, octets))):
             assert shown(text[6:])
+
+
+def test_a_body_on_channel_zero_is_not_given_out() -> None:
+    """There it may be a login whose frame has a wrong type."""
+    for channel, kept in ((0, None), (1, FRAMES["plain"][7:-1])):
+        message = publish(channel) + header(channel, 60, len(FRAMES["plain"]) - 8)
+        login = b"\x03" + channel.to_bytes(2, "big") + FRAMES["plain"][3:]
+        (row,) = sent(message + login, keep_bodies=True).messages()
+        assert row["body"] == kept

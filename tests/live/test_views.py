@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.capture import read
+from amqpsniff.cli.dashboard.lines import sides
 from amqpsniff.cli.dashboard.state import State
 from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, ordered
 from amqpsniff.cli.render.grid import Grid
@@ -103,7 +104,9 @@ def figures_of(text: str, path: Path) -> Figures:
     talk = Talk(step_ns=0)
     octets = pcap_header(link=IPV4_LINK)
     for packet in script.packets:
-        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+        direction = 0 if packet.sender == "client" else 1
+        talk.sent[direction] += packet.missing
+        talk.put(direction, packet.octets)
         for each in talk.packets:
             seconds, rest = divmod(packet.ts_ns, 10**9)
             octets += pcap_record("<", seconds, rest // 1000, each.octets)
@@ -135,5 +138,59 @@ def test_publishes_of_a_joined_channel_without_confirms(tmp_path: Path) -> None:
     """Whether they are to be confirmed is not known."""
     figures = figures_of("midstream\nC1: basic.publish exchange=e", tmp_path / "joined.pcap")
     (row,) = figures.connections
-    assert (row["unconfirmed"], row["at_least"], row["unacked"]) == (None, False, 0)
+    assert (row["unconfirmed"], row["at_least"], row["unacked"]) == (None, "unconfirmed", 0)
     assert figures.totals()["unconfirmed"] is None
+
+
+OPEN = """
+C0: connection.open virtual_host=/
+S0: connection.open-ok
+C1: channel.open
+S1: channel.open-ok
+C1: confirm.select
+S1: confirm.select-ok
+C1: basic.consume queue=q consumer_tag=t
+S1: basic.consume-ok consumer_tag=t
+C1: basic.publish exchange=e
+S1: basic.deliver consumer_tag=t delivery_tag=1
+"""
+LOST = {"publish": "GAP S 21", "delivery": "GAP C 21"}
+"""An answer that is not captured, by what it answers."""
+
+AFTER = """
+@+50ms C1: basic.qos prefetch_count=9
+@+50ms S1: basic.qos-ok
+@+50ms C1: basic.qos prefetch_count=9
+@+50ms S1: basic.qos-ok
+"""
+MORE = """
+C1: basic.publish exchange=e
+S1: basic.deliver consumer_tag=t delivery_tag=2
+"""
+
+
+@pytest.mark.parametrize(
+    ("lost", "more", "unconfirmed", "unacked"),
+    [
+        ("", "", 1, 1),
+        ("publish", "", None, 1),
+        ("delivery", "", 1, None),
+        ("publish", MORE, 1, 2),
+        ("delivery", MORE, 1, 1),
+    ],
+)
+def test_depths_where_an_answer_may_be_missing(
+    tmp_path: Path, lost: str, more: str, unconfirmed: int | None, unacked: int | None
+) -> None:
+    """What certainly waits is counted; where that is nothing, the depth is not known."""
+    figures = figures_of(OPEN + LOST.get(lost, "") + AFTER + more, tmp_path / "lost.pcap")
+    (row,) = figures.connections
+    (channel,) = figures.channels_of(row["connection_id"])
+    assert figures.outstanding() == (unacked, unconfirmed)
+    for shown in (row, channel, figures.totals()):
+        assert (shown["unconfirmed"], shown["unacked"]) == (unconfirmed, unacked)
+        assert shown["at_least"].split() == (["unacked", "unconfirmed"] if lost else [])
+    lines = [line.plain for line in sides(figures.totals(), 200)]
+    for line, number in zip(lines, (unconfirmed, unacked), strict=True):
+        said = "?" if number is None else f"≥{number}" if lost else str(number)
+        assert line.split()[-1] == said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter
 from html import unescape
 from pathlib import Path
 from unittest.mock import Mock
@@ -327,6 +328,49 @@ def test_sentence_chart_and_channels_agree(
     assert max(row["v"] for row in values if row.get("s") == table) == deepest
 
 
+@pytest.mark.parametrize(
+    ("capture", "said"),
+    [
+        ("hostile/loss_a", ["of 1 channel that was published on:"]),
+        (
+            "hostile/loss_b",
+            [
+                "At the highest, at least 1 delivery waited for an acknowledgement at a time.",
+                "of 1 channel that was delivered to:",
+            ],
+        ),
+        ("hostile/loss_k", ["of 1 channel that was published on:"]),
+        ("../../samples/lost", ["6 channels that were delivered to and 6 channels that were"]),
+    ],
+)
+def test_depths_where_frames_are_missing(tmp_path: Path, capture: str, said: list[str]) -> None:
+    """What certainly waited is told as that, and of how many channels more is not known."""
+    path = SAMPLES / f"../tests/captures/{capture}.pcap"
+    assert report(tmp_path / "page.html", path).code == 0
+    made = unescape(text_of((tmp_path / "page.html").read_text(encoding="utf-8")))
+    for words in said:
+        assert words in made
+    assert "At most" not in made
+    assert "none did at the end" not in made
+    assert made.count("How much waited is not known of") == 1
+    assert "Depths are at least as high as drawn" in made
+
+
+@pytest.mark.parametrize(("end", "rest"), [(None, 0), (1, 1), (2, 0)])
+def test_what_a_channel_left_goes_with_it(end: int | None, rest: int) -> None:
+    """All of it where it is not known how many waited at its end."""
+    made = object.__new__(gathering.Gathering)
+    made.steps, made.spans = Steps(), {}
+    made.levels = {"unacked": Levels(made.steps)}
+    made.levels["unacked"].put(START_NS, 2)
+    place = ("00000000000000aa", 1)
+    made._midstream, made._ended = Counter(), {}
+    made._left = {"unacked": Counter({place: 2})}
+    made._closed = [(place, START_NS + HOUR_NS, {"unacked": end})]
+    made._settle_rest()
+    assert made.levels["unacked"].total == rest
+
+
 def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
     packet = Talk().hands().client(b"AMQP\0\0\x09\x01")
     capture = write_capture(tmp_path / "one.pcap", [packet])
@@ -360,7 +404,7 @@ def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
     assert used > story.MOST_POINTS
     assert levels["unacked"].levels(story.MOST_POINTS)[-1] == 4
     delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
-    gathering = Mock(levels=levels, delays=delays)
+    gathering = Mock(levels=levels, delays=delays, uncounted=Counter())
     (told,) = story._waiting(gathering)
     assert told.startswith("At most about 4 deliveries waited for an acknowledgement")
     assert told.endswith("; 1 still did at the end.")

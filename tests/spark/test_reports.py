@@ -17,10 +17,13 @@ from amqpsniff.archive import Batch
 from amqpsniff.archive.places import Folder
 from amqpsniff.spark_jobs.elsewhere import java_knows
 from amqpsniff.spark_jobs.reports import REPORTS, Config, Report, make, write_page
+from tests.conftest import REPO
 from tests.report.drawn import wrong
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.spark
+
+HOSTILE = REPO / "tests" / "captures" / "hostile"
 
 NAMES = ("pika_mix.pcap", "php_churn.pcap", "node.pcap", "aiopika_rpc.pcap", "blocked.pcap")
 
@@ -169,6 +172,21 @@ def test_redelivery_and_saturation(spark: Any, tables: Path, alone: dict[str, An
     saturation = rows(spark, "saturation", tables, bucket_seconds=1)
     assert max(row["unsettled"] for row in saturation) > 0
     assert all(row["unsettled"] >= 0 and row["unconfirmed"] >= 0 for row in saturation)
+    assert not any(row["unknown_channels"] for row in saturation)
+
+
+def test_saturation_where_frames_are_missing(spark: Any) -> None:
+    """What is not known is null, not 0, and never what only may wait."""
+    wanted = {
+        "loss_a": {"unsettled": 0, "unconfirmed": None, "saturation": None, "full_channels": 0},
+        "loss_b": {"unsettled": 1, "unconfirmed": 0, "saturation": None, "full_channels": 1},
+        "loss_k": {"unsettled": 0, "unconfirmed": None, "saturation": None, "full_channels": 0},
+    }
+    for name, columns in wanted.items():
+        config = Config((str(HOSTILE / f"{name}.pcap"),), bucket_seconds=3600)
+        (row,) = make(spark, "saturation", config).rows
+        assert (row["channels"], row["unknown_channels"]) == (1, 1)
+        assert {column: row[column] for column in columns} == columns, name
 
 
 def test_quality_names_the_bad_file(spark: Any, captures: Path, tables: Path) -> None:
