@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import SUBJECTS
+from amqpsniff.findings import KINDS, SHOWN, SUBJECTS
 
 from .severities import rank
 
 Row = dict[str, Any]
-"""A row of the findings table."""
+"""A row of the findings table; see `finding_rows`."""
 
 SETTINGS = frozenset(
     "account-default account-shared automatic-acknowledgement capabilities-missing "
@@ -27,6 +27,9 @@ SETTINGS = frozenset(
 
 COSTS = frozenset(kind.code for name in ("efficiency", "frameworks") for kind in SUBJECTS[name])
 """What takes more than it need, and breaks nothing by itself."""
+
+_REPEAT = frozenset("capture connection_id client server code cause_code".split())
+"""Columns with texts that other rows have too."""
 
 
 @dataclass
@@ -58,6 +61,25 @@ class Case:
         yield self
         for case in self.consequences:
             yield from case.walk()
+
+
+def finding_rows(batch: Any) -> list[Row]:
+    """The rows of a batch of the findings table but for `timestamp`, which `ts_ns` says too and
+    takes as long to make as the others; texts that repeat are there once.
+    """
+    kept: dict[Any, Any] = {}
+    own = [name for name in batch.schema.names if name not in (*SHOWN, "timestamp")]
+    columns = []
+    for name in own:
+        values = batch.column(name).to_pylist()
+        repeats = name in _REPEAT
+        columns.append([kept.setdefault(one, one) for one in values] if repeats else values)
+    rows = [dict(zip(own, values, strict=True)) for values in zip(*columns, strict=True)]
+    codes = {row["code"] for row in rows}
+    shown = {code: {name: getattr(KINDS[code], name) for name in SHOWN} for code in codes}
+    for row in rows:
+        row.update(shown[row["code"]])
+    return rows
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
@@ -109,14 +131,18 @@ class _Causes:
     def __init__(self, rows: list[Row]) -> None:
         # by code, connection or capture (null for all of them), and packet
         self._rows: dict[tuple[Any, ...], Row] = {}
+        causes = {row["cause_code"] for row in rows}
         for row in rows:
-            for key in _keys(row):
-                self._rows.setdefault(key, row)
+            if row["code"] in causes:
+                for key in _keys(row):
+                    self._rows.setdefault(key, row)
         self._paths: dict[int, tuple[str, ...]] = {}
         self.paths = [self._path(row) for row in rows]
 
     def _path(self, row: Row) -> tuple[str, ...]:
         """Codes from what began it to the row itself."""
+        if row["cause_code"] is None:
+            return (row["code"],)
         chain: dict[int, Row] = {}
         cause: Row | None = row
         while cause is not None and id(cause) not in self._paths and id(cause) not in chain:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .cases import Row, cases, in_order
+from .cases import Row, cases, finding_rows, in_order
 from .completions import codes, listed
 from .options import OUTPUT, ROWS, Input, Rows, check_format, format_option, spread
 from .severities import FailOn, check, fails
@@ -103,7 +103,7 @@ class _Diagnosis:
         missing = wanted is not None
         for table, batch in self.reading.rows(*tables, progress=True):
             if table == "findings":
-                found += self._selection.of(batch).to_pylist()
+                found += finding_rows(self._selection.of(batch))
             elif wanted is not None:
                 rows = batch.select(["connection_id", "client", "server"]).to_pylist()
                 missing &= not any(wanted(*(one or "" for one in row.values())) for row in rows)
@@ -146,5 +146,7 @@ def _batches(found: list[Row]) -> Any:
 
     from amqpsniff.tables.schema import FINDINGS
 
+    for row in found:
+        row["timestamp"] = None if row["ts_ns"] is None else row["ts_ns"] // 1000
     if found:
         yield pa.RecordBatch.from_pylist(found, schema=FINDINGS)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .finding import Finding
-from .kind import GRADES, SEVERITIES, Kind
+from .kind import GRADES, SEVERITIES, SHOWN, Kind
 from .log import MAX_FINDINGS, MAX_PLACES, FindingLog
 from .records import Records
 
@@ -25,6 +25,7 @@ __all__ = [
     "MAX_FINDINGS",
     "MAX_PLACES",
     "SEVERITIES",
+    "SHOWN",
     "SUBJECTS",
     "Finding",
     "FindingLog",

@@ -18,9 +18,13 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
     connections to their server instead. `others` can be causes and are given none.
     """
     listed = list(findings)
-    seen = _Seen([*listed, *others])
+    every = [*listed, *others]
+    kinds = {finding.code: finding.kind for finding in every}
+    causes = {code: kinds.keys() & set(kind.causes) for code, kind in kinds.items()}
+    wanted: set[str] = set().union(*causes.values())
+    seen = _Seen([finding for finding in every if finding.code in wanted])
     for finding in listed:
-        if finding.kind.causes and finding.cause_code is None:
+        if causes[finding.code] and finding.cause_code is None:
             cause = seen.before(finding)
             if cause is not None:
                 finding.cause_code = cause.code

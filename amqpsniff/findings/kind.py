@@ -14,6 +14,9 @@ GRADES = {
 }
 """What a finding rests on, the surest first."""
 
+SHOWN = ("severity", "title", "advice", "grade")
+"""What of a `Kind` is in the rows of its findings."""
+
 
 class Kind(NamedTuple):
     """One row of the catalogue.

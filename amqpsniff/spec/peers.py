@@ -22,6 +22,11 @@ def peer_property(properties: dict[str, object], name: str) -> str | None:
 
     Null when it is missing or not a text.
     """
-    texts = [properties[key] for key in PEER_PROPERTIES[name] if key in properties]
-    texts = [text for text in texts if isinstance(text, str)]
-    return next(filter(None, texts), texts[0] if texts else None)
+    empty: str | None = None
+    for key in PEER_PROPERTIES[name]:
+        text = properties.get(key)
+        if isinstance(text, str):
+            if text:
+                return text
+            empty = text
+    return empty

@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ import pyarrow as pa
 from amqpsniff.columns import NULL, Integers, Texts
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import Finding
+from amqpsniff.findings import SHOWN, Finding, Kind
 from amqpsniff.session.links import MATCHES
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.session.waiting import CHANGING
@@ -271,18 +272,20 @@ def _record_column(rows: Sequence[Mapping[str, Any]], name: str, kind: pa.DataTy
 def finding_batch(findings: Iterable[Finding], schema: pa.Schema = FINDINGS) -> pa.RecordBatch:
     """The `findings` table's rows, or some columns of them; nothing is encoded."""
     listed = list(findings)
-    arrays = [_finding_column(listed, field.name, field.type) for field in schema]
+    kinds = [finding.kind for finding in listed]
+    arrays = [_finding_column(listed, kinds, field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 
-def _finding_column(findings: list[Finding], name: str, kind: pa.DataType) -> pa.Array:
+def _finding_column(
+    findings: list[Finding], kinds: list[Kind], name: str, kind: pa.DataType
+) -> pa.Array:
+    rows: Sequence[object] = kinds if name in SHOWN else findings
     if name == "timestamp":
         times = (finding.ts_ns for finding in findings)
         values: list[Any] = [None if time is None else time // 1000 for time in times]
-    elif name in ("severity", "title", "advice", "grade"):
-        values = [getattr(finding.kind, name) for finding in findings]
     else:
-        values = [getattr(finding, name) for finding in findings]
+        values = list(map(attrgetter(name), rows))
     if kind == pa.string():
         return _strings(values)
     return _integers(values, kind)

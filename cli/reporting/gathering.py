@@ -16,6 +16,7 @@ from amqpsniff.report.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
 from amqpsniff.tables.values import rows_of, values
 
+from ..cases import finding_rows
 from ..counting import is_one_of
 from ..options import Scope
 from ..routing import DELIVERIES, FRAME_COLUMNS, MESSAGE_COLUMNS, PUBLISHES, Routing
@@ -233,7 +234,7 @@ class Gathering:
                 self._closed.append((place, row["end_ns"], left))
 
     def _findings(self, batch: Any) -> None:
-        self.found += batch.to_pylist()
+        self.found += finding_rows(batch)
 
     def _settle_rest(self) -> None:
         """What was left when its channel or connection ended is nothing to wait for any more.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Any
 
 from amqpsniff.findings import Finding
@@ -67,9 +67,9 @@ def judge_short(
 ) -> None:
     """One more connection that did next to nothing."""
     address = where[1].rpartition(":")[0]
-    clients = scene.everything.setdefault("short connections", {})
+    clients = scene.everything.setdefault("short connections", OrderedDict())
     if address not in clients and len(clients) >= MOST_CLIENTS:
-        del clients[next(iter(clients))]
+        clients.popitem(last=False)
         scene.forget("clients")
     seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
     seen[0].append((start_ns, number, where))

@@ -12,7 +12,7 @@ A reader of some connections knows those; what it needs of others it writes down
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -111,14 +111,14 @@ def note_begun(scene: Scene) -> None:
     key = _on_host(scene)
     if key is None or scene.tracker.log.recorded is not None:
         return
-    open_ones = scene.everything.setdefault("open-channels", {})
-    channels = open_ones.pop(key, {})
-    open_ones[key] = channels
+    open_ones = scene.everything.setdefault("open-channels", OrderedDict())
+    channels = open_ones.setdefault(key, {})
+    open_ones.move_to_end(key)
     channels[_own(scene)] = Begun(scene.channel)
     if len(channels) > MOST_OPEN:
         del channels[next(iter(channels))]
     if len(open_ones) > LEFT_CHANNELS:
-        del open_ones[next(iter(open_ones))]
+        open_ones.popitem(last=False)
         scene.forget("channels")
 
 

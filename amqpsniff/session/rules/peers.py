@@ -9,7 +9,7 @@ from typing import Any
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.rules.scene import Scene
 from amqpsniff.session.state import SERVER
-from amqpsniff.spec import peer_property
+from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
 ALIKE = 256
 """Different handshakes and addresses that are read once: most connections say what others said, and
@@ -18,8 +18,7 @@ arguments are no longer than a frame."""
 
 def said(scene: Scene, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
-    octets = scene.session.said(method)
-    return _read(octets)
+    return _read(scene.session.said(method))
 
 
 _read = lru_cache(ALIKE)(read_object)
@@ -33,8 +32,14 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 def client_says(scene: Scene, name: str) -> str | None:
     """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
-    properties = table(said(scene, "connection.start-ok"), "client_properties")
-    return peer_property(properties, name) or None
+    return _texts(scene.session.said("connection.start-ok"))[name]
+
+
+@lru_cache(ALIKE)
+def _texts(octets: bytes | None) -> dict[str, str | None]:
+    """The texts of the client's properties, by their names in `PEER_PROPERTIES`."""
+    properties = table(_read(octets), "client_properties")
+    return {name: peer_property(properties, name) or None for name in PEER_PROPERTIES}
 
 
 def user_of(scene: Scene) -> str | None:

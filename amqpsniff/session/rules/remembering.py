@@ -5,6 +5,7 @@ Everything here is bounded: an attacker can open connections, and invent names, 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -75,11 +76,13 @@ def across(scene: Scene, judge: Callable[..., None], *payload: Any) -> None:
 
 def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept:
     """What is remembered under a key of `name`, made when it is new."""
-    entries: dict[Any, Kept] = scene.everything.setdefault(name, {})
+    entries: OrderedDict[Any, Kept] | None = scene.everything.get(name)
+    if entries is None:
+        entries = scene.everything[name] = OrderedDict()
     entry = entries.get(key)
     if entry is None:
         if len(entries) >= MOST_KEPT:
-            del entries[next(iter(entries))]
+            entries.popitem(last=False)
             scene.forget("clients")
         entry = entries[key] = make()
     return entry

@@ -33,6 +33,8 @@ BLOCKING_REQUESTS = 20
 class Answers:
     """How long the answers to requests of one method took; the place is the slowest request's."""
 
+    __slots__ = ("count", "longest_ns", "number", "took_ns", "ts_ns")
+
     def __init__(self) -> None:
         self.count = 0
         self.took_ns = 0
@@ -51,6 +53,8 @@ class Answers:
 
 class Waited:
     """Time in which a connection waited for answers, overlapping waits counted once."""
+
+    __slots__ = ("count", "number", "ts_ns", "until_ns", "waited_ns")
 
     def __init__(self, request: Any) -> None:
         self.number, self.ts_ns = request.number, request.ts_ns
