@@ -8,6 +8,7 @@ import pytest
 
 from amqpsniff.tcp import Limits, Reassembler
 from amqpsniff.tcp.limits import NO_TIME
+from amqpsniff.tcp.stream import PLACE_FIELDS
 from tests.tcp.wire import (
     ACK,
     FIN,
@@ -201,7 +202,7 @@ def twice_read(packets: list[Packet]) -> int:
     taken = second.take_places()
     offsets = {
         (again.conversations[half >> 1].serial, half & 1, offset)
-        for half, offset in zip(taken[1::5], taken[2::5], strict=True)
+        for half, offset in zip(taken[1::PLACE_FIELDS], taken[2::PLACE_FIELDS], strict=True)
     }
     assert offsets == {
         (talk.serial, side, offset)

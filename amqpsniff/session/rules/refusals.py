@@ -39,7 +39,7 @@ class Probe:
     `declared`: packet of the last declaration of it since.
     """
 
-    def __init__(self, scene: Scene, detail: str, variant: int) -> None:
+    def __init__(self, scene: Scene, detail: str, variant: int | None) -> None:
         self.detail, self.variant = detail, variant
         self.channel = scene.channel
         self.number, self.ts_ns = scene.number, scene.ts_ns
@@ -116,7 +116,7 @@ def judge_refused(scene: Scene) -> None:
         _report_refused(scene, subject)
 
 
-def _refuse(scene: Scene, subject: tuple[str, str | None], said: str, variant: int) -> None:
+def _refuse(scene: Scene, subject: tuple[str, str | None], said: str, variant: int | None) -> None:
     """Something that a client asks for is not there: wait for it to make it."""
     refused = scene.memory.setdefault(REFUSED, {})
     if subject in refused:

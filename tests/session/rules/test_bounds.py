@@ -102,7 +102,7 @@ def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.Monkey
     closed = "C: connection.close reply_code=200\nS: connection.close-ok\n"
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == []
     monkeypatch.setattr("amqpsniff.session.rules.amounts.MOST_OF_ALL_NAMES", 2)
-    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (5)"]
+    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (10)"]
 
 
 def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
