@@ -92,7 +92,8 @@ class Stream:
         self.last_packet_number: int | None = None
         self.start_ns = self.end_ns = NO_TIME
         self.ended = self.ended_by = None  # of TCP's end nothing is known
-        self.ended_ns, self.ended_packet_number, self.over_ns = -1, 0, -1
+        self.ended_ns, self.ended_packet_number = -1, 0
+        self.over_ns = self.reset_ns = -1
         self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
         self.retransmissions = self.cut_octets = self.awaited_acks = self.acked = (0, 0)
         self.owed = (False, False)  # the caller gives every octet at once

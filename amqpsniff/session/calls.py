@@ -48,6 +48,8 @@ def closed_at(session):
     if session.close_ns is not None:
         return session.close_ns
     conversation = session.peer.conversation
+    if conversation.reset_ns >= 0:
+        return conversation.reset_ns
     over_ns = conversation.over_ns
     return over_ns if conversation.ended is not None and over_ns >= 0 else None
 

@@ -7,7 +7,7 @@ cdef class Conversation:
     cdef readonly bint syn_seen
     cdef readonly long long incarnation, first_packet_number, start_ns, serial
     cdef readonly object ended, ended_by
-    cdef readonly long long over_ns, ended_ns
+    cdef readonly long long over_ns, ended_ns, reset_ns
     cdef long long ended_number
     cdef bytes key, back_key
     cdef bint lingers

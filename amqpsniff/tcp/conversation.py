@@ -51,6 +51,7 @@ class Conversation:
 
     `over_ns`: the time at which it was taken for over, the same whatever other conversations there
     are; -1 for one that is open at the end of the capture, or that had to make room for another.
+    `reset_ns`: the time of a RST that TCP takes, -1 without one.
 
     `reset`, `another`: a `Reset` or `Another` whose consequences are still in doubt, or None.
 
@@ -68,7 +69,7 @@ class Conversation:
         self.incarnation = 0
         self.first_packet_number = 0
         self.start_ns = 0
-        self.over_ns = self.ended_ns = -1
+        self.over_ns = self.ended_ns = self.reset_ns = -1
         self.ended_number = 0
         self.ended = None
         self.ended_by = None

@@ -448,6 +448,8 @@ class Follower:
                 half.index & 1, number, ts_ns, end, covers, place, seq, ack, reached
             )
             half.doubted = other.doubted = half.slow = other.slow = 1
+            if place == CERTAIN:
+                conversation.reset_ns = ts_ns
             if place != OUTSIDE:
                 half.linger_ns = later(ts_ns, self._reset_wait(conversation))
                 self.deadlines.add(half, half.linger_ns, self.table.open)
@@ -525,6 +527,7 @@ class Follower:
         half: HalfStream = conversation.second if reset.side else conversation.first
         half.linger_ns = _NEVER
         conversation.reset = None
+        conversation.reset_ns = -1
         detail = f"it went on in packet {number & NUMBER_MASK}"
         return self._report("tcp-reset-ignored", conversation, reset.number, reset.ts_ns, detail, 1)
 
