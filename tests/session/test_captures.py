@@ -20,7 +20,6 @@ WHOLE = (
     "php_churn.pcap",
     "pika_mix.pcap",
     "v08_v09.pcap",
-    "zerowindow.pcap",
 )
 """Sample captures from the beginning of their connections on, without losses."""
 
