@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import browser
+
+__all__ = ["browser"]  # a fixture: one browser for a whole run
+
 REPO = Path(__file__).resolve().parent.parent
 SAMPLES = REPO / "samples"
 # Captures that are kept beside the repository, not in it; tests that read them skip without them.

@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.report.conftest import browser
-
-__all__ = ["browser", "spark"]
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
