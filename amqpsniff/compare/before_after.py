@@ -11,7 +11,7 @@ from amqpsniff.spec import FIRST_ERROR_CODE
 
 
 def before_and_after(before: Facts, after: Facts) -> dict[str, Any]:
-    """What differs, as `amqpsniff diff --format json` writes it. Null is not known."""
+    """The differences, in the form of `amqpsniff diff --format json`. Null means unknown."""
     report: dict[str, Any] = {
         "before": _side(before),
         "after": _side(after),

@@ -1,4 +1,4 @@
-"""What is spoken where it is not AMQP 0-8, 0-9 or 0-9-1: another protocol, or AMQP 1.0."""
+"""Names of protocols other than AMQP 0-8, 0-9 and 0-9-1, by the first octets of a side."""
 
 import re
 
@@ -45,7 +45,7 @@ _TRANSFER = b"\x14"
 
 
 def is_amqp_1_0(octets: bytes) -> bool:
-    """Whether octets begin with a frame of AMQP 1.0 whose sizes agree."""
+    """True if octets begin with a frame of AMQP 1.0 whose sizes agree."""
     frame = _AMQP_1_0.match(octets)
     if frame is None:
         return False

@@ -1,4 +1,4 @@
-"""What a broker quotes of a login in its texts: it is taken out.
+"""Redaction of the parts of a login that a broker quotes in its texts.
 
 A secret that was sent on the connection is taken out of any text of the broker's, wherever it
 stands. A broker's own words are not mistaken for it: an ordinary word (lower-case letters or digits

@@ -81,18 +81,9 @@ class Settler(Outcomes):
             self.outstanding -= 1
             self._count_settled(channel, before)
             self._close_row(before, self._open_end(before))
-        if entry.wants:
-            channel.unsettled += 1
-            if channel.unsettled > channel.unsettled_max:
-                channel.unsettled_max = channel.unsettled
-                channel.most_number = entry.packet_number
-                channel.most_ns = entry.ts_ns
-            if channel.unsettled == 1 and channel.last_ack_ns != _NULL:
-                self._wait(channel, entry)
-            if entry.consumer is not None:
-                entry.consumer.unsettled += 1
-                if entry.consumer.unsettled > entry.consumer.unsettled_max:
-                    entry.consumer.unsettled_max = entry.consumer.unsettled
+        self._count_unsettled(channel, entry)
+        if entry.wants and channel.unsettled == 1 and channel.last_ack_ns != _NULL:
+            self._wait(channel, entry)
         return 0
 
     def _wait(self, channel, entry):
@@ -295,7 +286,7 @@ class Settler(Outcomes):
         return 0
 
     def _count_unsettled(self, channel, entry):
-        """A delivery still waits, though the client settled it."""
+        """A delivery waits: it came, or the broker refused its acknowledgement."""
         if not entry.wants:
             return 0
         channel.unsettled += 1
