@@ -177,11 +177,11 @@ class Message(Row):
     published_connection_id: str | None
     published_ns: int | None
     delivery_number: int | None
-    match: str | None
+    link_confidence: str | None
     request_packet_number: int | None
     request_connection_id: str | None
     request_ns: int | None
-    late: bool | None
+    reply_late: bool | None
 
     def __repr__(self) -> str:
         size = None if self.body_size is None else f"{self.body_size} octets"
@@ -215,7 +215,7 @@ class Finding(Row):
     advice: str
     count: int
     last_packet_number: int | None
-    grade: str
+    confidence: str
     cause_code: str | None
     cause_packet_number: int | None
 

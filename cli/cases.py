@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import KINDS, SHOWN, SUBJECTS
+from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN, SUBJECTS
 
 from .severities import rank
+
+_CONFIDENCES = tuple(CONFIDENCES)
 
 Row = dict[str, Any]
 """A row of the findings table; see `finding_rows`."""
@@ -87,11 +89,11 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (-rank(row["severity"]), *_order(row)))
 
 
-def _order(row: Row) -> tuple[int, str, int]:
+def _order(row: Row) -> tuple[int, int, int]:
     """What comes first of the same severity."""
     code = row["code"]
     kind = 2 if code in SETTINGS else 1 if code in COSTS else 0
-    return kind, row["grade"], row["ts_ns"] or 0
+    return kind, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
 
 
 def cases(rows: Iterable[Row]) -> list[Case]:

@@ -64,7 +64,7 @@ def _rule(code: str) -> dict[str, Any]:
         "fullDescription": {"text": kind["evidence"]},
         "help": {"text": advice},
         "defaultConfiguration": {"level": LEVELS[kind["severity"]]},
-        "properties": {"tags": [kind["subject"]], "grade": kind["grade"]},
+        "properties": {"tags": [kind["subject"]], "confidence": kind["confidence"]},
     }
 
 

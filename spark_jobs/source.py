@@ -42,6 +42,7 @@ from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.tables.schema import LINKS, schema_of
+from amqpsniff.tables.statements import no_column
 
 from .options import SourceOptions, parse, table_of
 
@@ -229,7 +230,7 @@ def _check_columns(table: str, schema: StructType) -> None:
     types = {field.name: field.dataType for field in known}
     for field in schema:
         if field.name not in types:
-            raise UsageError(f"the table {table} has no column `{field.name}`")
+            raise UsageError(f"{table}: {no_column(field.name, types)}")
         if field.dataType != types[field.name]:
             raise UsageError(
                 f"column `{field.name}` is {types[field.name].simpleString()}, "

@@ -284,7 +284,7 @@ def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:
         return column
     if wanted.type == pa.bool_():
         return column.cast(pa.bool_())
-    if wanted.name == "match":
+    if wanted.name == "link_confidence":
         names = [*MATCHES]
         codes = column.cast(pa.int32())
     else:

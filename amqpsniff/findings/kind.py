@@ -7,14 +7,14 @@ from typing import NamedTuple
 SEVERITIES = ("info", "warning", "error")
 """How bad it is, the least first."""
 
-GRADES = {
-    "A": "seen in the octets themselves",
-    "B": "follows from the state of a connection or channel that was followed from its beginning",
-    "C": "follows from rates and counts",
+CONFIDENCES = {
+    "high": "seen in the octets themselves",
+    "medium": "follows from the state of a connection or channel that was followed from its beginning",
+    "low": "follows from rates and counts",
 }
 """What a finding rests on, the surest first."""
 
-SHOWN = ("severity", "title", "advice", "grade")
+SHOWN = ("severity", "title", "advice", "confidence")
 """What of a `Kind` is in the rows of its findings."""
 
 
@@ -24,7 +24,7 @@ class Kind(NamedTuple):
     Attributes:
         code: Stable name, in kebab case.
         severity: One of `SEVERITIES`.
-        grade: One of `GRADES`.
+        confidence: One of `CONFIDENCES`.
         title: What is the case, in one line.
         evidence: What on the wire shows it.
         advice: What to do.
@@ -35,7 +35,7 @@ class Kind(NamedTuple):
 
     code: str
     severity: str
-    grade: str
+    confidence: str
     title: str
     evidence: str
     advice: str

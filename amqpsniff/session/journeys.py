@@ -139,11 +139,11 @@ class Journeys:
                 one.published_number,
                 one.published_id,
                 one.published_ns,
-                one.match,
+                one.link_confidence,
                 one.delivery_number,
             )
         if one.replies:
-            found.replies(row, one.request_number, one.request_id, one.request_ns, one.late)
+            found.replies(row, one.request_number, one.request_id, one.request_ns, one.reply_late)
         return 0
 
     def close(self, session):

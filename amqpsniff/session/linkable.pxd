@@ -5,8 +5,8 @@ cdef class Linkable:
     cdef public long long flags, connection, channel, packet_number, sent_ns, connection_id
     cdef public unsigned long long vhost, line, other, routing_key, queue, correlation, reply_to
     cdef public long long deadline
-    cdef public bint published, replies, late
+    cdef public bint published, replies, reply_late
     cdef public long long published_number, published_id, published_ns, delivery_number
     cdef public long long request_number, request_id, request_ns
-    cdef public int match
+    cdef public int link_confidence
     cdef int clear(self) except? -1

@@ -51,10 +51,10 @@ class Linkable:
 
     def clear(self):
         """Nothing is known of what it belongs to."""
-        self.published = self.replies = self.late = False
+        self.published = self.replies = self.reply_late = False
         self.published_number = self.request_number = 0
         self.published_id = self.request_id = 0
         self.published_ns = self.request_ns = _NULL
-        self.match = -1
+        self.link_confidence = -1
         self.delivery_number = -1
         return 0

@@ -152,9 +152,9 @@ class Linker:
         one.published_id = lines.connection_ids[at]
         if one.sent_ns != _NULL and lines.times[at] != _NULL:
             one.published_ns = one.sent_ns - lines.times[at]
-        one.match = _AMBIGUOUS
+        one.link_confidence = _AMBIGUOUS
         if lines.candidates == 1 and not lines.doubted[at]:
-            one.match = _EXACT if lines.identified[at] else _LIKELY
+            one.link_confidence = _EXACT if lines.identified[at] else _LIKELY
         if not again and (lines.advanced or not died):
             lines.delivered[at] += 1
             one.delivery_number = lines.delivered[at]
@@ -238,7 +238,7 @@ class Linker:
         one.request_id = call.connection_id
         if one.sent_ns != _NULL and call.ts_ns != _NULL:
             one.request_ns = one.sent_ns - call.ts_ns
-        one.late = self.calls.is_late(call, one.sent_ns)
+        one.reply_late = self.calls.is_late(call, one.sent_ns)
         return 0
 
 

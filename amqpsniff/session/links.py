@@ -44,7 +44,7 @@ class Links:
 
     INTEGERS = "published_packet_number published_ns delivery_number request_packet_number".split()
     INTEGERS += ["request_ns"]
-    CODES = "match published_connection_id request_connection_id late".split()
+    CODES = "link_confidence published_connection_id request_connection_id reply_late".split()
 
     def __init__(self):
         self.capacity = 0
@@ -73,22 +73,22 @@ class Links:
             self.capacity = rows
         return 0
 
-    def published(self, row, number, connection_id, ns, match, delivery_number):
+    def published(self, row, number, connection_id, ns, link_confidence, delivery_number):
         """Say where a delivery was published; negative `delivery_number` for one more time."""
         self.published_packet_number.values[row] = number
         self.published_connection_id.values[row] = self._code(connection_id)
         self.published_ns.values[row] = ns
-        self.match.values[row] = match
+        self.link_confidence.values[row] = link_confidence
         if delivery_number > 0:
             self.delivery_number.values[row] = delivery_number
         return 0
 
-    def replies(self, row, number, connection_id, ns, late):
+    def replies(self, row, number, connection_id, ns, reply_late):
         """Say what a message is the reply to."""
         self.request_packet_number.values[row] = number
         self.request_connection_id.values[row] = self._code(connection_id)
         self.request_ns.values[row] = ns
-        self.late.values[row] = late
+        self.reply_late.values[row] = reply_late
         return 0
 
     def _code(self, connection_id):

@@ -10,8 +10,8 @@ cdef class Relinking:
     cdef public dict columns
     cdef public long long rows
     cdef public Integers task, message, published_packet_number, published_connection_id
-    cdef public Integers published_ns, delivery_number, match
-    cdef public Integers request_packet_number, request_connection_id, request_ns, late
+    cdef public Integers published_ns, delivery_number, link_confidence
+    cdef public Integers request_packet_number, request_connection_id, request_ns, reply_late
     cpdef int feed(self, dict columns, long long count) except? -1
     cdef int _begin(self, long long count) except? -1
     cdef int _close(self, long long connection, long long close_ns, bint over) except? -1

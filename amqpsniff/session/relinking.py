@@ -26,9 +26,9 @@ COLUMNS = ["task", *linkables.NUMBERS]
 
 FOUND = (
     "task message published_packet_number published_connection_id published_ns delivery_number "
-    "match request_packet_number request_connection_id request_ns late"
+    "link_confidence request_packet_number request_connection_id request_ns reply_late"
 ).split()
-"""What comes out: connection ids as numbers, `match` as its code; null where nothing is known."""
+"""What comes out: connection ids as numbers, `link_confidence` as its code; null where nothing is known."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _CLOSED = cython.declare(cython.longlong, linkables.CLOSED)
@@ -129,14 +129,14 @@ class Relinking:
             self.published_packet_number.values[row] = one.published_number
             self.published_connection_id.values[row] = one.published_id
             self.published_ns.values[row] = one.published_ns
-            self.match.values[row] = one.match
+            self.link_confidence.values[row] = one.link_confidence
             if one.delivery_number > 0:
                 self.delivery_number.values[row] = one.delivery_number
         if one.replies:
             self.request_packet_number.values[row] = one.request_number
             self.request_connection_id.values[row] = one.request_id
             self.request_ns.values[row] = one.request_ns
-            self.late.values[row] = one.late
+            self.reply_late.values[row] = one.reply_late
         self.rows += 1
         return 0
 

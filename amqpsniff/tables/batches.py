@@ -100,7 +100,7 @@ _WORDS = {
     "method": _Words(_METHOD_NAMES),
     "status": _Words(STATUS_NAMES),
     "outcome": _Words(OUTCOMES),
-    "match": _Words(MATCHES),
+    "link_confidence": _Words(MATCHES),
 }
 
 

@@ -70,11 +70,11 @@ _LINKS = _schema(
     """int64: published_packet_number
     string: published_connection_id
     int64: published_ns delivery_number
-    string: match
+    string: link_confidence
     int64: request_packet_number
     string: request_connection_id
     int64: request_ns
-    bool: late"""
+    bool: reply_late"""
 )
 
 LINKS: Final = frozenset(_LINKS.names)
@@ -124,7 +124,7 @@ FINDINGS: Final = _schema(
     int32: channel
     string: code severity title detail advice
     int64: count last_packet_number
-    string: grade cause_code
+    string: confidence cause_code
     int64: cause_packet_number"""
 )
 
@@ -146,6 +146,13 @@ IN_EVERY_ROW: Final = {
 }
 """Columns that are never null, by table, where it is worth while to tell Parquet so: it need not
 note then for each row that the value is there, which takes 3 % of the time of an export."""
+
+RENAMED: Final = {
+    "grade": "confidence",
+    "match": "link_confidence",
+    "late": "reply_late",
+}
+"""Columns that had other names before: the old one to the new one."""
 
 JSON_COLUMNS: Final = frozenset(("arguments", "headers"))
 """String columns that hold one JSON object each."""

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from amqpsniff.tables.schema import RENAMED
+
 SHOWN_CHARACTERS = 60
 """How much of an expression a message repeats."""
 
@@ -103,6 +105,8 @@ def no_column(name: str, names: Iterable[str]) -> str:
     """What to say of a column that is not among those of a table, or of several."""
     known = list(dict.fromkeys(names))
     wanted = name.lower()
+    if RENAMED.get(wanted) in known:
+        return f"no column `{name}`; it is `{RENAMED[wanted]}` now"
     near = get_close_matches(wanted, known, n=MOST_MEANT, cutoff=0.6)
     near += [one for one in known if len(wanted) > 1 and wanted in one and one not in near]
     if near:

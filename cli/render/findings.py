@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amqpsniff.findings import GRADES, SUBJECTS
+from amqpsniff.findings import CONFIDENCES, SUBJECTS
 
 from .grid import Grid, facts
 from .words import Words
@@ -40,7 +40,7 @@ def page(kind: dict[str, Any]) -> Iterator[Grid | Words]:
         ("shown by", kind["evidence"]),
         ("what to do", kind["advice"]),
         ("false alarms", kind["false_alarms"] or "None are known."),
-        ("rests on", f"{kind['grade']}: {GRADES[kind['grade']]}"),
+        ("confidence", f"{kind['confidence']}: {CONFIDENCES[kind['confidence']]}"),
         ("subject", kind["subject"]),
         ("brought about by", ", ".join(kind["causes"])),
         ("brings about", ", ".join(kind["leads_to"])),

@@ -55,7 +55,7 @@ Place = tuple[str, int]
 
 FINDING_COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
-    "severity", "detail", "count", "last_packet_number", "grade", "cause_code",
+    "severity", "detail", "count", "last_packet_number", "confidence", "cause_code",
     "cause_packet_number",
 )  # fmt: skip
 """What differs between findings of one code; the rest is in the catalogue."""

@@ -154,7 +154,7 @@ def test_sql_joins_tables(tmp_path: Path) -> None:
 
 
 def test_sql_of_links_between_messages() -> None:
-    asked = 'SELECT match, published_ns FROM messages WHERE "match" IS NOT NULL LIMIT 1'
+    asked = 'SELECT link_confidence, published_ns FROM messages WHERE "link_confidence" IS NOT NULL LIMIT 1'
     assert run("sql", "aiopika_rpc.pcap", asked).out.splitlines()[1].split()[0] == "exact"
     assert "request_ns" in run("sql", CAPTURE, "DESCRIBE messages").out
 

@@ -24,7 +24,7 @@ def row(
     return {
         "capture": "x.pcap", "packet_number": at, "ts_ns": at and at * 10**9,
         "connection_id": connection, "client": "c:1", "server": "s:2", "channel": None,
-        "code": code, "severity": kind.severity, "grade": kind.grade, "title": kind.title,
+        "code": code, "severity": kind.severity, "confidence": kind.confidence, "title": kind.title,
         "detail": "", "advice": kind.advice, "count": 1, "last_packet_number": at,
         "cause_code": None, "cause_packet_number": None,
     } | more  # fmt: skip

@@ -63,10 +63,10 @@ def test_entries_are_given_before_all_messages_are_joined() -> None:
 def test_links_are_exported_of_rows_that_are_chosen() -> None:
     """A column that is made only where it is named is there beside --where."""
     given = ("export", "late_consumer.pcap", "--table", "messages", "--format", "ndjson")
-    columns = ("--columns", "method,match")
+    columns = ("--columns", "method,link_confidence")
     every = run(*given, *columns)
     chosen = run(*given, *columns, "--where", "method = 'basic.deliver'")
     lines = [line for line in every.out.splitlines() if "basic.deliver" in line]
     assert chosen.code == 0
     assert chosen.out.splitlines() == lines != []
-    assert any('"match":null' not in line for line in lines)
+    assert any('"link_confidence":null' not in line for line in lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpsniff.findings import GRADES, SUBJECTS, Kind
+from amqpsniff.findings import CONFIDENCES, SUBJECTS, Kind
 from tests.docs.blocks import REPO
 
 PAGE = REPO / "docs" / "findings.md"
@@ -31,14 +31,17 @@ channel. A finding is never a reason to stop: what could be read is in the other
 `amqpsniff diagnose` lists the findings of a capture; `amqpsniff explain CODE` prints an entry of
 this page.
 
-The severity is `error`, `warning` or `info`. The grade says what a finding rests on:
+The severity is `error`, `warning` or `info`. The confidence says what a finding rests on:
 
 """
 
 
 def page() -> str:
     """The whole page."""
-    parts = [BEGIN, "".join(f"- **{grade}**: {meaning}\n" for grade, meaning in GRADES.items())]
+    parts = [
+        BEGIN,
+        "".join(f"- **{confidence}**: {meaning}\n" for confidence, meaning in CONFIDENCES.items()),
+    ]
     for subject, kinds in SUBJECTS.items():
         parts.append(f"\n## {HEADINGS[subject]}\n")
         parts += map(_entry, kinds)
@@ -48,7 +51,7 @@ def page() -> str:
 def _entry(kind: Kind) -> str:
     lines = [
         f"\n### `{kind.code}`\n",
-        f"{kind.title} ({kind.severity}, {kind.grade})\n",
+        f"{kind.title} ({kind.severity}, {kind.confidence} confidence)\n",
         f"- *shown by*: {kind.evidence}",
         f"- *what to do*: {kind.advice}",
     ]

@@ -9,7 +9,7 @@ from itertools import chain
 
 import pytest
 
-from amqpsniff.findings import GRADES, KINDS, SEVERITIES, SUBJECTS
+from amqpsniff.findings import CONFIDENCES, KINDS, SEVERITIES, SUBJECTS
 from tests.conftest import SHARED
 
 DETECTORS = SHARED / "facts" / "detectors.json"
@@ -142,6 +142,10 @@ def detectors() -> dict[str, dict[str, str]]:
     return {row["id"]: row for row in json.loads(DETECTORS.read_text(encoding="utf-8"))}
 
 
+CONFIDENCE = {"A": "high", "B": "medium", "C": "low"}
+"""Confidence of a kind, by the grade of a trouble in the list of them."""
+
+
 def test_every_kind_of_trouble_is_covered() -> None:
     assert COVERED_BY.keys() == detectors().keys()
     assert set(chain.from_iterable(codes.split() for codes in COVERED_BY.values())) <= KINDS.keys()
@@ -149,14 +153,14 @@ def test_every_kind_of_trouble_is_covered() -> None:
     assert {detectors()[name]["grade"] for name in without} <= {"D"}
 
 
-def test_the_first_code_has_the_severity_and_grade_of_the_trouble() -> None:
+def test_the_first_code_has_the_severity_and_confidence_of_the_trouble() -> None:
     for name, row in detectors().items():
         if COVERED_BY[name]:
             kind = KINDS[COVERED_BY[name].split()[0]]
             wanted = SEVERITY.get(row["severity"], row["severity"])
             if kind.code in LOWERED:
                 wanted = "warning"
-            assert (kind.severity, kind.grade) == (wanted, row["grade"]), name
+            assert (kind.severity, kind.confidence) == (wanted, CONFIDENCE[row["grade"]]), name
 
 
 def test_codes_are_unique_and_in_kebab_case() -> None:
@@ -170,7 +174,7 @@ def test_codes_are_unique_and_in_kebab_case() -> None:
 def test_rows_are_whole(code: str) -> None:
     kind = KINDS[code]
     assert kind.severity in SEVERITIES
-    assert kind.grade in GRADES
+    assert kind.confidence in CONFIDENCES
     assert kind.title[-1] not in string.punctuation
     for text in (kind.evidence, kind.advice, *([kind.false_alarms] if kind.false_alarms else [])):
         assert text.endswith("."), text

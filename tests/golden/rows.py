@@ -34,7 +34,7 @@ COLUMNS: Columns = {
         "routing_key", "delivery_tag", "redelivered", "queue", "publish_number", "body_size",
         "body_captured", "body_sha256", "status", "headers", "content_type", "message_id",
         "outcome", "outcome_packet_number", "outcome_ns", "published_packet_number", "published_ns",
-        "match", "delivery_number", "request_packet_number", "request_ns", "late",
+        "link_confidence", "delivery_number", "request_packet_number", "request_ns", "reply_late",
     ),
     "connections": (
         "connection_id", "client", "server", "first_packet_number", "last_packet_number",

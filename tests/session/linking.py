@@ -24,7 +24,7 @@ L5  A delivery that is not the first (redelivered, or with a known `x-death`), o
     what such a delivery was taken for last, the oldest after the last. Any other is the next that
     the queue has not handed on. When there is none: the only alike publish, if there is only one
     and it has a message id, else none.
-L6  `match`: of one possible publish, `exact` when it has a message id and `likely` when not;
+L6  `link_confidence`: of one possible publish, `exact` when it has a message id and `likely` when not;
     `ambiguous` of several. What is possible is what was handed on, or what is still to be, in L5.
     What a queue handed on for the first time while others were to be, and the next after it, are
     `ambiguous` from then on, whichever queue hands them on.
@@ -47,7 +47,7 @@ C3  A delivery of a publish that is a reply is the reply too. One of a publish t
     where it is one for direct replies: the first that came there and has no reply delivered, or the
     last that came.
 C4  A request that is forgotten has no more replies.
-C5  A reply is `late` when it comes after the request's `expiration`, or after its connection was
+C5  `reply_late` is set when it comes after the request's `expiration`, or after its connection was
     closed: by connection.close, or a reset.
 """
 
@@ -123,8 +123,8 @@ class Links:
         if message.vhost not in self.vhosts:
             self.vhosts.append(message.vhost)
         columns = (
-            "published_packet_number published_connection published_ns match delivery_number "
-            "request_packet_number request_connection request_ns late"
+            "published_packet_number published_connection published_ns link_confidence delivery_number "
+            "request_packet_number request_connection request_ns reply_late"
         )
         row: Row = dict.fromkeys(columns.split())
         row["packet_number"] = message.event.packet
@@ -196,7 +196,7 @@ class Links:
             return None
         named = _text(chosen.message, "message_id") is not None
         sure = "exact" if named else "likely"
-        row["match"] = sure if possible == 1 and not chosen.doubted else "ambiguous"
+        row["link_confidence"] = sure if possible == 1 and not chosen.doubted else "ambiguous"
         row["published_packet_number"] = chosen.message.event.packet
         row["published_connection"] = chosen.message.event.connection
         row["published_ns"] = message.event.ts_ns - chosen.message.event.ts_ns
@@ -270,7 +270,7 @@ class Links:
         row["request_ns"] = now - asked.ts_ns
         expiration = _text(request.message, "expiration")
         expired = expiration is not None and now > asked.ts_ns + int(expiration) * MS
-        row["late"] = expired or any(
+        row["reply_late"] = expired or any(
             event.connection == asked.connection
             and event.method in ("connection.close", RST)
             and event.ts_ns < now

@@ -34,14 +34,14 @@ def linked(script: str, memory: Memory | None = None) -> list[str]:
     for row in fed.engine.take("messages").to_pylist():
         at = fed.numbers[row["packet_number"]]
         words = [labels.get(at, f"#{at}")]
-        if row["match"] is not None:
+        if row["link_confidence"] is not None:
             published = fed.numbers[row["published_packet_number"]]
-            words += [labels[published], row["match"], f"{row['published_ns'] // MS}ms"]
+            words += [labels[published], row["link_confidence"], f"{row['published_ns'] // MS}ms"]
             words.append(str(row["delivery_number"] or "again"))
         if row["request_packet_number"] is not None:
             request = fed.numbers[row["request_packet_number"]]
             words += ["to", labels[request], f"{row['request_ns'] // MS}ms"]
-            words += ["late"] if row["late"] else []
+            words += ["late"] if row["reply_late"] else []
         if len(words) > 1:
             lines.append(" ".join(words))
     return lines
@@ -157,7 +157,7 @@ def test_headers_that_a_broker_adds() -> None:
     made.wait()
     made.method("a", "server", 1, "basic.deliver", arguments, b"x" * 5, _with_death())
     rows = feed(made).engine.take("messages").to_pylist()
-    assert [row["match"] for row in rows] == [None, "likely", "likely"]
+    assert [row["link_confidence"] for row in rows] == [None, "likely", "likely"]
     assert [row["delivery_number"] for row in rows] == [None, None, 1]
 
 
@@ -228,7 +228,7 @@ def test_a_request_that_expires_after_the_last_time_there_is() -> None:
         packet._replace(ts_ns=packet.ts_ns + 6_900_000_000_000_000_000) for packet in script.packets
     ]
     replies = feed(script).engine.take("messages").to_pylist()
-    assert [row["late"] for row in replies] == [None, False]
+    assert [row["reply_late"] for row in replies] == [None, False]
 
 
 def test_late_after_a_reset() -> None:

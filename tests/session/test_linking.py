@@ -23,7 +23,10 @@ def by_engine(script: Script, **options: Any) -> list[Row]:
     names = {row["connection_id"]: fed.names[row["client"]] for row in taken}
     rows = []
     for row in taken:
-        found = {name: row[name] for name in ("published_ns", "match", "delivery_number", "late")}
+        found = {
+            name: row[name]
+            for name in ("published_ns", "link_confidence", "delivery_number", "reply_late")
+        }
         found["request_ns"] = row["request_ns"]
         for name in ("packet_number", "published_packet_number", "request_packet_number"):
             found[name] = fed.numbers.get(row[name])

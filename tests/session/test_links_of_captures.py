@@ -29,7 +29,7 @@ def test_links_are_true(name: str) -> None:
     assert delivered
     for row in delivered:
         publish = row["published_connection_id"], row["published_packet_number"]
-        assert row["match"] in ("exact", "likely")
+        assert row["link_confidence"] in ("exact", "likely")
         assert row["body_sha256"] in bodies[publish]
         assert row["published_ns"] > 0
         assert (row["delivery_number"] is None) == row["redelivered"]
@@ -50,7 +50,7 @@ def test_real_calls() -> None:
         assert row["request_packet_number"] == request["packet_number"]
         assert row["request_connection_id"] == request["connection_id"]
         assert row["request_ns"] == row["ts_ns"] - request["ts_ns"]
-        assert row["late"] is False
+        assert row["reply_late"] is False
     assert {row["correlation_id"] for row in replies} == set(requests)
 
 

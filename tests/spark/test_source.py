@@ -75,7 +75,7 @@ def test_several_conditions_in_one_query(spark: Any, samples: Path) -> None:
     [
         ("frames", "method like 'basic.%' and arguments is not null"),
         ("messages", "body_size > 20 and routing_key <> ''"),
-        ("messages", "match = 'exact'"),
+        ("messages", "link_confidence = 'exact'"),
         ("connections", "vhost = 'shop'"),
         ("channels", "channel > 1"),
         ("findings", "severity <> 'info'"),
@@ -87,7 +87,7 @@ def test_conditions_are_those_of_the_command_line(
     paths = [str(samples / name) for name in (*NAMES, "aiopika_rpc.pcap")]
     names = schema_of(table).names
     capture = amqpsniff.open(*sorted(paths))
-    everything = [*names, "match"] if table == "messages" else names
+    everything = [*names, "link_confidence"] if table == "messages" else names
     alone = list(filtered(capture.table(table, columns=everything).to_batches(),
                           schema_of(table, everything=True), where))  # fmt: skip
     source = spark.read.format("amqp").option("table", table).option("taskOctets", "100000")
@@ -115,7 +115,7 @@ def test_conditions_that_are_none(spark: Any, samples: Path) -> None:
 
 def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:
     paths = [str(samples / name) for name in (*NAMES, "aiopika_rpc.pcap")]
-    schema = "packet_number long, late boolean, request_connection_id string, match string"
+    schema = "packet_number long, reply_late boolean, request_connection_id string, link_confidence string"
     source = spark.read.format("amqp").schema(schema).option("taskOctets", "100000")
     frame = source.load(paths[::-1])
     assert frame.rdd.getNumPartitions() == 1

@@ -8,10 +8,11 @@ import pytest
 import amqpsniff
 from amqpsniff.decode.rows import FrameRows, MessageRows
 from amqpsniff.engine import Engine
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import FilterError, UsageError
 from amqpsniff.findings import Finding
 from amqpsniff.storage import PADDING_OCTETS
 from amqpsniff.tables.batches import NEVER_NULL, Maker, finding_batch, plain
+from amqpsniff.tables.query import Filter
 from amqpsniff.tables.schema import FINDINGS, OUTCOME, TABLES, schema_of
 
 NO_METHOD = bytes.fromhex("01 0001 00000004 1234 5678 ce")
@@ -88,6 +89,22 @@ def test_nothing_of_the_memory_stands_behind_the_rows(samples: Path) -> None:
 def test_a_column_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="frames: no column `size_octets`; `amqpsniff sql"):
         Maker("frames", columns=["size_octets"])
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new"),
+    [
+        ("findings", "grade", "confidence"),
+        ("messages", "match", "link_confidence"),
+        ("messages", "late", "reply_late"),
+    ],
+)
+def test_the_old_name_of_a_column_says_the_new_one(table: str, old: str, new: str) -> None:
+    words = f"no column `{old}`; it is `{new}` now"
+    with pytest.raises(UsageError, match=f"{table}: {words}"):
+        Maker(table, columns=[old])
+    with pytest.raises(FilterError, match=words):
+        Filter(schema_of(table, everything=True), f"{old} IS NOT NULL")
 
 
 def test_unknown_methods_and_frame_types_have_names() -> None:

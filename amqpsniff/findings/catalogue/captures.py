@@ -3,98 +3,98 @@
 from amqpsniff.findings.kind import Kind
 
 CAPTURES = (
-    Kind("capture-truncated", "warning", "A",
+    Kind("capture-truncated", "warning", "high",
          "The capture file is cut in the middle of a packet",
          "The file ends before the length that its last record gives.",
          "Everything before the cut was read; copy the file again if more was expected.",
          "A capture that is still being written ends like this at any moment."),
-    Kind("capture-damaged", "warning", "A",
+    Kind("capture-damaged", "warning", "high",
          "The capture file is damaged",
          "A record's length or type is impossible, or the compressed data does not unpack.",
          "Everything before the damage was read; in a capture that is not compressed, reading "
          "went on where packets begin again. If that is not enough, try pcapfix; copy the file "
          "again if only the copy is damaged.",
          "Captures that were joined with cat are read as one, and reported here too."),
-    Kind("capture-unreadable", "error", "A",
+    Kind("capture-unreadable", "error", "high",
          "A capture could not be read",
          "The file is not there, may not be opened, or is no capture in a known format.",
          "Check the path and the format; editcap -F pcapng converts what tshark can read."),
-    Kind("capture-through-tshark", "info", "A",
+    Kind("capture-through-tshark", "info", "high",
          "The capture was read through tshark",
          "Its format or its link type is not one that is read here, or --reader tshark asks for "
          "it.",
          "Nothing, if what was expected is there. editcap -F pcapng makes a file that is read "
          "faster; --reader own does without tshark."),
-    Kind("interface-dropped", "warning", "A",
+    Kind("interface-dropped", "warning", "high",
          "The capturing host dropped packets",
          "The capture's own statistics count packets that it did not get to write.",
          "Capture again with a larger buffer (tcpdump -B 65536), a shorter snap length (-s 256) "
          "or a narrower filter.",
          "The counter covers all packets of the interface; AMQP may not be among those dropped."),
-    Kind("packets-cut", "info", "A",
+    Kind("packets-cut", "info", "high",
          "Packets were cut by the snap length",
          "Packets were longer on the wire than they are in the capture.",
          "Where only bodies were cut, methods and sizes are right; capture with -s 0 to keep "
          "everything."),
-    Kind("tunnel-unreadable", "warning", "A",
+    Kind("tunnel-unreadable", "warning", "high",
          "Packets are in a tunnel that is not read",
          "IPsec, L2TP, Teredo, LISP, IPComp or GRE version 1 by protocol or port, or a version or "
          "content that is not known of another tunnel; the detail counts packets by tunnel.",
          "What is in them is not shown. Capture where the tunnel ends; --reader tshark knows more "
          "tunnels.",
          "Nothing says that there is AMQP in them."),
-    Kind("capture-inconclusive", "warning", "A",
+    Kind("capture-inconclusive", "warning", "high",
          "The capture does not show enough of a connection to judge it",
          "Only one direction was captured, or frames or acknowledgements are missing in holes or "
          "cut packets.",
          "Capture on the broker's host with tcpdump -s 0 -B 65536.",
          "",
          ("tcp-gap", "packets-cut", "interface-dropped")),
-    Kind("tcp-gap", "warning", "A",
+    Kind("tcp-gap", "warning", "high",
          "Octets of a connection are missing from the capture",
          "TCP sequence numbers jump, and the other side acknowledged what was never captured.",
          "Frames that lie in a hole are lost; look at the drop counters of the interface and of "
          "the capturing program.",
          "",
          ("interface-dropped",)),
-    Kind("tcp-overlap-conflict", "warning", "A",
+    Kind("tcp-overlap-conflict", "warning", "high",
          "A retransmission carries different octets",
          "The same sequence numbers were captured twice with different payload.",
          "The octets captured first were used; look for a broken middlebox or an injected "
          "packet."),
-    Kind("tcp-buffer-limit", "warning", "A",
+    Kind("tcp-buffer-limit", "warning", "high",
          "Too many octets were waiting for a missing segment",
          "More was captured behind a hole than this program keeps while it waits.",
          "The hole was given up; frames in it are lost. Packets that old are not merely out of "
          "order: the capture lost them."),
-    Kind("tcp-conversation-limit", "warning", "A",
+    Kind("tcp-conversation-limit", "warning", "high",
          "Too many conversations at once",
          "More TCP conversations were open at once than this program follows.",
          "The least recently active ones were forgotten; narrow the capture with --port."),
-    Kind("tcp-impossible-sequence", "warning", "A",
+    Kind("tcp-impossible-sequence", "warning", "high",
          "A segment lies far outside the connection's window",
          "Its sequence number is further from the expected one than any window reaches.",
          "It was ignored; look for spoofed packets or a reused address and port."),
-    Kind("tcp-reset-ignored", "warning", "A",
+    Kind("tcp-reset-ignored", "warning", "high",
          "A TCP reset did not end the connection",
          "A RST was captured, and the side in whose name it was sent went on: TCP ignores a RST "
          "outside the receive window, and answers one that is not exactly at the next octet with "
          "a challenge ACK (RFC 9293, RFC 5961).",
          "The connection was followed further. Look for a firewall or another device on the path "
          "that sends resets, for forged packets, or for a late packet of an earlier connection."),
-    Kind("tcp-syn-ignored", "warning", "A",
+    Kind("tcp-syn-ignored", "warning", "high",
          "A SYN did not begin another connection",
          "A SYN with another sequence number was captured on an open connection, and the side in "
          "whose name it was sent went on with the old numbers: TCP answers it with a challenge "
          "ACK (RFC 5961).",
          "The connection was followed further. Look for forged packets, for address translation "
          "that gives one port to two clients, or for a late packet of another connection."),
-    Kind("midstream", "info", "A",
+    Kind("midstream", "info", "high",
          "The connection began before the capture",
          "Neither the SYN nor the protocol header was captured.",
          "What was agreed before the first packet (names, limits, channel states) is unknown; if "
          "it matters, start the capture before the client."),
-    Kind("delivery-tag-gap", "info", "A",
+    Kind("delivery-tag-gap", "info", "high",
          "A delivery's tag does not follow the one before",
          "The broker counts deliveries of a channel one by one, and a number is missing.",
          "The delivery between is not in the capture: in packets that are missing (tcp-gap), or in "
@@ -102,21 +102,21 @@ CAPTURES = (
          "this connection from here on.",
          "",
          ("tcp-gap", "packets-cut")),
-    Kind("body-limit", "warning", "A",
+    Kind("body-limit", "warning", "high",
          "A body is larger than this program keeps",
          "The bodies held at once would exceed the limit of this program.",
          "Its size is right, its octets are not kept. Read fewer messages at once: choose a "
          "connection's port with --port."),
-    Kind("channel-limit", "warning", "A",
+    Kind("channel-limit", "warning", "high",
          "Too many contents were open at once",
          "One side began contents on more channels than this program follows without ending them.",
          "The oldest was given up and is shown as incomplete; look for holes in the capture."),
-    Kind("number-out-of-range", "warning", "A",
+    Kind("number-out-of-range", "warning", "high",
          "A number does not fit its column",
          "A 64-bit field of the wire has its highest bit set, or the property `timestamp` lies "
          "after the year 9999.",
          "The column is null; of an argument, the column `arguments` has the number."),
-    Kind("session-limit", "warning", "A",
+    Kind("session-limit", "warning", "high",
          "More channels or messages were open at once than are followed",
          "A bounded number of channels, consumers, requests that wait for a reply, messages that "
          "wait for an answer, and octets of frames, content headers and handshakes is remembered; "
@@ -124,14 +124,14 @@ CAPTURES = (
          "What came beyond the bound has no outcome, reply, properties or arguments in the tables. "
          "Read fewer connections at once (--connection, --port), or a shorter capture.",
          "A capture in which state is opened and never ended: scans, attacks, a damaged file."),
-    Kind("rules-limit", "info", "A",
+    Kind("rules-limit", "info", "high",
          "More was seen than the rules remember",
          "What rules remember of clients, names, requests, channels and publishes is bounded; the "
          "detail says what was forgotten, and how often.",
          "What a finding needs to have been seen before may have been forgotten, so others may be "
          "missing. Read fewer connections at once (--connection, --port), or a shorter capture.",
          "Long captures of busy brokers."),
-    Kind("tls-unreadable", "warning", "A",
+    Kind("tls-unreadable", "warning", "high",
          "An encrypted connection cannot be read",
          "TLS records on a connection that is AMQP by its ALPN, or may be: by its port, or because "
          "neither its port nor its ALPN names another protocol; the detail says which, and why "
@@ -142,17 +142,17 @@ CAPTURES = (
          "Another protocol on that port: what is inside cannot be seen. --port chooses the ports "
          "that are read.",
          ("tcp-gap", "packets-cut", "interface-dropped")),
-    Kind("tls-keys-wrong", "warning", "A",
+    Kind("tls-keys-wrong", "warning", "high",
          "The keys that were given do not open a connection",
          "There are keys for the client's random, but no record opens with them.",
          "Take the key log that was written while this capture was made, by the same process.",
          "Octets that were changed on the way, or captured wrongly."),
-    Kind("tls-record-damaged", "warning", "A",
+    Kind("tls-record-damaged", "warning", "high",
          "A TLS record does not open among others that do",
          "The check of a record fails, of those before and after it succeeds.",
          "What it carried is lost; look for a broken middlebox, or octets that the capture has "
          "wrong. The receiver would have ended the connection."),
-    Kind("findings-limit", "warning", "A",
+    Kind("findings-limit", "warning", "high",
          "There are more places of findings than are kept",
          "More connections and channels showed findings than this program lists one by one.",
          "Their number is right, their places are not all listed; read a part of the capture."),

@@ -17,7 +17,7 @@ _FRAMING = (
 """What makes a broker close a connection."""
 
 CLOSINGS = (
-    Kind("channel-closed-by-broker", "error", "A",
+    Kind("channel-closed-by-broker", "error", "high",
          "The broker closed a channel with an error",
          "channel.close from the broker with a reply code, a text, and the method it objects to.",
          "The detail has the broker's reason and, where it is known, what to do about it. "
@@ -26,7 +26,7 @@ CLOSINGS = (
          "Passive declarations ask whether something exists, and 404 is then an ordinary answer: "
          "it is not reported where the client declares the same successfully within 10 s.",
          ("channel-mode-mixed", "acknowledgement-invalid", "acknowledgement-stale")),
-    Kind("connection-closed-by-broker", "error", "A",
+    Kind("connection-closed-by-broker", "error", "high",
          "The broker closed a connection with an error",
          "connection.close from the broker with a reply code, a text, and the method it objects "
          "to.",
@@ -35,13 +35,13 @@ CLOSINGS = (
          "failed inside, see its log. All channels of the connection are gone.",
          "",
          _FRAMING),
-    Kind("declaration-mismatch", "error", "A",
+    Kind("declaration-mismatch", "error", "high",
          "A queue or exchange was declared with other properties than it has",
          "channel.close 406 \"inequivalent arg\" on queue.declare or exchange.declare; the text "
          "has both values.",
          "Make the declarations of all applications agree, or move to a new name; set length and "
          "time limits by policy instead of by argument."),
-    Kind("publishes-discarded", "error", "B",
+    Kind("publishes-discarded", "error", "medium",
          "Messages were published on a channel that the broker had closed",
          "basic.publish after the broker's channel.close and before the client's close-ok: the "
          "broker drops such messages without a word.",
@@ -49,13 +49,13 @@ CLOSINGS = (
          "whatever was not confirmed.",
          "Far from the broker the order in the capture is that of the capturing point.",
          (*CHANNEL_ENDS, *BROKER_CLOSES)),
-    Kind("connection-forced-closed", "warning", "A",
+    Kind("connection-forced-closed", "warning", "high",
          "The broker was told to close a connection",
          "connection.close 320 CONNECTION_FORCED; the text has the reason: an operator's, a "
          "shutdown, credentials that expired.",
          "Expected during maintenance. Check that the client connects again, and waits longer "
          "after each attempt."),
-    Kind("disconnect-unclean", "warning", "A",
+    Kind("disconnect-unclean", "warning", "high",
          "A connection ended without being closed",
          "TCP was ended with FIN or RST, and no connection.close and close-ok went before.",
          "The detail says which side ended it and what was left open. Most often the client's "
@@ -65,7 +65,7 @@ CLOSINGS = (
          ("heartbeat-missed", "path-interrupted", "client-not-reading", "idle-connection-cut",
           "tuning-rejected", "authentication-failed", "method-unknown", "handshake-slow",
           "field-tag-unknown", "field-tag-unusual", "connection-blocked", "broker-not-reading")),
-    Kind("consumer-cancelled", "error", "B",
+    Kind("consumer-cancelled", "error", "medium",
          "The broker cancelled a consumer, and it was not started again",
          "basic.cancel from the broker, as after its queue was deleted or moved, and no "
          "basic.consume of that queue from that client afterwards, though it stayed connected for "
@@ -74,14 +74,14 @@ CLOSINGS = (
          "the application is connected and receives nothing.",
          "The client may consume again on another connection.",
          ("operation-destructive",)),
-    Kind("acknowledgement-timeout", "error", "A",
+    Kind("acknowledgement-timeout", "error", "high",
          "A delivery was not acknowledged in time, and the broker closed the channel",
          "channel.close 406 whose text says that delivery acknowledgement timed out.",
          "Acknowledge earlier, split long jobs, or raise consumer_timeout. In Celery, tasks with "
          "an ETA beyond the timeout and acks_late do this.",
          "",
          ("consumer-stuck", "celery-eta-prefetch")),
-    Kind("message-too-large", "error", "A",
+    Kind("message-too-large", "error", "high",
          "A message is larger than the broker accepts",
          "channel.close 406 whose text gives the message's size and the configured maximum (16 "
          "MiB by default since RabbitMQ 4.0, 128 MiB before).",
@@ -89,7 +89,7 @@ CLOSINGS = (
          "max_message_size costs the broker memory.",
          "",
          ("message-oversized",)),
-    Kind("reconnect-loop", "error", "C",
+    Kind("reconnect-loop", "error", "low",
          "A client connects again and again, and each time fails the same way",
          "Connections of one client end with the same reason three times a minute or more: an "
          "error of the broker, a refused login, or TCP ended by the broker.",
@@ -97,7 +97,7 @@ CLOSINGS = (
          "Many clients behind one address look like one unless their connections have names.",
          ("authentication-failed", "vhost-refused", "tuning-rejected", "limit-reached",
           "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch")),
-    Kind("exclusive-queue-locked", "warning", "A",
+    Kind("exclusive-queue-locked", "warning", "high",
          "An exclusive queue belongs to another connection",
          "The broker refused access to the queue with 405 RESOURCE_LOCKED; the detail names the "
          "connection that declared it exclusive if that is in the capture, else it says whether "

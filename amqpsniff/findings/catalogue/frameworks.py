@@ -3,31 +3,31 @@
 from amqpsniff.findings.kind import Kind
 
 FRAMEWORKS = (
-    Kind("celery-event-noise", "warning", "A",
+    Kind("celery-event-noise", "warning", "high",
          "Celery workers spend much traffic on events about themselves",
          "More than 30 % of the messages go through the exchange celeryev and are worker "
          "heartbeats and gossip; each worker receives those of all others.",
          "Start workers with --without-gossip --without-mingle --without-heartbeat.",
          "Monitors such as Flower need the events."),
-    Kind("celery-eta-prefetch", "warning", "B",
+    Kind("celery-eta-prefetch", "warning", "medium",
          "Celery tasks that wait for their time fill the prefetch",
          "basic.qos raises the count by one, three times or more, on a channel with deliveries "
          "that have an eta header.",
          "Use native delayed delivery, or keep tasks with an ETA out of the queues of workers.",
          "Workers that scale themselves change the prefetch count too."),
-    Kind("celery-result-queues", "warning", "B",
+    Kind("celery-result-queues", "warning", "medium",
          "Celery creates a queue for each result",
          "A queue named by a UUID and with x-expires is declared for each task.",
          "Use the rpc:// result backend or another one, or ignore_result where results are not "
          "read."),
-    Kind("php-short-connections", "info", "A",
+    Kind("php-short-connections", "info", "high",
          "PHP opens a connection for each request",
          "Five connections or more of one address that live less than a second and publish at most "
          "three messages, and whose client product is AMQPLib.",
          "Put amqproxy between, which keeps connections open, or publish in batches.",
          "Command-line workers.",
          ("connection-churn",)),
-    Kind("spring-channel-cache", "info", "C",
+    Kind("spring-channel-cache", "info", "low",
          "Spring's channel cache is too small",
          "A Java client opens and closes 25 channels a second or more with an operation or two "
          "each.",

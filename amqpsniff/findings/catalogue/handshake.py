@@ -3,7 +3,7 @@
 from amqpsniff.findings.kind import Kind
 
 HANDSHAKE = (
-    Kind("connect-refused", "error", "A",
+    Kind("connect-refused", "error", "high",
          "Connections were refused",
          "SYN, and RST instead of an answer, at a port that has AMQP in the capture or is one of "
          "brokers; in a capture without AMQP, at any port.",
@@ -12,7 +12,7 @@ HANDSHAKE = (
          "attempt.",
          "A client that tries several addresses in turn; port scans.",
          ("connection-forced-closed", "disconnect-unclean")),
-    Kind("connect-unanswered", "error", "A",
+    Kind("connect-unanswered", "error", "high",
          "Connections were not answered",
          "SYN again and again and no answer, at a port that has AMQP in the capture or is one of "
          "brokers; in a capture without AMQP, at any port.",
@@ -20,25 +20,25 @@ HANDSHAKE = (
          "a host that is down.",
          "A capture that does not show the answers: of one direction, or of one of several paths.",
          ("connection-forced-closed", "disconnect-unclean")),
-    Kind("not-amqp", "error", "A",
+    Kind("not-amqp", "error", "high",
          "A client did not speak AMQP to an AMQP server",
          "The client's first octets are those of another protocol (TLS, HTTP, MQTT, a proxy's "
          "header), and the server answers with an AMQP protocol header.",
          "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
          "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
-    Kind("server-not-amqp", "error", "A",
+    Kind("server-not-amqp", "error", "high",
          "A client spoke AMQP to a server that does not",
          "The client's first octets are an AMQP protocol header, and the server answers with those "
          "of another protocol: a TLS alert, HTTP, SSH.",
          "Point the client at the right port (5672, with TLS 5671), or correct the scheme of its "
          "URI: amqps:// where the port is one of TLS, amqp:// where it is not."),
-    Kind("protocol-header-unanswered", "warning", "A",
+    Kind("protocol-header-unanswered", "warning", "high",
          "A client's protocol header was not answered",
          "The client sends an AMQP protocol header, the server nothing, and the connection ends.",
          "See whether the port expects TLS or the PROXY protocol, whether a load balancer in front "
          "of it reaches a broker, and what the broker's log says at that time.",
          "A client that gives up at once."),
-    Kind("tls-alert", "error", "A",
+    Kind("tls-alert", "error", "high",
          "TLS failed with an alert",
          "One side sent an alert that ends the connection, such as handshake_failure, unknown_ca, "
          "certificate_expired, protocol_version.",
@@ -46,13 +46,13 @@ HANDSHAKE = (
          "unknown_ca and certificate_unknown, check the other side's certificate chain and the "
          "sender's list of authorities; for protocol_version and handshake_failure, compare "
          "versions and ciphers; for certificate_required, give the client a certificate."),
-    Kind("tls-handshake-unanswered", "warning", "A",
+    Kind("tls-handshake-unanswered", "warning", "high",
          "A TLS handshake was begun and not answered",
          "A ClientHello, nothing from the server, and the end of the connection.",
          "See whether the listener on that port speaks TLS, and what a load balancer in front of "
          "it does; the broker's log names handshakes that failed.",
          "Health checks and port scans."),
-    Kind("protocol-version-refused", "error", "A",
+    Kind("protocol-version-refused", "error", "high",
          "The broker refused the client's protocol version",
          "Both sides sent a protocol header, and the broker's names another version: its answer "
          "when it refuses the client's.",
@@ -61,22 +61,22 @@ HANDSHAKE = (
          "0-8.",
          "",
          ("protocol-header-unknown", "not-amqp")),
-    Kind("protocol-header-unknown", "error", "A",
+    Kind("protocol-header-unknown", "error", "high",
          "A protocol header names an unknown version",
          "`AMQP` is followed by four octets that no version of the protocol uses.",
          "Compare with the versions the broker offers; it answers with its own header."),
-    Kind("protocol-not-decoded", "warning", "A",
+    Kind("protocol-not-decoded", "warning", "high",
          "The connection speaks a protocol not decoded here",
          "Its protocol header is that of AMQP 1.0, of 0-10 or of a relative of AMQP.",
          "Only AMQP 0-8, 0-9 and 0-9-1 are decoded; Wireshark decodes AMQP 1.0."),
-    Kind("connection-silent", "info", "A",
+    Kind("connection-silent", "info", "high",
          "A TCP connection was opened and closed without speaking AMQP",
          "A connection to the broker's port carried less than a protocol header from the client, "
          "and nothing from the broker.",
          "Health checks of load balancers do this, and each leaves a line in the broker's log; "
          "let them speak AMQP, or filter their address out.",
          "A snap length or lost packets can hide what the client sent."),
-    Kind("handshake-slow", "warning", "A",
+    Kind("handshake-slow", "warning", "high",
          "Opening a connection took long, or was given up",
          "A step between connecting and open-ok took a second longer than the quickest of the same "
          "side, or the broker ended TCP without open-ok at its handshake timeout (10 s).",
@@ -84,7 +84,7 @@ HANDSHAKE = (
          "(LDAP, HTTP, OAuth). Tuning: the client was busy. Raise handshake_timeout only once "
          "that is mended.",
          "On a slow path every step takes a round trip of its own."),
-    Kind("authentication-failed", "error", "A",
+    Kind("authentication-failed", "error", "high",
          "The broker refused a login",
          "After start-ok the broker closed the connection with 403; or it closed TCP within a few "
          "seconds and never sent tune, as it does when the client has not announced "
@@ -92,20 +92,20 @@ HANDSHAKE = (
          "Check user, password and mechanism; the account guest works from the broker's own host "
          "only. The broker's log has the exact reason.",
          "Without the close method, a crash of the client or broker during login looks the same."),
-    Kind("vhost-refused", "error", "A",
+    Kind("vhost-refused", "error", "high",
          "The virtual host does not exist or the user may not use it",
          "The broker answered connection.open with connection.close 530 that names the virtual "
          "host.",
          "Correct the name (in a URI the default virtual host `/` is written %2F), or give the "
          "user permissions on it."),
-    Kind("tuning-rejected", "error", "A",
+    Kind("tuning-rejected", "error", "high",
          "The broker refused the client's channel or frame limits",
          "tune-ok asks for more channels or larger frames than tune offered (0 means no limit), "
          "or for frames below 4096 octets (8192 since RabbitMQ 4.1); then TCP closes without a "
          "close method.",
          "Let the client take over the broker's numbers; update clients that always send 0 or "
          "65535."),
-    Kind("limit-reached", "error", "A",
+    Kind("limit-reached", "error", "high",
          "A limit on connections or channels is reached",
          "connection.close 530 whose text names the limit of the node, virtual host or user, or "
          "the negotiated channel_max.",
@@ -113,14 +113,14 @@ HANDSHAKE = (
          "channels-leaking.",
          "",
          ("connections-leaking", "channels-leaking")),
-    Kind("capabilities-missing", "info", "A",
+    Kind("capabilities-missing", "info", "high",
          "The client does not announce every capability",
          "The client's properties in start-ok do not announce one or more of connection.blocked, "
          "consumer_cancel_notify, authentication_failure_close, basic.nack, publisher_confirms.",
          "The detail says what each of them costs. Update or configure the client if that matters "
          "to it.",
          "A capability that is announced may still have no handler in the application."),
-    Kind("connection-unnamed", "info", "A",
+    Kind("connection-unnamed", "info", "high",
          "The connection has no name",
          "The client's properties in start-ok have no connection_name.",
          "Set a connection name in the client, so that the management UI and captures tell "

@@ -3,7 +3,7 @@
 from amqpsniff.findings.kind import Kind
 
 TIMING = (
-    Kind("confirms-slow", "warning", "B",
+    Kind("confirms-slow", "warning", "medium",
          "Publisher confirms are slow, or do not come",
          "The time from a publish to its confirm is half a second on average, or five once; or the "
          "broker sent other frames for five seconds after a publish, but no confirm.",
@@ -11,12 +11,12 @@ TIMING = (
          "size of messages. A quorum queue without its majority confirms nothing.",
          "Captured at the client, the network's round trip is included.",
          ("connection-blocked", "broker-not-reading", "message-oversized")),
-    Kind("consumer-slow", "info", "B",
+    Kind("consumer-slow", "info", "medium",
          "Deliveries are acknowledged late",
          "The time from a delivery to its acknowledgement is a second on average, or 30 once.",
          "Make the handler faster or start more consumers.",
          "Consumers that acknowledge in batches wait on purpose."),
-    Kind("queue-residence-long", "info", "B",
+    Kind("queue-residence-long", "info", "medium",
          "Messages stay in their queue for a long time",
          "The time from a publish to the delivery of the same message (message-id or "
          "correlation-id, properties, size and route) is a second on average, or ten once.",
@@ -24,21 +24,21 @@ TIMING = (
          "message was routed.",
          "Delayed exchanges, and consumers that come now and then, make messages wait on purpose. "
          "Only messages whose publish was captured count."),
-    Kind("rpc-unanswered", "warning", "B",
+    Kind("rpc-unanswered", "warning", "medium",
          "A request got no answer",
          "A message with reply-to and correlation-id was published, and no message with that "
          "correlation-id came back on its connection within 10 s, though it consumes there.",
          "Check that the answering consumer runs; give requests an expiration and callers a "
          "timeout.",
          "The answer may have come on a connection that was not captured."),
-    Kind("rpc-slow", "warning", "B",
+    Kind("rpc-slow", "warning", "medium",
          "Requests are answered late",
          "The time from a request to the message with its correlation-id is a second on average, "
          "or ten once.",
          "See whether the request waited in its queue or the answering consumer took the time; "
          "start more of them in the first case.",
          "Requests that get several answers, or reuse their ids."),
-    Kind("heartbeat-missed", "error", "B",
+    Kind("heartbeat-missed", "error", "medium",
          "A side was silent for longer than the heartbeat allows",
          "Nothing came from it for two heartbeat intervals of tune-ok, or for one and then the "
          "other side ended TCP without a close method.",
@@ -46,7 +46,7 @@ TIMING = (
          "handler. An interval of 5 to 20 s suits most networks.",
          "Any frame counts as a heartbeat.",
          ("broker-not-reading", "client-not-reading")),
-    Kind("path-interrupted", "error", "B",
+    Kind("path-interrupted", "error", "medium",
          "Nothing got through between client and broker any more",
          "At the end of the connection or of the capture, neither side sent a frame for longer "
          "than the heartbeat interval, and no packet at all came from one of them.",
@@ -54,25 +54,25 @@ TIMING = (
          "host that was stopped. Neither the client's program nor its heartbeats are at fault. See "
          "whether other connections of the same hosts stopped at that time.",
          "The capturing host may have stopped seeing the packets while the connection went on."),
-    Kind("heartbeat-disabled", "warning", "A",
+    Kind("heartbeat-disabled", "warning", "high",
          "The connection has no heartbeats",
          "tune-ok sets heartbeat to 0.",
          "Enable heartbeats: otherwise a peer that is gone is noticed after minutes or hours, and "
          "firewalls forget idle connections.",
          "TCP keepalive may be set to do the same work."),
-    Kind("heartbeat-too-short", "warning", "A",
+    Kind("heartbeat-too-short", "warning", "high",
          "The heartbeat interval is very short",
          "tune-ok sets heartbeat below 5 seconds.",
          "Use 5 to 20 s: a short pause of the network or of the client's process now ends the "
          "connection."),
-    Kind("idle-connection-cut", "error", "C",
+    Kind("idle-connection-cut", "error", "low",
          "Something between client and broker cuts idle connections",
          "Three connections to a broker or more end without a close after the same idle time of "
          "30 s or more, and the heartbeat is off or longer than that.",
          "Set a heartbeat of 10 to 30 s, below the idle time of the firewall or load balancer.",
          "Timeouts of the application may have the same length by chance.",
          ("heartbeat-disabled",)),
-    Kind("broker-not-reading", "error", "B",
+    Kind("broker-not-reading", "error", "medium",
          "The broker does not read what a client sends",
          "The broker's TCP window is closed for a second or more while the client has data to "
          "send.",
@@ -80,46 +80,46 @@ TIMING = (
          "control: slow down publishers, and see that consumers keep up.",
          "Small windows of short duration are ordinary.",
          ("connection-blocked",)),
-    Kind("client-not-reading", "error", "B",
+    Kind("client-not-reading", "error", "medium",
          "A client does not read what the broker sends",
          "The client's TCP window is closed for a second or more while the broker has data to "
          "send; the broker gives up after some 30 s.",
          "Set a prefetch count, and do not block the thread that reads the connection.",
          "",
          ("prefetch-unlimited", "automatic-acknowledgement")),
-    Kind("connection-blocked", "error", "A",
+    Kind("connection-blocked", "error", "high",
          "The broker blocked publishing because of an alarm",
          "connection.blocked with the reason; publishing goes on after connection.unblocked.",
          "Free memory or disk space on the broker. Let consumers use connections of their own: a "
          "blocked one also holds up their acknowledgements.",
          "A client that does not publish is told nothing, so more of them may be affected."),
-    Kind("reply-missing", "error", "B",
+    Kind("reply-missing", "error", "medium",
          "The broker does not answer a synchronous method",
          "A method that waits for its answer (declare, qos, open, consume) had none for more than "
          "5 s, while the connection was alive.",
          "Most often an alarm; otherwise the broker waits for a queue's leader or for its disk.",
          "The capture may end before the answer.",
          ("connection-blocked", "broker-not-reading")),
-    Kind("tcp-retransmissions", "warning", "B",
+    Kind("tcp-retransmissions", "warning", "medium",
          "TCP had to send again",
          "Of one side's packets, ten or more and one in a hundred or more were sent again.",
          "Look at the network's path, not at AMQP; each loss holds up all channels of the "
          "connection.",
          "Capturing on two interfaces shows each packet twice."),
-    Kind("message-stalled", "error", "B",
+    Kind("message-stalled", "error", "medium",
          "A message was begun but not finished for a long time",
          "The method or header of a message was sent and its body did not follow for more than a "
          "second, although the receiver's window was open.",
          "The client keeps the rest in a buffer that it does not flush: update its library.",
          "A large body on a slow network takes its time.",
          ("broker-not-reading",)),
-    Kind("delayed-ack-stall", "warning", "B",
+    Kind("delayed-ack-stall", "warning", "medium",
          "Each message waits for a delayed acknowledgement of TCP",
          "The method of a publish is sent, and the rest of it as soon as a bare acknowledgement "
          "comes 35 to 50 ms later; five times or more on a connection.",
          "Set TCP_NODELAY on the client, or let it write method, header and body at once.",
          "A program that pauses for as long by chance."),
-    Kind("broker-slow", "info", "B",
+    Kind("broker-slow", "info", "medium",
          "The broker takes long to answer",
          "An answer to a declaration, a binding, a consumer or a channel took a second or more.",
          "Look at the cluster's metadata store, and at DNS or the login backend for connections.",
