@@ -9,7 +9,7 @@ SEVERITIES = ("info", "warning", "error")
 
 CONFIDENCES = {
     "high": "seen in the octets themselves",
-    "medium": "follows from the state of a connection or channel that was followed from its beginning",
+    "medium": "follows from the state of a connection or channel, followed from its beginning",
     "low": "follows from rates and counts",
 }
 """What a finding rests on, the surest first."""

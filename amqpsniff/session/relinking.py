@@ -28,7 +28,8 @@ FOUND = (
     "task message published_packet_number published_connection_id published_ns delivery_number "
     "link_confidence request_packet_number request_connection_id request_ns reply_late"
 ).split()
-"""What comes out: connection ids as numbers, `link_confidence` as its code; null where nothing is known."""
+"""The columns of the result: connection ids as numbers, `link_confidence` as its code, null where
+nothing is known."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _CLOSED = cython.declare(cython.longlong, linkables.CLOSED)

@@ -154,7 +154,8 @@ def test_sql_joins_tables(tmp_path: Path) -> None:
 
 
 def test_sql_of_links_between_messages() -> None:
-    asked = 'SELECT link_confidence, published_ns FROM messages WHERE "link_confidence" IS NOT NULL LIMIT 1'
+    column = '"link_confidence"'
+    asked = f"SELECT {column}, published_ns FROM messages WHERE {column} IS NOT NULL LIMIT 1"
     assert run("sql", "aiopika_rpc.pcap", asked).out.splitlines()[1].split()[0] == "exact"
     assert "request_ns" in run("sql", CAPTURE, "DESCRIBE messages").out
 
