@@ -24,7 +24,7 @@ L5  A delivery that is not the first (redelivered, or with a known `x-death`), o
     what such a delivery was taken for last, the oldest after the last. Any other is the next that
     the queue has not handed on. When there is none: the only alike publish, if there is only one
     and it has a message id, else none.
-L6  `link_confidence`: of one possible publish, `exact` when it has a message id and `likely` when not;
+L6  `link_confidence`: of one possible publish, `exact` with a message id and `likely` without;
     `ambiguous` of several. What is possible is what was handed on, or what is still to be, in L5.
     What a queue handed on for the first time while others were to be, and the next after it, are
     `ambiguous` from then on, whichever queue hands them on.
@@ -123,8 +123,8 @@ class Links:
         if message.vhost not in self.vhosts:
             self.vhosts.append(message.vhost)
         columns = (
-            "published_packet_number published_connection published_ns link_confidence delivery_number "
-            "request_packet_number request_connection request_ns reply_late"
+            "published_packet_number published_connection published_ns link_confidence "
+            "delivery_number request_packet_number request_connection request_ns reply_late"
         )
         row: Row = dict.fromkeys(columns.split())
         row["packet_number"] = message.event.packet

@@ -115,7 +115,10 @@ def test_conditions_that_are_none(spark: Any, samples: Path) -> None:
 
 def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:
     paths = [str(samples / name) for name in (*NAMES, "aiopika_rpc.pcap")]
-    schema = "packet_number long, reply_late boolean, request_connection_id string, link_confidence string"
+    schema = (
+        "packet_number long, reply_late boolean, request_connection_id string, "
+        "link_confidence string"
+    )
     source = spark.read.format("amqp").schema(schema).option("taskOctets", "100000")
     frame = source.load(paths[::-1])
     assert frame.rdd.getNumPartitions() == 1
