@@ -17,6 +17,7 @@ from amqpsniff.findings import Finding as FoundRow
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.plan import Plan
 from amqpsniff.streams import Key, Streams, connection_id_of
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Engine:
             tls_keylog=tls_keylog,
             tls_keys=files(tls_key),
         )
-        self._pipeline = Pipeline(self.options, ENGINE_TABLES, links=True)
+        self._pipeline = Pipeline(self.options, Plan(ENGINE_TABLES, links=True))
         self._held = _HeldPackets(capture)
         self._streams: Streams | None = None
         self._number = 0

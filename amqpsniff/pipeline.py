@@ -7,7 +7,7 @@ than in packets go to its `decoder` (`amqpsniff.engine` does that).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,9 @@ from amqpsniff.decode.moments import Moments
 from amqpsniff.decode.proxied import header_octets
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
+from amqpsniff.plan import Plan
 from amqpsniff.quantities import octets
-from amqpsniff.session import Journeys, Tracker
+from amqpsniff.session import Tracker
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.session.waiting import Batch, Waiting
 from amqpsniff.tcp.headers import unread_tunnels
@@ -27,11 +28,8 @@ from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 
 if TYPE_CHECKING:
+    from amqpsniff.capture import CaptureSet
     from amqpsniff.capture.packets import PacketBatch
-    from amqpsniff.session.census import Census
-    from amqpsniff.session.linkables import Linkables
-    from amqpsniff.session.sightings import Sightings
-    from amqpsniff.tcp.shares import Share
     from amqpsniff.tcp.stream import StreamBatch
 
 ROWS_PER_BATCH = 24_576
@@ -88,86 +86,46 @@ class Totals:
 
 
 class Pipeline:
-    """Decodes packets into rows.
+    """Decodes packets into the rows that a plan asks for.
 
     Feed it, then `take` rows whenever it is `ready`; after `finish` take what is there with `rest`.
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
-    for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end. Only
-    rows of tables that are asked for are made (findings that show while a message's row is made
-    need `messages`). `columns`, by table, are those of `frames` and `messages` that somebody looks
-    at, null for all. Without `outcomes` nobody asks what becomes of messages, and their rows do not
-    wait for it. More of both is made where something else that is asked for needs it. With `links`
-    messages are linked across connections: see `amqpsniff.session.links`; what a share of them is
-    to be linked with goes to `Linkables`. A `census` counts every row on its way. `encrypted` has
-    what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a `share` only its
-    conversations are followed; with `records` what concerns several connections is not judged but
-    kept (`amqpsniff.findings.records`), and what takes all messages goes to `sightings`. With
-    `places` the `reassembler` says where segments lie. `capture` is the one that rows and findings
-    are of, None before the first.
+    for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end.
+
+    Attributes:
+        encrypted: Facts of the first `MOST_ENCRYPTED` TLS conversations that ended.
+        capture: The capture of rows and findings now; None before the first.
     """
 
-    def __init__(
-        self,
-        options: Options | None = None,
-        tables: Iterable[str] = ("frames", "messages"),
-        *,
-        columns: Mapping[str, Collection[str]] | None = None,
-        census: Census | None = None,
-        outcomes: bool = True,
-        links: bool | Linkables = False,
-        share: Share | None = None,
-        claims: bool = False,
-        records: bool = False,
-        places: bool = False,
-        sightings: Sightings | None = None,
-    ) -> None:
-        wanted = frozenset(tables)
-        looked_at = census is None and links is False and wanted <= {"frames", "messages"}
+    def __init__(self, options: Options | None = None, plan: Plan | None = None) -> None:
         self.options = options or Options()
+        self.plan = plan = plan or Plan()
         self.log = FindingLog()
-        if records:
+        if plan.records:
             self.log.recorded = Records()
         self.totals = Totals()
-        self.reassembler = Reassembler(ports=self.options.ports or None, share=share, places=places)
+        self.reassembler = Reassembler(
+            ports=self.options.ports or None, share=plan.share, places=plan.places
+        )
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
         )
-        self.learn(self.options.secrets)
-        self.tls = TlsStage(self.secrets, header_octets, claims)
+        self._learn(self.options.secrets)
+        self.tls = TlsStage(self.secrets, header_octets, plan.claims)
+        deferred = plan.sightings is not None or plan.linkables is not None
+        moments = Moments(self.reassembler.captures) if deferred else None
         self.decoder = Decoder(
             self.log,
+            plan,
             reading=self.options.table_dialect,
             dialect=self.options.dialect,
             show_secrets=self.options.show_secrets,
             new_hash=import_module("hashlib").sha256 if self.options.body_sha256 else None,
             keep_bodies=self.options.bodies,
             ports=self.options.ports,
-            tables=wanted,
-            columns=columns if looked_at else None,
-            claims=claims,
+            moments=moments,
         )
-        self.tracker = Tracker(
-            tables=wanted,
-            log=self.log if "findings" in wanted else None,
-            learns=census is not None or links is not False,
-            settles=outcomes or not looked_at,
-        )
-        handler = self.decoder.handler
-        judged = "findings" in wanted or sightings is not None
-        handler.methods_only = not judged and census is None and "frames" not in wanted
-        handler.contents.marking = self.tracker.settles
-        handler.contents.marking_all = judged
-        if links is not False and "messages" in wanted:
-            self.tracker.journeys = Journeys(written=None if links is True else links)
-        if sightings is not None:
-            handler.contents.seed = sightings.seed
-            self.tracker.sightings = sightings
-        if self.tracker.witnesses():
-            self.tracker.moments = self.decoder.moments = Moments(self.reassembler.captures)
-        self.census = census
-        if census is not None:
-            self.tracker.settler.measure()
-            self.tracker.pairing.measure()
+        self.tracker = Tracker(plan, self.log, moments)
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
         self._held = Waiting()
@@ -181,8 +139,13 @@ class Pipeline:
             return False
         return self._finished or self._held.full or self._held.settled
 
-    def feed(self, packets: PacketBatch) -> StreamBatch:
-        """Decode a batch of packets; gives the events of TCP that they made known."""
+    def feed(self, packets: PacketBatch, secrets: Iterable[tuple[int, bytes]] = ()) -> StreamBatch:
+        """Decode a batch of packets; gives the events of TCP that they made known.
+
+        `secrets` are the contents of Decryption Secrets Blocks that stood before them: (type,
+        octets).
+        """
+        self._learn(secrets)
         self._count(packets)
         self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
@@ -195,11 +158,6 @@ class Pipeline:
         events = self.reassembler.wait(ts_ns)
         if len(events):
             self._decode(self.tls.feed(events))
-
-    def learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
-        """Take the contents of Decryption Secrets Blocks: (type, octets)."""
-        for kind, content in secrets:
-            self.secrets.add(kind, content)
 
     def finish(self) -> StreamBatch:
         """There are no more packets: end every conversation; gives the last events of TCP."""
@@ -283,6 +241,10 @@ class Pipeline:
         """A `Spread` of the times of replies by the request's method, with a census."""
         return dict(self.tracker.pairing.spreads or {})
 
+    def _learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
+        for kind, content in secrets:
+            self.secrets.add(kind, content)
+
     def _count(self, packets: PacketBatch) -> None:
         totals = self.totals
         totals.packets += len(packets)
@@ -313,12 +275,15 @@ class Pipeline:
         self.tracker.follow(*rows, peers, losses, captures, ended, self._account)
         if self.decoder.moments is not None:
             self.decoder.moments.clear()
-        if self.census is not None:
-            self.census.look(*rows, peers, captures, self.decoder.other_methods)
+        plan = self.plan
+        if plan.census is not None:
+            plan.census.look(*rows, peers, captures, self.decoder.other_methods)
         self.totals.connections += len(ended)
         for connection, _ in ended:
-            if self.census is not None:
-                self.census.end(connection, connection.session)
+            if plan.census is not None:
+                plan.census.end(connection, connection.session)
+            if plan.on_connection_end is not None:
+                plan.on_connection_end(connection)
             connection.session = None
         self.decoder.drop_unwanted()
         self._frames_followed, self._messages_followed = frames.rows, messages.rows
@@ -382,3 +347,18 @@ class Pipeline:
         capture = self.reassembler.captures[number >> NUMBER_BITS]
         number &= NUMBER_MASK
         return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *where)
+
+
+def run(
+    packets: CaptureSet, pipeline: Pipeline, before: Callable[[PacketBatch], None] | None = None
+) -> Iterator[tuple[PacketBatch | None, StreamBatch]]:
+    """Read packets to their end through a pipeline.
+
+    Gives each batch of packets with the events of TCP that it made known, at last None with those
+    of the end. `before` is called with each batch that is about to be fed.
+    """
+    for batch in packets:
+        if before is not None:
+            before(batch)
+        yield batch, pipeline.feed(batch, packets.take_secrets())
+    yield None, pipeline.finish()

@@ -16,7 +16,8 @@ from amqpsniff.findings import Finding as Found
 from amqpsniff.notebook import line, table
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
-from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.pipeline import Pipeline, Totals, run
+from amqpsniff.plan import Plan
 from amqpsniff.rereadable import Rereadable, Rows
 from amqpsniff.tls.secrets import without_secrets
 
@@ -247,13 +248,10 @@ class Capture:
         """
         from amqpsniff.capture import CaptureSet
 
-        pipeline = self._pipeline((), census=census)
+        pipeline = self._pipeline(Plan((), census=census))
         with CaptureSet(self.names, reader=self.options.reader) as packets:
-            for batch in packets:
-                pipeline.learn(packets.take_secrets())
-                pipeline.feed(batch)
+            for _ in run(packets, pipeline):
                 yield self.totals.packets
-            pipeline.finish()
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]
             self._describe(packets)
         self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
@@ -264,14 +262,14 @@ class Capture:
         self.comments = [hide(comment) for comment in packets.comments]
         self.link_types = packets.link_types
 
-    def _pipeline(self, tables: Iterable[str], **more: Any) -> Pipeline:
+    def _pipeline(self, plan: Plan) -> Pipeline:
         """A new pipeline for another reading of the input."""
         if not self.names:
             raise UsageError("this capture is closed")
         if self._passes and self.once:
             raise UsageError(f"{self.once[0]} can be read only once; save it to a file first")
         self._passes += 1
-        pipeline = Pipeline(self.options, tables, **more)
+        pipeline = Pipeline(self.options, plan)
         self.totals = pipeline.totals
         self.encrypted = pipeline.encrypted
         return pipeline
@@ -281,25 +279,19 @@ class Capture:
     ) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
         from amqpsniff.capture import CaptureSet
-        from amqpsniff.tables.batches import asked_of
+        from amqpsniff.tables.batches import plan_for
 
-        tables = {maker.table for maker in makers}
-        if "findings" in tables:
-            tables.add("messages")  # some findings are made together with a message's row
-        pipeline = self._pipeline(tables, **asked_of(makers), census=census, share=share)
+        pipeline = self._pipeline(plan_for(makers, census=census, share=share))
         with CaptureSet(self.names, reader=self.options.reader) as packets:
-            for batch in packets:
-                pipeline.learn(packets.take_secrets())
-                pipeline.feed(batch)
+            for batch, _ in run(packets, pipeline):
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
                     yield from _recorded(makers, pipeline)
                 if pipeline.ready:
                     yield from _made(makers, pipeline.settled())
-                elif self.once and packets.at_rest():
+                elif batch is not None and self.once and packets.at_rest():
                     self.early = True
                     yield from _made(makers, pipeline.rest())
                     self.early = False
-            pipeline.finish()
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)
             self.found = [*packets.findings, *pipeline.findings(packets.findings)]

@@ -118,7 +118,7 @@ def headings(roots: Iterable[Case], severity: str) -> list[Case]:
     return [case for case in every if case.first["severity"] == severity]
 
 
-def _importance(case: Case) -> tuple[int, int, str, int]:
+def _importance(case: Case) -> tuple[int, int, int, int]:
     worst = max(rank(one.first["severity"]) for one in case.walk())
     return -worst, *_order(case.first)
 

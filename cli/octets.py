@@ -139,20 +139,17 @@ def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> fr
 def batches(reading: Reading) -> Iterator[tuple[Any, Octets]]:
     """Batches of the frames table with the octets behind them, a few packets at a time."""
     from amqpsniff.capture import CaptureSet
-    from amqpsniff.pipeline import Pipeline
+    from amqpsniff.pipeline import Pipeline, run
+    from amqpsniff.plan import Plan
     from amqpsniff.tables.batches import Maker
 
-    pipeline = Pipeline(reading.capture.options, ("frames",))
+    pipeline = Pipeline(reading.capture.options, Plan(("frames",)))
     octets = Octets(pipeline.tls)
     pipeline.tls = octets  # type: ignore[assignment]
     reading.capture.totals = pipeline.totals
     maker = Maker("frames", encoded=True)
     with CaptureSet(reading.capture.names, reader=pipeline.options.reader) as packets:
-        for batch in packets:
-            pipeline.learn(packets.take_secrets())
-            pipeline.feed(batch)
+        for _ in run(packets, pipeline):
             yield from ((maker.make(taken), octets) for taken in pipeline.rest())
-        pipeline.finish()
-        yield from ((maker.make(taken), octets) for taken in pipeline.rest())
         found = [*packets.findings, *pipeline.findings()]
     reading.judge(found)

@@ -150,7 +150,6 @@ class Live:
             packets=self._sources.count,
             settle_seconds=self._settle,
         )
-        self.figures.join(self.watch.pipeline)
         try:
             if self._metrics is not None:
                 self._server = Server(self._metrics, self.watch, self.figures)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
 from amqpsniff.capture.file import Opener
+from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
-from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.pipeline import Pipeline, Totals, run
 from amqpsniff.session.linkables import Linkables
 from amqpsniff.session.sightings import Sightings
 from amqpsniff.tcp.shares import Share
@@ -71,18 +73,15 @@ class TaskRun:
 
     def batches(self) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch), but for findings: see `found`."""
-        from amqpsniff.tables.batches import asked_of
+        from amqpsniff.tables.batches import plan_for
 
-        wanted = set(self.tables)
-        if "findings" in wanted:
-            wanted.add("messages")  # some findings are made together with a message's row
-        asked = asked_of(self._makers)
-        if self._linkables:
-            asked["links"] = self._linkables
-        pipeline = Pipeline(
-            self.options, wanted, share=_share(self.task), records=True, sightings=self._sightings,
-            **asked,
+        plan = plan_for(
+            self._makers, self.tables, share=_share(self.task), records=True,
+            sightings=self._sightings,
         )  # fmt: skip
+        if self._linkables is not None:
+            plan = replace(plan, links=True, linkables=self._linkables)
+        pipeline = Pipeline(self.options, plan)
         self.totals = pipeline.totals
         names = [source.path for source in self.task.sources]
         try:
@@ -91,17 +90,17 @@ class TaskRun:
             self.lost = [Finding("capture-unreadable", str(error), name) for name in names]
             return
         skipped = {source.path: source.skipped_octets for source in self.task.sources}
+
+        def skip(batch: PacketBatch) -> None:
+            pipeline.reassembler.skip(skipped.pop(batch.capture, 0))
+
         with packets:
-            for batch in packets:
-                pipeline.reassembler.skip(skipped.pop(batch.capture, 0))
-                pipeline.learn(packets.take_secrets())
-                pipeline.feed(batch)
+            for _ in run(packets, pipeline, skip):
                 self._watch(pipeline.totals.packets)
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
                     yield from self._records(pipeline)
                 if pipeline.ready:
                     yield from self._rows(pipeline.settled())
-            pipeline.finish()
             yield from self._rows(pipeline.rest())
             yield from self._records(pipeline)
             self.lost = [one for one in packets.findings if one.code == "capture-unreadable"]

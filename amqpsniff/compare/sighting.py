@@ -19,7 +19,8 @@ from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.compare.spans import Coverage
 from amqpsniff.compare.spill import Log, Spill
 from amqpsniff.findings import Finding
-from amqpsniff.pipeline import Pipeline
+from amqpsniff.pipeline import Pipeline, run
+from amqpsniff.plan import Plan
 from amqpsniff.reader import Capture
 from amqpsniff.tables.values import values
 from amqpsniff.tcp.stream import DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch
@@ -183,18 +184,14 @@ class Sighter:
         from amqpsniff.tables.batches import Maker
 
         options = self._capture.options
-        tables = ("frames", "connections")
-        pipeline = Pipeline(options, tables, places=True)
+        pipeline = Pipeline(options, Plan(("frames", "connections"), places=True))
         self.sighting.totals = pipeline.totals
         maker = Maker("frames", encoded=True, columns=COLUMNS)
         with CaptureSet(self.sighting.names, reader=options.reader) as packets:
-            for batch in packets:
-                pipeline.learn(packets.take_secrets())
-                events = pipeline.feed(batch)
+            for batch, events in run(packets, pipeline):
                 self._follow(events, pipeline.reassembler.take_places(), batch)
                 self._rows(pipeline.settled(), maker, pipeline)
                 yield pipeline.totals.packets
-            self._follow(pipeline.finish())
             self._rows(pipeline.rest(), maker, pipeline)
             self.sighting.found = [*packets.findings, *pipeline.findings(packets.findings)]
         self._conclude()

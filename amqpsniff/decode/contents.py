@@ -84,25 +84,27 @@ class ContentAssembler:
         report: Called for a finding; see `Decoder._report`.
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
+        asked: The `amqpsniff.plan.Plan` of the run.
 
-    `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
+    `unread`: messages are not read, and nothing is kept for their rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction), and frames that come
     `LATE`: (row, `FrameRows.moment` when its octets came, LATE). `seed` is that of the marks of
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
     """
 
-    def __init__(self, frames, messages, reading, report, new_hash, keep_bodies):
+    def __init__(self, frames, messages, reading, report, new_hash, keep_bodies, asked):
         self.frames = frames
         self.properties = PropertyDecoder()
         self.writer = MessageWriter(messages, reading, report, self.properties)
         self.report = report
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
-        self.seed = own_seed()
+        self.seed = own_seed() if asked.sightings is None else asked.sightings.seed
         self.held = self.opened = 0
         self.allowance = Allowance()
-        self.unread = False
-        self.marking = self.marking_all = True
+        self.unread = frozenset(asked.tables) == {"frames"}
+        self.marking = asked.settles
+        self.marking_all = asked.judged
         self.returns = bytes(plan.returns)
         self.losses = []
 

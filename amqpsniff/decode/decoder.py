@@ -37,7 +37,6 @@ from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
 from amqpsniff.decode.bystanders import Bystanders, is_unanswered, left_text
 from amqpsniff.decode.foreign import name_protocol
-from amqpsniff.decode.wanted import Wanted
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
@@ -63,17 +62,14 @@ class Decoder:
 
     Args:
         log: Collects the findings.
+        asked: The `amqpsniff.plan.Plan` of the run.
         reading: The reading of field-value tags (`spec.FIELD_TAGS`).
         dialect: Take this dialect for every connection; None to find out.
         show_secrets: Write secrets as they are instead of `[redacted]`.
         new_hash: Makes a hash object for message bodies, or None for no hashes.
         keep_bodies: Keep message bodies.
         ports: Ports that servers listen on, beside 5671 and 5672.
-        tables: Names of the tables whose rows are wanted; the others stay empty.
-        columns: Columns of `frames` and `messages` that somebody looks at, by table; null for all.
-        claims: Gather `claims.Claim`s for `take_claims`.
-
-    `moments` are told what makes rows known, None where nobody asks.
+        moments: A `Moments` that is told what makes rows known; null for none.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
@@ -91,24 +87,20 @@ class Decoder:
     def __init__(
         self,
         log,
+        asked,
         reading="rabbitmq",
         dialect=None,
         show_secrets=False,
         new_hash=None,
         keep_bodies=False,
         ports=None,
-        tables=("frames", "messages"),
-        columns=None,
-        claims=False,
+        moments=None,
     ):
         self.log = log
-        wanted = Wanted(tables, columns)
         self.handler = FrameHandler(
-            reading, show_secrets, new_hash, keep_bodies, ports, self._report, wanted
+            reading, show_secrets, new_hash, keep_bodies, ports, self._report, asked
         )
         self.handler.dialect = plan.DIALECT_CODES[dialect]
-        if claims:
-            self.handler.claims = []
         self.framer = RecoveringFramer(self.handler)
         self.halves = []
         self.spare = []
@@ -117,7 +109,7 @@ class Decoder:
         self.foreign = 0
         self.bystanders = Bystanders(log, self.handler.ports)
         self.places = []
-        self.moments = None
+        self.moments = moments
 
     @property
     def rows(self):

@@ -74,31 +74,31 @@ class FrameHandler(Parties):
         keep_bodies: Whether bodies are kept.
         ports: Ports that servers listen on, beside the well-known ones.
         report: Called for a finding; see `Decoder._report`.
-        wanted: What of the rows somebody looks at.
-
-    `methods_only`: of frames nobody looks at any but methods, and only those have rows.
+        asked: The `amqpsniff.plan.Plan` of the run.
     """
 
-    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, wanted):
-        Parties.__init__(self, ArgumentDecoder(show_secrets, wanted.quiet), ports)
+    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, asked):
+        Parties.__init__(self, ArgumentDecoder(show_secrets, not asked.arguments), ports)
         words = Vocabularies()
-        self.frames = FrameRows(words, FIRST_ROWS, wanted.frames)
-        self.messages = MessageRows(words, FIRST_ROWS, wanted.messages, unmade=wanted.unmade)
+        unmade = frozenset()
+        if (read := asked.columns_of("messages")) is not None:
+            unmade = frozenset(MessageRows.PROPERTIES).difference(read)
+        self.frames = FrameRows(words, FIRST_ROWS, "frames" in asked.tables)
+        self.messages = MessageRows(words, FIRST_ROWS, "messages" in asked.tables, unmade=unmade)
         self.memory = MethodMemory()
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(
-            self.frames, self.messages, reading, report, new_hash, keep_bodies
+            self.frames, self.messages, reading, report, new_hash, keep_bodies, asked
         )
-        self.contents.unread = wanted.unread
         self.report = report
         self.content = bytes(plan.content)
         self.senders = bytes(plan.senders)
         self.known_methods = len(self.content)
         self.captures = []
         self.method_names = {}
-        self.claims = None
-        self.methods_only = False
+        self.claims = [] if asked.claims else None
+        self.methods_only = asked.methods_only
 
     def claim(self, half, kind, offset, channel, size, payload, method, exact):
         """Say what the octets at `offset` are, to who asked for claims; see `claims`."""

@@ -83,16 +83,12 @@ class Figures:
         self._seen: tuple[Any, int] = ([], 0)
         self._turned = time.monotonic()
         self._routes, self._queues = Tally(), Tally()
-        self._lately = Lately()
+        self.lately = Lately()
         self._late: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
         began: tuple[float, dict[str, int]] = (self._turned, {})
         self._methods = deque([began], maxlen=WINDOW + 1)
         self._whole = deque([(self._turned, *4 * [0])], maxlen=WINDOW + 1)
         self._rates: Row = dict.fromkeys(RATES, 0.0)
-
-    def join(self, pipeline: Any) -> None:
-        """Have a pipeline measure what figures are made of."""
-        pipeline.tracker.settler.lately = self._lately
 
     @property
     def open(self) -> int:
@@ -145,7 +141,7 @@ class Figures:
             self._turned = now
             for one in self._peers.values():
                 one.turn()
-            self._lately.turn()
+            self.lately.turn()
         wanted = [one for peer, one in self._peers.items() if self._wants(peer)][-MOST_SHOWN:]
         self.connections = [one.tick(now) for one in wanted]
         for one in wanted:
@@ -180,8 +176,8 @@ class Figures:
                 name: known_sum(row[name] for row in self.connections)
                 for name in ("unacked", "unconfirmed")
             },
-            **latency("confirm", self._lately.confirms),
-            **latency("ack", self._lately.acks),
+            **latency("confirm", self.lately.confirms),
+            **latency("ack", self.lately.acks),
             "at_least": together(row["at_least"] for row in self.connections),
         }
 

@@ -21,7 +21,7 @@ from amqpsniff.live.giving import Giver
 from amqpsniff.live.news import News
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
-from amqpsniff.tables.batches import Maker
+from amqpsniff.tables.batches import Maker, plan_for
 
 SETTLE_SECONDS = 10.0
 """Default time that a row waits for its reply or outcome. Most acknowledgements take milliseconds;
@@ -118,10 +118,9 @@ class Watch:
         self.writer = writer
         self.lock = threading.Lock()
         self.found: list[Finding] = []
-        made = set(tables)
-        if judge or "findings" in tables:
-            made |= {"findings", "messages"}  # some findings are made together with a message's row
-        self.pipeline = Pipeline(options, made, census=census)
+        self._makers = [Maker(table, encoded=True) for table in tables]
+        plan = plan_for(self._makers, ("findings",) if judge else (), census=census)
+        self.pipeline = Pipeline(options, plan)
         self.pipeline.log.watch()
         self.finished = False
         self._left = packets
@@ -129,7 +128,6 @@ class Watch:
         self._givers = [
             Giver(table, settle_ns) for table in tables if table in ("frames", "messages")
         ]
-        self._makers = [Maker(table, encoded=True) for table in tables]
         self._news = News()
         self._rows_at = self._settled_at = 0.0
         self._late = QUIET_SECONDS if source.statistics() is not None else settle_seconds
@@ -167,8 +165,7 @@ class Watch:
             if self.writer is not None:
                 self.writer.write(batch, interfaces)
             with self.lock:
-                self.pipeline.learn(self.source.take_secrets())
-                self.pipeline.feed(batch)
+                self.pipeline.feed(batch, self.source.take_secrets())
             self._packet_ns = batch.ts_ns[batch.end - 1]
             if self._over:
                 break

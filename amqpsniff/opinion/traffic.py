@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
+from amqpsniff.capture import CaptureSet
 from amqpsniff.decode.plan import DIALECT_CODES
+from amqpsniff.pipeline import Pipeline, run
+from amqpsniff.plan import Plan
 from amqpsniff.reader import Capture
-from amqpsniff.session.ends import ToldOfEnds
 from amqpsniff.spec import protocol_of
 
 Ends = frozenset[str]
@@ -38,8 +41,9 @@ class Traffic:
     def of(cls, capture: Capture) -> Traffic:
         """Read a capture once; raises CaptureError when it cannot be read."""
         traffic = cls()
-        for _ in capture.count(ToldOfEnds(traffic.add)):
-            pass
+        pipeline = Pipeline(capture.options, Plan((), on_connection_end=traffic.add))
+        with CaptureSet(capture.names, reader=capture.options.reader) as packets:
+            deque(run(packets, pipeline), 0)
         return traffic
 
     def add(self, connection: Any) -> None:

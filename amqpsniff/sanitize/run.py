@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import IO, Any
 
-from amqpsniff.capture import CaptureFile, PacketBatch, open_capture
+from amqpsniff.capture import CaptureFile, CaptureSet, PacketBatch, is_regular, open_capture
 from amqpsniff.capture.pcapng_writer import PcapngWriter
 from amqpsniff.decode import claims
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
 from amqpsniff.options import Options
-from amqpsniff.pipeline import Pipeline, Totals
+from amqpsniff.pipeline import Pipeline, Totals, run
+from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.frames import HEADER_OCTETS, Cleaner
 from amqpsniff.sanitize.interfaces import Interfaces
@@ -29,7 +30,6 @@ from amqpsniff.sanitize.opened import OpenedStreams
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
-from amqpsniff.session.ends import ToldOfEnds
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.rewriting import PacketRewriter
 from amqpsniff.tcp.stream import PLACE_FIELDS
@@ -84,11 +84,11 @@ def sanitize(
     chosen = options or SanitizeOptions()
     with SafeStreams() as streams, SafeStreams() as sealed:
         first = _First(chosen, decoding or Options(), streams, sealed)
-        with open_capture(path) as packets:
-            if not packets.regular:
+        with CaptureSet([os.fspath(path)]) as packets:
+            if not is_regular(os.fspath(path)):
                 raise UsageError(f"{path} is read twice; save it to a file first")
-            for batch in packets:
-                first.feed(packets, batch)
+            for _ in run(packets, first.pipeline):
+                first.take()
                 yield first.done
             first.finish()
             first.done.found = tuple(packets.findings)
@@ -115,27 +115,19 @@ class _First:
     ) -> None:
         self.decoding = decoding
         self.ends: set[Ends] = set()
-        self._pipeline = Pipeline(decoding, (), census=ToldOfEnds(self._ended), claims=True)
-        self.joined = self._pipeline.reassembler.keep_joined()
-        self.done = Sanitized(self._pipeline.totals)
+        plan = Plan((), on_connection_end=self._ended, claims=True)
+        self.pipeline = Pipeline(decoding, plan)
+        self.joined = self.pipeline.reassembler.keep_joined()
+        self.done = Sanitized(self.pipeline.totals)
         self._cleaner = Cleaner(options)
         self._records = RecordCleaner(self._cleaner.values)
         self._streams = streams
         self._sealed = sealed
         self._opened = OpenedStreams(self._cleaner.values, keep_bodies=options.keep_bodies)
         self._keep_bodies = options.keep_bodies
-        self._learnt = 0
         self.key_log: list[bytes] = []
 
-    def feed(self, capture: CaptureFile, batch: PacketBatch) -> None:
-        self._pipeline.learn(capture.secrets[self._learnt :])
-        self._learnt = len(capture.secrets)
-        self._pipeline.feed(batch)
-        self._take()
-
     def finish(self) -> None:
-        self._pipeline.finish()
-        self._take()
         for span in self._records.finish():
             self._streams.put(*span)
         self._opened.seal(self._sealed)
@@ -149,9 +141,10 @@ class _First:
         """An AMQP connection is over."""
         self.ends.add(_ends_of(connection.conversation))
 
-    def _take(self) -> None:
+    def take(self) -> None:
+        """Make what the pipeline claims by now safe."""
         self._take_records()
-        for claim in self._pipeline.decoder.take_claims():
+        for claim in self.pipeline.decoder.take_claims():
             place = (claim.conversation, claim.direction)
             inside = claim.conversation in self._opened and claim.kind != claims.PROXY
             streams = self._opened.data if inside else self._streams
@@ -161,7 +154,7 @@ class _First:
                 streams.let_through(*place, claim.offset + HEADER_OCTETS, claim.size)
 
     def _take_records(self) -> None:
-        claims, ended = self._pipeline.tls.take_claims()
+        claims, ended = self.pipeline.tls.take_claims()
         for claim in claims:
             if isinstance(claim, OpenedClaim):
                 self._opened.take(claim)

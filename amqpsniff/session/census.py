@@ -97,9 +97,11 @@ class Census:
     clients: dict
     kept: list
     ended: cython.longlong
+    lately = cython.declare(object, visibility="public")
 
     def __init__(self, connections=10, channel=None, wanted=None, span=None):
         self.most = connections
+        self.lately = None
         self.channel = -1 if channel is None else channel
         self.wanted = wanted
         self.span = span

@@ -13,6 +13,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.contents import LATE
 from amqpsniff.session import kinds, methods
+from amqpsniff.session.journeys import Journeys
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.records import channel_row, connection_row
 from amqpsniff.session.states import CONNECTION
@@ -64,20 +65,28 @@ class Tracker(MessageMethods):
     when the capture is over.
 
     Args:
+        asked: The `amqpsniff.plan.Plan` of the run; of frames alone only replies are found.
+        log: Collects what the rules find.
+        moments: The decoder's `Moments`; null for none.
         limits: Other bounds than the usual ones.
-        tables: Names of the tables whose rows are wanted; of frames alone only replies are found.
-        log: Collects what the rules find; None asks no rules.
-        learns: Somebody else asks what the peers said of themselves (`Session.facts`).
-        settles: Somebody asks what became of messages; else only their queues are found.
     """
 
-    def __init__(self, limits=None, tables=(), log=None, learns=False, settles=True):
-        MessageMethods.__init__(self, limits or Limits(), log)
-        self.only_replies = frozenset(tables) == {"frames"}
-        self.only_moves = self.only_replies and not learns
-        self.settles = settles
+    def __init__(self, asked, log, moments=None, limits=None):
+        tables = frozenset(asked.tables)
+        MessageMethods.__init__(self, limits or Limits(), log if "findings" in tables else None)
+        self.only_replies = tables == {"frames"}
+        self.only_moves = self.only_replies and not asked.handshakes
+        self.settles = asked.settles
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
+        self.moments = moments
+        self.sightings = asked.sightings
+        if asked.links and "messages" in tables:
+            self.journeys = Journeys(written=asked.linkables)
+        if asked.census is not None:
+            self.settler.measure()
+            self.settler.lately = asked.census.lately
+            self.pairing.measure()
         self.sessions = 0
         self.lost_before = set()
         self.lanes = 0
@@ -94,7 +103,7 @@ class Tracker(MessageMethods):
         self.discarded = kinds.DISCARDED
         self.channel_handlers = methods.CHANNEL_HANDLERS
         self.connection_handlers = methods.CONNECTION_HANDLERS
-        if not (learns or self.wants_connections or self.judges):
+        if not (asked.handshakes or self.wants_connections or self.judges):
             self.connection_handlers = methods.CONNECTION_STEP_HANDLERS
         self.followed = kinds.OF_REPLIES if self.only_moves else kinds.ALL
 

@@ -21,6 +21,7 @@ from amqpsniff.columns import NULL, Integers, Texts
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SHOWN, Finding, Kind
+from amqpsniff.plan import Plan
 from amqpsniff.session.links import MATCHES
 from amqpsniff.session.state import OUTCOMES
 from amqpsniff.session.waiting import CHANGING
@@ -332,14 +333,15 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def asked_of(makers: Iterable[Maker]) -> dict[str, Any]:
-    """What makers need of the `Pipeline` that feeds them, as arguments of it by name."""
-    makers = list(makers)
-    return {
-        "columns": {maker.table: maker.schema.names for maker in makers},
-        "outcomes": any(maker.outcomes for maker in makers),
-        "links": any(maker.links for maker in makers),
-    }
+def plan_for(makers: Collection[Maker], tables: Iterable[str] = (), **more: Any) -> Plan:
+    """The plan of a run that feeds makers, with more `tables` and more of what is in a `Plan`."""
+    made = {*tables, *(maker.table for maker in makers)}
+    if "findings" in made:
+        made.add("messages")  # some findings are made together with a message's row
+    more.setdefault("links", any(maker.links for maker in makers))
+    columns = {maker.table: maker.schema.names for maker in makers}
+    outcomes = any(maker.outcomes for maker in makers)
+    return Plan(frozenset(made), columns, outcomes, **more)
 
 
 class Maker:

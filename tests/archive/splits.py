@@ -21,6 +21,7 @@ from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.capture import CaptureSet, read
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker, finding_batch
 
 TABLES = ("frames", "messages", "connections", "channels", "findings")
@@ -127,7 +128,7 @@ def by_one_engine(
     links: bool = False,
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Rows of the tables as one engine gives them, that reads all files."""
-    pipeline = Pipeline(options or Options(), {*tables, "messages"}, links=links)
+    pipeline = Pipeline(options or Options(), Plan({*tables, "messages"}, links=links))
     makers = [Maker(table, everything=links) for table in tables]
     made: dict[str, list[Any]] = {table: [] for table in tables}
     with CaptureSet(sorted(map(str, paths))) as packets:

@@ -21,12 +21,14 @@ from amqpsniff.decode.decoder import Decoder
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import DATA, GAP, StreamBatch
 
 CLIENT, SERVER = 0, 1
 Row = dict[str, Any]
+_PLANNED = {"tables", "columns", "claims"}
 _FRAMES, _MESSAGES = Maker("frames"), Maker("messages")
 
 
@@ -105,12 +107,18 @@ class Run(NamedTuple):
     errors: list[Finding]
 
 
+def _decoder(log: FindingLog, **options: Any) -> Decoder:
+    """A decoder with the options of a `Plan` and its own."""
+    planned = {name: options.pop(name) for name in _PLANNED & options.keys()}
+    return Decoder(log, Plan(**planned), **options)
+
+
 class Runs:
     """Very many short runs in one decoder: each a conversation of its own on slot 0."""
 
     def __init__(self, **options: Any) -> None:
         self.log = FindingLog()
-        self.decoder = Decoder(self.log, **options)
+        self.decoder = _decoder(self.log, **options)
         self.count = 0
 
     def add(self, pieces: Iterable[tuple[int, bytes | int]], syn_seen: bool = False) -> None:
@@ -154,7 +162,7 @@ class Feeder:
 
     def __init__(self, *talks: Talk, **options: Any) -> None:
         self.log = FindingLog()
-        self.decoder = Decoder(self.log, **options)
+        self.decoder = _decoder(self.log, **options)
         self.decoder.use_capture("octets")
         for slot, talk in enumerate(talks or (Talk(),)):
             self.decoder.open(slot, talk)

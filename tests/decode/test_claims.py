@@ -12,6 +12,7 @@ from amqpsniff.decode.claims import Claim
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.findings import FindingLog
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.conftest import SAMPLES
@@ -24,7 +25,7 @@ HEADER_OCTETS = 7
 
 def claims_of(name: str) -> list[Claim]:
     """All claims about a sample."""
-    pipeline = Pipeline(None, (), claims=True)
+    pipeline = Pipeline(None, Plan((), claims=True))
     found = []
     with open_capture(SAMPLES / name) as capture:
         for batch in capture:
@@ -69,7 +70,7 @@ def _octets(claim: Claim, stream: bytes) -> bytes:
 
 def decoded(*octets: bytes, midstream: bool = False) -> list[Claim]:
     """Claims about what a client sends, in these pieces; None for a hole of ten octets."""
-    decoder = Decoder(FindingLog(), claims=True)
+    decoder = Decoder(FindingLog(), Plan(claims=True))
     decoder.open(0, Talk(syn_seen=not midstream, serial=5))
     for piece in octets:
         decoder.data(0, 0, piece)
@@ -134,5 +135,5 @@ def test_methods(exact: bool) -> None:
 
 
 def test_nobody_asked() -> None:
-    decoder = Decoder(FindingLog())
+    decoder = Decoder(FindingLog(), Plan())
     assert decoder.take_claims() is decoder.take_claims() is None

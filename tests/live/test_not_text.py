@@ -64,7 +64,6 @@ def test_dashboard_and_metrics(part: float, tmp_path: Path) -> None:
     capture = write_capture(tmp_path / "some.pcap", shown)
     figures = Figures(10)
     watch = Watch(FileCapture([str(capture)]), Options(), ("findings",), census=figures, judge=True)
-    figures.join(watch.pipeline)
     while watch.step():
         for _ in watch.rows():
             pass

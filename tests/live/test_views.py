@@ -17,6 +17,7 @@ from amqpsniff.cli.render.theme import Paint
 from amqpsniff.live.figures import Figures
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from tests.capture.build import pcap_header, pcap_record
 from tests.session.script import Script
 from tests.tcp.wire import IPV4_LINK, Talk
@@ -113,8 +114,7 @@ def figures_of(text: str, path: Path) -> Figures:
         talk.packets.clear()
     path.write_bytes(octets)
     figures = Figures(10)
-    pipeline = Pipeline(Options(), (), census=figures)
-    figures.join(pipeline)
+    pipeline = Pipeline(Options(), Plan((), census=figures))
     for batch in read([path]):
         pipeline.feed(batch)
     figures.tick()

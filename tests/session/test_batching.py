@@ -10,6 +10,7 @@ import pytest
 import amqpsniff
 from amqpsniff import pipeline
 from amqpsniff.capture import CaptureSet
+from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tables.schema import TABLES
 from tests.cli.running import write_capture
@@ -24,7 +25,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 def told(path: Path, at_once: int) -> Rows:
     """All rows of a capture whose packets come so many at a time."""
-    joined = pipeline.Pipeline(tables=TABLES)
+    joined = pipeline.Pipeline(plan=Plan(TABLES))
     makers = {table: Maker(table) for table in TABLES}
     rows: Rows = {table: [] for table in TABLES}
 
@@ -35,9 +36,10 @@ def told(path: Path, at_once: int) -> Rows:
 
     with CaptureSet([str(path)]) as packets:
         for batch in packets:
-            joined.learn(packets.take_secrets())
             for begin in range(batch.begin, batch.end, at_once):
-                joined.feed(batch.slice(begin, min(begin + at_once, batch.end)))
+                joined.feed(
+                    batch.slice(begin, min(begin + at_once, batch.end)), packets.take_secrets()
+                )
                 keep(joined.settled())
         joined.finish()
         found = [*packets.findings, *joined.findings(packets.findings)]

@@ -8,6 +8,7 @@ import pytest
 
 from amqpsniff import pipeline
 from amqpsniff.options import Options
+from amqpsniff.plan import Plan
 from amqpsniff.session import census
 from amqpsniff.session.census import Census
 from tests.encoder import frame
@@ -32,7 +33,7 @@ MESSAGES = """
 def _counted(turned: bool = False) -> list[dict[Any, list[int]]]:
     """What a census counts that sees every packet alone; `turned`: asked after each of them."""
     counts = Census()
-    joined = pipeline.Pipeline(Options(), (), census=counts)
+    joined = pipeline.Pipeline(Options(), Plan((), census=counts))
     talk = wire.Talk()
     talk.hands()
     for packet in Script(TALK + 3 * MESSAGES).packets:
@@ -79,7 +80,7 @@ def test_methods_that_no_dialect_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """By name as they come, but not without end."""
     monkeypatch.setattr(census, "MOST_OTHERS", 2)
     counts = Census()
-    joined = pipeline.Pipeline(Options(), (), census=counts)
+    joined = pipeline.Pipeline(Options(), Plan((), census=counts))
     talk = wire.Talk().hands()
     for packet in Script(TALK).packets:
         talk.put(0 if packet.sender == "client" else 1, packet.octets)

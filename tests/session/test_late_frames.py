@@ -14,7 +14,7 @@ import pytest
 from amqpsniff.capture.pcap import PcapReader
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
-from amqpsniff.tables.batches import Maker, asked_of
+from amqpsniff.tables.batches import Maker, plan_for
 from tests.session.script import HEARTBEATS, Script
 from tests.tcp import wire
 
@@ -41,7 +41,7 @@ def decoded(pipeline: Pipeline, makers: list[Maker]) -> tuple[list[Row], list[Ro
 def joined(text: str) -> tuple[list[Row], list[Row]]:
     """The rows of a conversation whose beginning was not captured: a packet for each line."""
     makers = [Maker("frames", columns=FRAMES), Maker("messages", columns=MESSAGES)]
-    pipeline = Pipeline(Options(), ("frames", "messages"), **asked_of(makers))
+    pipeline = Pipeline(Options(), plan_for(makers))
     talk = wire.Talk()
     for packet in Script("midstream\n" + text).packets:
         octets = packet.octets.removeprefix(HEARTBEATS)  # that frame a side at once
@@ -120,7 +120,7 @@ def told(header: bytes, records: list[bytes], kept: list[int]) -> dict[Any, Any]
     Packets have the numbers that they have in the whole capture.
     """
     makers = [Maker("frames", columns=FRAMES), Maker("messages", columns=MESSAGES)]
-    pipeline = Pipeline(Options(), ("frames", "messages"), **asked_of(makers))
+    pipeline = Pipeline(Options(), plan_for(makers))
     batch = PcapReader("x").feed(header + b"".join(records[at] for at in kept))
     assert batch is not None
     pipeline.feed(batch)

@@ -12,6 +12,7 @@ from amqpsniff import pipeline
 from amqpsniff.capture import CaptureSet
 from amqpsniff.columns import NULL, Codes, Integers, Texts
 from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
+from amqpsniff.plan import Plan
 from amqpsniff.session import waiting
 from amqpsniff.tables.schema import schema_of
 from tests.session.script import Script
@@ -118,7 +119,7 @@ def test_texts_do_not_wait_without_bound(
     monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
 
     def held() -> tuple[int, list[str]]:
-        joined = pipeline.Pipeline(tables=("messages", "findings"))
+        joined = pipeline.Pipeline(plan=Plan(("messages", "findings")))
         talk = wire.Talk()
         talk.hands()
         for packet in Script(OPEN + script).packets:
@@ -169,7 +170,7 @@ def test_texts_that_wait_have_no_room_to_spare(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_batches_end_at_their_octets(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "OCTETS_PER_BATCH", 1_000)
-    joined = pipeline.Pipeline(tables=("messages",))
+    joined = pipeline.Pipeline(plan=Plan(("messages",)))
     talk = wire.Talk()
     talk.hands()
     for packet in Script(OPEN + f"C1: basic.publish | body=5 {line}\n" * 50).packets:
@@ -181,7 +182,7 @@ def test_batches_end_at_their_octets(line: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(("outcomes", "outstanding"), [(True, 9), (False, 0)])
 def test_nothing_waits_for_outcomes_that_nobody_asks_for(outcomes: bool, outstanding: int) -> None:
-    passed = pipeline.Pipeline(tables=("messages",), outcomes=outcomes)
+    passed = pipeline.Pipeline(plan=Plan(("messages",), outcomes=outcomes))
     with CaptureSet([str(SAMPLES / "lost.pcap")]) as packets:
         for batch in packets:
             passed.feed(batch)

@@ -141,9 +141,9 @@ def test_secrets_of_a_capture_come_late(tmp_path: Path) -> None:
     expected = run(packets, Pipeline(Options(tls_keylog=keylog)))
     pipeline = Pipeline(Options(tls_keylog=tmp_path / "none", tls_keylog_later=True))
     pipeline.feed(batch(packets[:40], 1))
-    pipeline.learn([(KEY_LOG, keylog.read_bytes()), (1, b"other")])
+    secrets = [(KEY_LOG, keylog.read_bytes()), (1, b"other")]
     for first in range(40, len(packets), 20):
-        pipeline.feed(batch(packets[first : first + 20], first + 1))
+        pipeline.feed(batch(packets[first : first + 20], first + 1), secrets)
     pipeline.finish()
     assert sum(taken[0].rows for taken in pipeline.rest()) == expected
 

@@ -17,6 +17,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.findings import Finding
 from amqpsniff.live.news import News
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from tests.tcp import wire
 from tests.tcp.wire import Packet
 
@@ -77,7 +78,7 @@ def batch_of(packets: list[Packet], first: int) -> PacketBatch:
 
 def findings_in(packets: list[Packet]) -> list[Finding]:
     """Findings that rest on absence."""
-    pipeline = Pipeline(tables=("messages", "findings"))
+    pipeline = Pipeline(plan=Plan(("messages", "findings")))
     pipeline.feed(batch_of(packets, 1))
     pipeline.finish()
     return [one for one in pipeline.findings() if one.code in RESTING]
@@ -85,7 +86,7 @@ def findings_in(packets: list[Packet]) -> list[Finding]:
 
 def rows_of_live(packets: list[Packet], pieces: int) -> list[Finding]:
     """The same as a live run gives them, in pieces: rows in their order."""
-    pipeline, news = Pipeline(tables=("messages", "findings")), News()
+    pipeline, news = Pipeline(plan=Plan(("messages", "findings"))), News()
     pipeline.log.watch()
     given: list[Finding] = []
     step = max(1, -(-len(packets) // pieces))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff import Engine, pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.session import repeats, waiting, watcher
 from amqpsniff.session.rules import amounts, churn
 from tests.session.rules.found import details, found
@@ -109,7 +110,7 @@ def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatc
     script = "C1: confirm.select\nS1: confirm.select-ok\n" + "C1: basic.publish routing_key=k\n" * 9
 
     def said() -> list[str]:
-        joined = pipeline.Pipeline(tables=("frames", "messages", "findings"))
+        joined = pipeline.Pipeline(plan=Plan(("frames", "messages", "findings")))
         talk = wire.Talk()
         talk.hands()
         for packet in Script(OPEN + script).packets:

@@ -9,6 +9,7 @@ import pytest
 from amqpsniff.findings import Finding
 from amqpsniff.findings.log import FindingLog
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.session.rules import foreseeing, scene
 from tests.session.script import Script
 from tests.tcp import wire
@@ -42,7 +43,7 @@ TAKEN_BACK = "taken back"
 
 def said(text: str, code: str, at_once: bool = False) -> tuple[list[str], list[str]]:
     """Details of a code: as they become news, packet by packet or all at once, and in the end."""
-    pipeline = Pipeline(tables=("messages", "findings"))
+    pipeline = Pipeline(plan=Plan(("messages", "findings")))
     pipeline.log.watch()
     talk = wire.Talk()
     talk.hands()

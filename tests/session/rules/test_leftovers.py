@@ -6,6 +6,7 @@ import pytest
 
 from amqpsniff.findings.records import order_of
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.session.rules import acknowledging, leftovers
 from amqpsniff.session.rules.leftovers import Left, Lefts
 from amqpsniff.session.rules.suspecting import MOST_SUSPICIONS
@@ -71,7 +72,7 @@ def test_numbers_of_channels_that_are_open(
 
 
 def test_nothing_is_kept_of_channels_that_left_nothing() -> None:
-    pipeline = Pipeline(tables=("findings",))
+    pipeline = Pipeline(plan=Plan(("findings",)))
     closed = "".join(f"C{n}: channel.close\nS{n}: channel.close-ok\n" for n in (1, 3))
     pipeline.feed(wire.batch(packets_of(OPENED + closed)))
     assert list(pipeline.tracker.memory["open-channels"]) == [("10.0.0.1", 2)]

@@ -10,6 +10,7 @@ import pytest
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.news import News
 from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from tests.conftest import SAMPLES
 from tests.findings.cases import packets_of
 from tests.findings.test_pairs import EVERY
@@ -109,7 +110,7 @@ def news(text: str, *lost: int) -> list[tuple[str, int]]:
         for at, one in enumerate(talk.packets)
         if at not in gone
     ]
-    pipeline, said = Pipeline(tables=("messages", "findings")), News()
+    pipeline, said = Pipeline(plan=Plan(("messages", "findings"))), News()
     pipeline.log.watch()
     found: list[Finding] = []
     for place, packet in enumerate(packets):

@@ -1,0 +1,82 @@
+"""What is asked of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked of one run. Every stage takes it in its constructor.
+
+    Attributes:
+        tables: Tables whose rows are made. A finding that shows while a message's row is made needs
+            `messages` too.
+        columns: Columns of `frames` and `messages` that are read, by table; null for all. More are
+            made where something else in the plan needs them.
+        outcomes: The rows of messages wait for their outcomes.
+        links: Messages are linked across connections.
+        linkables: A `Linkables` that takes what links are made of, where others read the rest of
+            the connections; null to make them at once.
+        sightings: A `Sightings` that takes what findings about redeliveries are made of; null to
+            make them at once.
+        records: Findings that concern several connections are kept as records and not judged.
+        share: The `Share` of the conversations that is followed; null for all.
+        claims: The decoder says what every byte is, see `amqpsniff.decode.claims`.
+        places: The reassembler says where segments lie in their streams.
+        census: A `Census` that counts every row.
+        on_connection_end: Called with each `amqpsniff.decode.state.Connection` that is over.
+    """
+
+    tables: Collection[str] = frozenset(("frames", "messages"))
+    columns: Mapping[str, Collection[str]] | None = None
+    outcomes: bool = True
+    links: bool = False
+    linkables: Any = None
+    sightings: Any = None
+    records: bool = False
+    share: Any = None
+    claims: bool = False
+    places: bool = False
+    census: Any = None
+    on_connection_end: Callable[[Any], None] | None = None
+
+    @property
+    def rows_only(self) -> bool:
+        """True if nothing but rows of `frames` and `messages` is made."""
+        counted = self.census is not None or self.links
+        return not counted and {"frames", "messages"}.issuperset(self.tables)
+
+    @property
+    def judged(self) -> bool:
+        """True if rules look at the traffic, here or later."""
+        return "findings" in self.tables or self.sightings is not None
+
+    @property
+    def settles(self) -> bool:
+        """True if messages are followed to their outcomes."""
+        return self.outcomes or not self.rows_only
+
+    @property
+    def handshakes(self) -> bool:
+        """True if what the peers said of themselves is read beside `connections` and rules."""
+        return self.census is not None or self.links
+
+    @property
+    def methods_only(self) -> bool:
+        """True if frames other than methods are read by nobody."""
+        others = self.census is not None or self.claims or "frames" in self.tables
+        return not (self.judged or others)
+
+    @property
+    def arguments(self) -> bool:
+        """True if arguments of methods that come with every message are read."""
+        columns = self.columns_of("frames")
+        shown = "frames" in self.tables and (columns is None or "arguments" in columns)
+        return shown or "findings" in self.tables
+
+    def columns_of(self, table: str) -> Collection[str] | None:
+        """The columns of a table that are read; None for all."""
+        return (self.columns or {}).get(table) if self.rows_only else None
