@@ -11,21 +11,14 @@ left in attributes, as `facts` has them.
 import json
 
 import cython
+from cython.cimports.amqpsniff.columns import Octets, Texts
+from cython.cimports.amqpsniff.decode.memory import TableMemory
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
 from amqpsniff.decode.facts import MethodFacts
 from amqpsniff.decode.quotes import redact_quote, without_secrets
 from amqpsniff.decode.secrecy import REDACTED, adds_up, is_in_place
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
-        TableMemory,
-    )
-else:
-    from amqpsniff.columns import Octets, Texts
-    from amqpsniff.decode.memory import TableMemory
 
 EXACT = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)

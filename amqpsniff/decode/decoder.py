@@ -10,34 +10,17 @@ may be called directly by those who have octets and no packets. Rows gather in t
 """
 
 import cython
-
-from amqpsniff.findings import Finding
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.frames import (  # type: ignore[import-not-found]
-        FrameHandler,
-    )
-    from cython.cimports.amqpsniff.decode.recovery import (  # type: ignore[import-not-found]
-        RecoveringFramer,
-    )
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-        Half,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
-else:
-    from amqpsniff.decode.frames import FrameHandler
-    from amqpsniff.decode.recovery import RecoveringFramer
-    from amqpsniff.decode.state import Connection, Half
-    from amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.recovery import RecoveringFramer
+from cython.cimports.amqpsniff.decode.state import Connection, Half
+from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
 from amqpsniff.decode.bystanders import Bystanders, is_unanswered, left_text
 from amqpsniff.decode.foreign import name_protocol
 from amqpsniff.decode.wanted import Wanted
+from amqpsniff.findings import Finding
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)

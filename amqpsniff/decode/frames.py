@@ -7,46 +7,19 @@ assembler, and learns about the connection; see `parties`.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.arguments import ArgumentDecoder
+from cython.cimports.amqpsniff.decode.contents import ContentAssembler
+from cython.cimports.amqpsniff.decode.method_memory import MethodMemory, RememberedMethod
+from cython.cimports.amqpsniff.decode.parties import Parties
+from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
 from amqpsniff.decode.oddities import oddity_codes, oddity_text
 from amqpsniff.decode.quotes import without_secrets
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
-        ArgumentDecoder,
-    )
-    from cython.cimports.amqpsniff.decode.contents import (  # type: ignore[import-not-found]
-        ContentAssembler,
-    )
-    from cython.cimports.amqpsniff.decode.method_memory import (  # type: ignore[import-not-found]
-        MethodMemory,
-        RememberedMethod,
-    )
-    from cython.cimports.amqpsniff.decode.parties import (  # type: ignore[import-not-found]
-        Parties,
-    )
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        FrameRows,
-        MessageRows,
-        Vocabularies,
-    )
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
-else:
-    from amqpsniff.decode.arguments import ArgumentDecoder
-    from amqpsniff.decode.contents import ContentAssembler
-    from amqpsniff.decode.method_memory import MethodMemory, RememberedMethod
-    from amqpsniff.decode.parties import Parties
-    from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
-    from amqpsniff.decode.state import Connection
-    from amqpsniff.decode.values import ValueReader
 
 _METHOD = cython.declare(cython.int, 1)
 _HEADER = cython.declare(cython.int, 2)

@@ -11,24 +11,13 @@ beside the `Half` it is called with.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.state import Half
+from cython.cimports.amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.loads import u16, u32
 
 from amqpsniff.decode import plan, state
 from amqpsniff.decode.probe import MAX_KEPT_FRAME_OCTETS, FrameProbe
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.frames import (  # type: ignore[import-not-found]
-        FrameHandler,
-    )
-    from cython.cimports.amqpsniff.decode.state import Half  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
-    from cython.cimports.amqpsniff.loads import u16, u32  # type: ignore[import-not-found]
-else:
-    from amqpsniff.decode.frames import FrameHandler
-    from amqpsniff.decode.state import Half
-    from amqpsniff.decode.values import ValueReader
-    from amqpsniff.loads import u16, u32
 
 _START = cython.declare(cython.int, state.START)
 _SEARCH = cython.declare(cython.int, state.SEARCH)

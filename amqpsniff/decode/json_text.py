@@ -9,15 +9,8 @@ as RFC 3339 strings, decimals with their digits. The caller has checked that the
 import struct
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
-        OctetReader,
-    )
-else:
-    from amqpsniff.columns import Texts
-    from amqpsniff.decode.octets import OctetReader
+from cython.cimports.amqpsniff.columns import Texts
+from cython.cimports.amqpsniff.decode.octets import OctetReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.oddities import MILLISECONDS

@@ -9,15 +9,7 @@ twice.
 """
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
-        Octets,
-        Texts,
-        Vocabulary,
-    )
-else:
-    from amqpsniff.columns import Octets, Texts, Vocabulary
+from cython.cimports.amqpsniff.columns import Octets, Texts, Vocabulary
 
 MAX_REMEMBERED = 2048
 """Distinct methods, and distinct field tables, in a memory: what a busy broker's connections send

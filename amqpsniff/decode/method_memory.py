@@ -10,17 +10,12 @@ is that one, and nothing has to be looked up.
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Texts, Vocabulary
+from cython.cimports.amqpsniff.decode.rows import copy_text
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.facts import MethodFacts
 from amqpsniff.decode.memory import MAX_OCTETS, MAX_REMEMBERED, Memory
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts, Vocabulary  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.rows import copy_text  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Texts, Vocabulary
-    from amqpsniff.decode.rows import copy_text
 
 _MAX = cython.declare(cython.int, MAX_REMEMBERED)
 _LONGEST = cython.declare(cython.longlong, MAX_OCTETS)

@@ -9,13 +9,11 @@ import os
 import sys
 
 import cython
+from cython.cimports.amqpsniff.loads import i64, u16, u32
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.loads import i64, u16, u32  # type: ignore[import-not-found]
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
-    from cython.cimports.libc.string import memcmp, memcpy  # type: ignore[import-not-found]
-else:
-    from amqpsniff.loads import i64, u16, u32
+    from cython.cimports.libc.string import memcmp, memcpy  # type: ignore
 
 from amqpsniff.decode.oddities import NOT_UTF8
 

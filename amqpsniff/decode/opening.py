@@ -8,21 +8,14 @@ does: then connection.start, which answers the protocol header, is known by its 
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.framing import Framer
+from cython.cimports.amqpsniff.decode.state import Connection
 
 from amqpsniff.decode import plan, state
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY
 from amqpsniff.decode.synchronize import Search
 from amqpsniff.decode.tunnelled import MAX_PREAMBLE_OCTETS, preamble_octets
 from amqpsniff.spec import protocol_of
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.framing import Framer  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-    )
-else:
-    from amqpsniff.decode.framing import Framer
-    from amqpsniff.decode.state import Connection
 
 _FRAMES = cython.declare(cython.int, state.FRAMES)
 _SEARCH = cython.declare(cython.int, state.SEARCH)

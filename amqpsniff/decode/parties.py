@@ -9,20 +9,11 @@ whose payload no other dialect could mean.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.arguments import ArgumentDecoder
+from cython.cimports.amqpsniff.decode.state import Connection
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.login import LONG_LOGIN_OCTETS, shortened, with_secrets
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
-        ArgumentDecoder,
-    )
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-    )
-else:
-    from amqpsniff.decode.arguments import ArgumentDecoder
-    from amqpsniff.decode.state import Connection
 
 AMQP_PORTS = frozenset((5671, 5672))
 

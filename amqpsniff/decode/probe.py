@@ -8,14 +8,7 @@ body that is awaited, a heartbeat. Nothing is written and nothing remembered.
 """
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-        Content,
-    )
-else:
-    from amqpsniff.decode.state import Connection, Content
+from cython.cimports.amqpsniff.decode.state import Connection, Content
 
 from amqpsniff.columns import Texts
 from amqpsniff.decode import plan

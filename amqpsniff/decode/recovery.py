@@ -10,6 +10,8 @@ are handed on as if they had been read in order.
 from operator import itemgetter
 
 import cython
+from cython.cimports.amqpsniff.decode.opening import OpeningFramer
+from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, state
@@ -20,17 +22,6 @@ from amqpsniff.decode.opening import FIRST_OCTETS
 from amqpsniff.decode.state import TENTATIVE_OCTETS
 from amqpsniff.decode.synchronize import Search
 from amqpsniff.spec import PROTOCOL_HEADERS
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.opening import (  # type: ignore[import-not-found]
-        OpeningFramer,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
-else:
-    from amqpsniff.decode.opening import OpeningFramer
-    from amqpsniff.decode.values import ValueReader
 
 _START = cython.declare(cython.int, state.START)
 _SEARCH = cython.declare(cython.int, state.SEARCH)

@@ -31,21 +31,10 @@ Nothing is decoded before a chain is believed; payloads are kept for that moment
 """
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.candidate import (  # type: ignore[import-not-found]
-        Candidate,
-    )
-    from cython.cimports.amqpsniff.decode.probe import (  # type: ignore[import-not-found]
-        FrameProbe,
-    )
-    from cython.cimports.amqpsniff.decode.state import Half  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.window import Window  # type: ignore[import-not-found]
-else:
-    from amqpsniff.decode.candidate import Candidate
-    from amqpsniff.decode.probe import FrameProbe
-    from amqpsniff.decode.state import Half
-    from amqpsniff.decode.window import Window
+from cython.cimports.amqpsniff.decode.candidate import Candidate
+from cython.cimports.amqpsniff.decode.probe import FrameProbe
+from cython.cimports.amqpsniff.decode.state import Half
+from cython.cimports.amqpsniff.decode.window import Window
 
 from amqpsniff.decode.probe import HEADER_OCTETS
 

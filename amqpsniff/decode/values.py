@@ -15,6 +15,8 @@ family write, the grammar of 0-9-1, or py-amqp's.
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Texts
+from cython.cimports.amqpsniff.decode.json_text import JsonWriter
 
 from amqpsniff.decode.oddities import (
     DUPLICATE_NAME,
@@ -25,15 +27,6 @@ from amqpsniff.decode.oddities import (
     UNUSUAL_TAG,
 )
 from amqpsniff.spec import READINGS, field_tags, unusual_tags
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.json_text import (  # type: ignore[import-not-found]
-        JsonWriter,
-    )
-else:
-    from amqpsniff.columns import Texts
-    from amqpsniff.decode.json_text import JsonWriter
 
 MAX_TABLE_DEPTH = 32
 """Nesting kept as JSON: as deep as the Java client reads; deeper ones are a stack attack."""

@@ -7,6 +7,8 @@ There may be hundreds of thousands of short ones in a capture, so texts are made
 from ipaddress import IPv6Address
 
 import cython
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.windows import shut_window
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
@@ -16,13 +18,6 @@ except ImportError:
     from hashlib import blake2b
 
 from .shut import Shut
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-    from cython.cimports.amqpsniff.tcp.windows import shut_window  # type: ignore
-else:
-    from .half_stream import HalfStream
-    from .windows import shut_window
 
 CONNECTION_ID_OCTETS = 8
 

@@ -10,11 +10,7 @@ import heapq
 from collections import deque
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-else:
-    from .half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
 NEVER = cython.declare(cython.longlong, 2**63 - 1)
 

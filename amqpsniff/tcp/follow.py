@@ -12,6 +12,16 @@ What is due later (a hole given up, an end that is not acknowledged) waits in `d
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.tcp import order
+from cython.cimports.amqpsniff.tcp.conversation import Conversation
+from cython.cimports.amqpsniff.tcp.deadlines import Deadlines
+from cython.cimports.amqpsniff.tcp.events import EventWriter
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later
+from cython.cimports.amqpsniff.tcp.handshake import greet
+from cython.cimports.amqpsniff.tcp.history import History
+from cython.cimports.amqpsniff.tcp.opening import begin_at, begins_anew, block_of, may_open, opened
+from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
+from cython.cimports.amqpsniff.tcp.windows import heed
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
@@ -24,35 +34,6 @@ from .holding import HoldingPool
 from .joining import Rooms, Segment, begins
 from .limits import NEVER
 from .stream import TcpFinding
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp import order  # type: ignore
-    from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
-    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
-    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
-    from cython.cimports.amqpsniff.tcp.handshake import greet  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.opening import (  # type: ignore
-        begin_at,
-        begins_anew,
-        block_of,
-        may_open,
-        opened,
-    )
-    from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
-    from cython.cimports.amqpsniff.tcp.windows import heed  # type: ignore
-else:
-    from . import order
-    from .conversation import Conversation
-    from .deadlines import Deadlines
-    from .events import EventWriter
-    from .half_stream import HalfStream, later
-    from .handshake import greet
-    from .history import History
-    from .opening import begin_at, begins_anew, block_of, may_open, opened
-    from .table import ConversationTable, key_of
-    from .windows import heed
 
 CLOSE = cython.declare(cython.int, 3)
 

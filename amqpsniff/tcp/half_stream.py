@@ -13,16 +13,11 @@ sees both directions. This module knows neither the other one nor the conversati
 """
 
 import cython
+from cython.cimports.amqpsniff.tcp.events import EventWriter
+from cython.cimports.amqpsniff.tcp.history import History
 
 from .holding import Held, Piece
 from .limits import NEVER, NO_TIME
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-else:
-    from .events import EventWriter
-    from .history import History
 
 DATA = cython.declare(cython.int, 1)
 GAP = cython.declare(cython.int, 2)

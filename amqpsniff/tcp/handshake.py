@@ -8,11 +8,7 @@ own, recorded late.
 """
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-else:
-    from .half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 ACK = cython.declare(cython.int, 16)

@@ -2,26 +2,17 @@
 """A conversation as its first segment makes it: who is who, and where its streams begin."""
 
 import cython
+from cython.cimports.amqpsniff.tcp.conversation import Conversation
+from cython.cimports.amqpsniff.tcp.events import EventWriter
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later
+from cython.cimports.amqpsniff.tcp.handshake import begin
+from cython.cimports.amqpsniff.tcp.history import History
+from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .joining import opens
 from .limits import LEAST_JUMP as _LEAST_JUMP
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
-    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
-    from cython.cimports.amqpsniff.tcp.handshake import begin  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
-else:
-    from .conversation import Conversation
-    from .events import EventWriter
-    from .half_stream import HalfStream, later
-    from .handshake import begin
-    from .history import History
-    from .table import ConversationTable, key_of
 
 OPEN = cython.declare(cython.int, 0)
 

@@ -13,16 +13,11 @@ Of an ordinary capture nothing is held, and nothing here is asked.
 """
 
 import cython
+from cython.cimports.amqpsniff.tcp.deadlines import Deadlines
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later
 
 from .holding import Piece
 from .limits import NEVER
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
-else:
-    from .deadlines import Deadlines
-    from .half_stream import HalfStream, later
 
 _NEVER = cython.declare(cython.longlong, NEVER)
 

@@ -20,6 +20,12 @@ when three segments in a row agree on a place where it cannot be; by the limit o
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.tcp.deadlines import Deadlines
+from cython.cimports.amqpsniff.tcp.events import EventWriter
+from cython.cimports.amqpsniff.tcp.follow import Follower
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.history import History
+from cython.cimports.amqpsniff.tcp.shares import Share, mark_of
 
 from amqpsniff.columns import NUMBER_BITS as _NUMBER_BITS
 
@@ -28,21 +34,6 @@ from .fragments import Fragments
 from .headers import SEGMENT_FIELDS, HeaderParser
 from .limits import Limits
 from .stream import StreamBatch
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
-    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.follow import Follower  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.shares import Share, mark_of  # type: ignore
-else:
-    from .deadlines import Deadlines
-    from .events import EventWriter
-    from .follow import Follower
-    from .half_stream import HalfStream
-    from .history import History
-    from .shares import Share, mark_of
 
 DATA = cython.declare(cython.int, 1)
 ACK = cython.declare(cython.int, 16)

@@ -7,16 +7,12 @@ next one or carry the next one (RFC 9293 §3.8.6.1).
 """
 
 import cython
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .limits import NO_TIME
 from .shut import Shut
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-else:
-    from .half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
