@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.decode.proxied import may_open
+from amqpsniff.decode.preamble import may_open
 
 AMQP_PORT = 5672
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The decoder: octets of TCP conversations in, rows of frames and messages out.
 
-Each half-stream is cut into frames (`framing`, and after holes `recovery`), each frame becomes a
-row and methods are read (`frames`, `arguments`), content is put together (`contents`, `messages`).
+Each half-stream is cut into frames (`framer`), each frame becomes a row and methods are read
+(`frames`, `arguments`), content is put together (`contents`, `messages`).
 
 `feed` takes the events of reassembly (`amqpsniff.tcp.stream`), or `open`, `data`, `gap` and `close`
 may be called directly by those who have octets and no packets. Rows gather in the handler until
@@ -10,16 +10,16 @@ may be called directly by those who have octets and no packets. Rows gather in t
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.framer import Framer
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
-from cython.cimports.amqpsniff.decode.recovery import RecoveringFramer
 from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
-from amqpsniff.decode.bystanders import Bystanders, is_unanswered, left_text
-from amqpsniff.decode.foreign import name_protocol
-from amqpsniff.decode.wanted import Wanted
+from amqpsniff.decode.non_amqp import Bystanders, is_unanswered, left_text
+from amqpsniff.decode.preamble import name_protocol
+from amqpsniff.decode.rows import Projection
 from amqpsniff.findings import Finding
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
@@ -60,7 +60,7 @@ class Decoder:
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
-    framer: RecoveringFramer
+    framer: Framer
     halves: list
     spare: list
     ended: list
@@ -85,14 +85,14 @@ class Decoder:
         claims=False,
     ):
         self.log = log
-        wanted = Wanted(tables, columns)
+        projection = Projection(tables, columns)
         self.handler = FrameHandler(
-            reading, show_secrets, new_hash, keep_bodies, ports, self._report, wanted
+            reading, show_secrets, new_hash, keep_bodies, ports, self._report, projection
         )
         self.handler.dialect = plan.DIALECT_CODES[dialect]
         if claims:
             self.handler.claims = []
-        self.framer = RecoveringFramer(self.handler)
+        self.framer = Framer(self.handler)
         self.halves = []
         self.spare = []
         self.ended = []

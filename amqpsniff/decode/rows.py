@@ -11,8 +11,8 @@ import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.oddities import NOT_UTF8
 from amqpsniff.decode.properties import COLUMNS
+from amqpsniff.decode.values import NOT_UTF8
 
 _NULL = cython.declare(cython.longlong, NULL)
 FIRST_ROWS = 1024
@@ -334,3 +334,31 @@ class MessageRows(Rows):
         taken.links = self.links
         self.links = None
         return taken
+
+
+class Projection:
+    """The rows and columns that a decoder has to produce.
+
+    Args:
+        tables: Names of tables.
+        columns: Columns of `frames` and `messages`, by table; all of a table that is not named.
+
+    Attributes:
+        frames, messages: True if the table is asked for.
+        skip_arguments: No JSON of arguments of methods that come with every message.
+        skip_messages: Nothing of messages.
+        skip_columns: Columns of `messages` that are not made.
+    """
+
+    def __init__(self, tables, columns=None):
+        columns = columns or {}
+        shown = columns.get("frames", ("arguments",))
+        self.frames = "frames" in tables
+        self.messages = "messages" in tables
+        self.skip_messages = frozenset(tables) == {"frames"}
+        self.skip_arguments = "findings" not in tables and not (
+            self.frames and "arguments" in shown
+        )
+        self.skip_columns = frozenset()
+        if "messages" in columns:
+            self.skip_columns = frozenset(MessageRows.PROPERTIES).difference(columns["messages"])

@@ -12,7 +12,7 @@ from cython.cimports.amqpsniff.columns import Octets
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
-from amqpsniff.decode.login import login_name
+from amqpsniff.decode.redaction import login_name
 
 # modes of a half-stream
 START, SEARCH, FRAMES, FOREIGN, SILENT, STRANGE = 0, 1, 2, 3, 4, 5
