@@ -83,10 +83,12 @@ tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ amqpsniff | tar 
 ln -s "$(CURDIR)/tests" "$(CURDIR)/samples" build/plain
 endef
 
-# The installed layout out of links, for tools that read files and not the import system.
+# The installed layout, for tools that read files and not the import system: to them a cimport is
+# an import.
 define tree
-rm -rf build/tree && mkdir -p build/tree/amqpsniff && \
-ln -s "$(CURDIR)"/amqpsniff/* build/tree/amqpsniff && \
+rm -rf build/tree && mkdir -p build/tree && \
+tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ amqpsniff | tar xf - -C build/tree && \
+find build/tree -name '*.py' -exec sed -i.orig 's/^from cython\.cimports\.amqpsniff/from amqpsniff/' {} + && \
 ln -s "$(CURDIR)/cli" "$(CURDIR)/spark_jobs" build/tree/amqpsniff
 endef
 

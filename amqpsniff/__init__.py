@@ -12,7 +12,11 @@ give rows as Arrow batches or as objects (`Frame`, `Message`, `Finding`).
 
 from __future__ import annotations
 
+from amqpsniff.cimports import install as _install
+
 __version__ = "0.1.0"
+
+_install()
 
 TYPE_CHECKING = False  # as in `typing`, whose import takes as long as all else here
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.moments import Moments
-from amqpsniff.decode.proxied import header_octets
+from amqpsniff.decode.preamble import header_octets
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
 from amqpsniff.plan import Plan

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.decode.proxied import may_open
+from amqpsniff.decode.preamble import may_open
 
 AMQP_PORT = 5672
 
@@ -99,7 +99,7 @@ class Stream:
         self.owed = (False, False)  # the caller gives every octet at once
         self.last_times_ns = [NO_TIME, NO_TIME]
         self.impaired = True  # it may be: the counts above tell
-        self.shut_windows, self.tls = (None, None), None
+        self.zero_windows, self.tls = (None, None), None
         self.starts = (0, 0)  # whoever gives octets has a connection
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:

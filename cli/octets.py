@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.decode.secrecy import (
+from amqpsniff.decode.redaction import (
     HEADER_OCTETS,
     METHOD_OCTETS,
     SECRET_METHODS,

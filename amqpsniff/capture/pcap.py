@@ -22,19 +22,12 @@ from __future__ import annotations
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.loads import checked_u32, u32_in
 
 from amqpsniff.capture.formats import PCAP_MAGIC_NUMBERS, number, pcap_byte_order
 from amqpsniff.capture.packets import PacketRows
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import NotACapture
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.loads import (  # type: ignore[import-not-found]
-        checked_u32,
-        u32_in,
-    )
-else:
-    from amqpsniff.loads import checked_u32, u32_in
 
 # tcpdump, dumpcap and Wireshark capture and accept at most 262,144 octets a packet; four times
 # that leaves room for snap lengths set by hand. Above it a length is taken for damage: it would

@@ -12,13 +12,9 @@ itself: it has the same length at both ends and holds what its kind asks for.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.loads import checked_u32
 
 from amqpsniff.capture.packets import NO_TIME
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.loads import checked_u32  # type: ignore[import-not-found]
-else:
-    from amqpsniff.loads import checked_u32
 
 # Wireshark's own limit; a damaged length would otherwise make a reader wait for, and hold, 4 GiB.
 MAX_BLOCK_OCTETS = 1 << 24

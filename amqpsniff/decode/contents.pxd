@@ -1,4 +1,4 @@
-from amqpsniff.decode.facts cimport MethodFacts
+from amqpsniff.decode.methods cimport DecodedMethod
 from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport FrameRows
@@ -19,7 +19,7 @@ cdef class ContentAssembler:
     cdef Content _find(self, Half half, int channel)
     cdef Content _awaiting(self, Half half)
     cdef Content _place(self, Half half, int channel)
-    cdef int method(self, Half half, MethodFacts facts, ValueReader reader, long long at, long long end) except? -1
+    cdef int method(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
     cdef int other_method(self, Half half) except? -1
     cdef int _interrupt(self, Half half, Content content) except? -1
     cdef int header(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1

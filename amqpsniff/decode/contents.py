@@ -17,26 +17,13 @@ octets before the first missing one are kept.
 from operator import attrgetter
 
 import cython
+from cython.cimports.amqpsniff.decode.messages import MessageWriter
+from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
+from cython.cimports.amqpsniff.decode.state import Allowance, Content
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, rows, state
 from amqpsniff.decode.octets import own_seed
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.messages import (  # type: ignore[import-not-found]
-        MessageWriter,
-    )
-    from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
-        PropertyDecoder,
-    )
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Allowance,
-        Content,
-    )
-else:
-    from amqpsniff.decode.messages import MessageWriter
-    from amqpsniff.decode.properties import PropertyDecoder
-    from amqpsniff.decode.state import Allowance, Content
 
 MAX_OPEN_CONTENTS = 2047
 """Contents open at once in one half-stream: RabbitMQ's default channel-max. A hostile stream could

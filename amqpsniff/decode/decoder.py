@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The decoder: octets of TCP conversations in, rows of frames and messages out.
 
-Each half-stream is cut into frames (`framing`, and after holes `recovery`), each frame becomes a
-row and methods are read (`frames`, `arguments`), content is put together (`contents`, `messages`).
+Each half-stream is cut into frames (`framer`), each frame becomes a row and methods are read
+(`frames`, `arguments`), content is put together (`contents`, `messages`).
 
 `feed` takes the events of reassembly (`amqpsniff.tcp.stream`), or `open`, `data`, `gap` and `close`
 may be called directly by those who have octets and no packets. Rows gather in the handler until
@@ -10,33 +10,16 @@ may be called directly by those who have octets and no packets. Rows gather in t
 """
 
 import cython
-
-from amqpsniff.findings import Finding
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.frames import (  # type: ignore[import-not-found]
-        FrameHandler,
-    )
-    from cython.cimports.amqpsniff.decode.recovery import (  # type: ignore[import-not-found]
-        RecoveringFramer,
-    )
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-        Half,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
-else:
-    from amqpsniff.decode.frames import FrameHandler
-    from amqpsniff.decode.recovery import RecoveringFramer
-    from amqpsniff.decode.state import Connection, Half
-    from amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.decode.framer import Framer
+from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.state import Connection, Half
+from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
-from amqpsniff.decode.bystanders import Bystanders, is_unanswered, left_text
-from amqpsniff.decode.foreign import name_protocol
+from amqpsniff.decode.non_amqp import Bystanders, is_unanswered, left_text
+from amqpsniff.decode.preamble import name_protocol
+from amqpsniff.findings import Finding
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
@@ -73,7 +56,7 @@ class Decoder:
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
-    framer: RecoveringFramer
+    framer: Framer
     halves: list
     spare: list
     ended: list
@@ -101,7 +84,7 @@ class Decoder:
             reading, show_secrets, new_hash, keep_bodies, ports, self._report, asked
         )
         self.handler.dialect = plan.DIALECT_CODES[dialect]
-        self.framer = RecoveringFramer(self.handler)
+        self.framer = Framer(self.handler)
         self.halves = []
         self.spare = []
         self.ended = []

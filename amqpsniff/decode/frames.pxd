@@ -1,14 +1,14 @@
 from amqpsniff.decode.contents cimport ContentAssembler
-from amqpsniff.decode.method_memory cimport MethodMemory, RememberedMethod
-from amqpsniff.decode.parties cimport Parties
+from amqpsniff.decode.method_cache cimport MethodCache, CachedMethod
+from amqpsniff.decode.methods cimport MethodDecoder, DecodedMethod
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection, Half
 from amqpsniff.decode.values cimport ValueReader
 
-cdef class FrameHandler(Parties):
+cdef class FrameHandler:
     cdef public FrameRows frames
     cdef public MessageRows messages
-    cdef public MethodMemory memory
+    cdef public MethodCache method_cache
     cdef public ValueReader block, scratch
     cdef public ContentAssembler contents
     cdef public object report
@@ -28,6 +28,19 @@ cdef class FrameHandler(Parties):
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int _read(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
-    cdef bint _tells(self, Connection connection, RememberedMethod known, ValueReader reader, long long at, long long end) except? -1
-    cdef int _again(self, Half half, RememberedMethod known, ValueReader reader, long long at, long long end) except? -1
+    cdef bint _tells(self, Connection connection, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
+    cdef int _again(self, Half half, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1
+    cdef public MethodDecoder decoder
+    cdef public object ports
+    cdef public int serial, dialect
+    cdef public list connections, peers
+    cdef int refresh(self, Connection connection) except? -1
+    cdef list names(self)
+    cdef int _register(self, Connection connection) except? -1
+    cdef int set_client(self, Connection connection, int direction) except? -1
+    cdef int weigh(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1
+    cdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef int _learn(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
+    cdef int _vote(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
+    cdef int _agree(self, Connection connection, DecodedMethod facts) except? -1

@@ -3,50 +3,28 @@
 
 `FrameHandler` is given frames that are whole (or whose missing octets are known) by the framer, in
 the order of their half-stream. It writes the frame's row, reads methods, hands content to the
-assembler, and learns about the connection; see `parties`.
+assembler, and learns about the connection.
+
+Who is the client: the side that sent the SYN, the side that sent a protocol header first, or the
+side that a method may only come from; before there is proof, the side that is not on a well-known
+AMQP port. The dialect comes from the client's protocol header, until the server's
+`connection.start` names another version, which is final; without either from the first method
+whose payload no other dialect could mean.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.contents import ContentAssembler
+from cython.cimports.amqpsniff.decode.method_cache import CachedMethod, MethodCache
+from cython.cimports.amqpsniff.decode.methods import MethodDecoder
+from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
-from amqpsniff.decode.oddities import oddity_codes, oddity_text
-from amqpsniff.decode.quotes import without_secrets
+from amqpsniff.decode.redaction import LONG_LOGIN_OCTETS, shortened, with_secrets, without_secrets
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.arguments import (  # type: ignore[import-not-found]
-        ArgumentDecoder,
-    )
-    from cython.cimports.amqpsniff.decode.contents import (  # type: ignore[import-not-found]
-        ContentAssembler,
-    )
-    from cython.cimports.amqpsniff.decode.method_memory import (  # type: ignore[import-not-found]
-        MethodMemory,
-        RememberedMethod,
-    )
-    from cython.cimports.amqpsniff.decode.parties import (  # type: ignore[import-not-found]
-        Parties,
-    )
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        FrameRows,
-        MessageRows,
-        Vocabularies,
-    )
-    from cython.cimports.amqpsniff.decode.state import (  # type: ignore[import-not-found]
-        Connection,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
-else:
-    from amqpsniff.decode.arguments import ArgumentDecoder
-    from amqpsniff.decode.contents import ContentAssembler
-    from amqpsniff.decode.method_memory import MethodMemory, RememberedMethod
-    from amqpsniff.decode.parties import Parties
-    from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
-    from amqpsniff.decode.state import Connection
-    from amqpsniff.decode.values import ValueReader
+from amqpsniff.decode.values import oddity_codes, oddity_text
 
 _METHOD = cython.declare(cython.int, 1)
 _HEADER = cython.declare(cython.int, 2)
@@ -58,13 +36,22 @@ PROTOCOL_HEADER = 256
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
 
+AMQP_PORTS = frozenset((5671, 5672))
+
+_TUNE = cython.declare(cython.int, 30)
+_OPEN_OK = cython.declare(cython.int, 41)
+"""After connection.tune and .open-ok: the server has taken the credentials (a client may not
+wait)."""
+
+_DIALECT_08 = cython.declare(cython.int, plan.DIALECT_CODES["0-8"])
+_DIALECT_091 = cython.declare(cython.int, plan.DIALECT_CODES["0-9-1"])
 _REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
 _TOO_SHORT = cython.declare(cython.int, 2)
 
 
-class FrameHandler(Parties):
+class FrameHandler:
     """Turns frames into rows.
 
     Args:
@@ -75,17 +62,25 @@ class FrameHandler(Parties):
         ports: Ports that servers listen on, beside the well-known ones.
         report: Called for a finding; see `Decoder._report`.
         asked: The `amqpsniff.plan.Plan` of the run.
+
+    `methods_only`: only methods have rows. `peers` are the connections of the rows being made, by
+    code; `connections` are their names, None until `names` is called: there may be many. `dialect`
+    is the one to take for every connection, 0 to find out.
     """
 
     def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, asked):
-        Parties.__init__(self, ArgumentDecoder(show_secrets, not asked.arguments), ports)
+        self.decoder = MethodDecoder(show_secrets, not asked.arguments)
+        self.ports = AMQP_PORTS | frozenset(ports or ())
+        self.serial = self.dialect = 0
+        self.connections = []
+        self.peers = []
         words = Vocabularies()
         unmade = frozenset()
         if (read := asked.columns_of("messages")) is not None:
             unmade = frozenset(MessageRows.PROPERTIES).difference(read)
         self.frames = FrameRows(words, FIRST_ROWS, "frames" in asked.tables)
         self.messages = MessageRows(words, FIRST_ROWS, "messages" in asked.tables, unmade=unmade)
-        self.memory = MethodMemory()
+        self.method_cache = MethodCache()
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(
@@ -238,10 +233,10 @@ class FrameHandler(Parties):
     def method(self, half, reader, at, end, whole):
         """The same of a method."""
         connection: Connection = half.connection
-        known: RememberedMethod
+        known: CachedMethod
         if whole and connection.dialect and end - at >= 4:
             mark: cython.longlong = reader.out.used
-            known = self.memory.recall(
+            known = self.method_cache.look_up(
                 self.decoder, reader, self.frames, connection.dialect, at, end
             )
             if known is not None:
@@ -270,7 +265,7 @@ class FrameHandler(Parties):
         if self.claims is not None:
             self._claim_frame(half, reader.octets_at(at, end - at), known.method, True)
         self._begin(half)
-        self.memory.end_row(self.frames, known, reader, at, self.serial)
+        self.method_cache.end_row(self.frames, known, reader, at, self.serial)
         if self.content[known.method]:
             return self.contents.method(half, known, reader, at, end)
         self.contents.other_method(half)
@@ -281,7 +276,7 @@ class FrameHandler(Parties):
     def _read(self, half, reader, at, end, whole):
         """A method that is read, and remembered if there is nothing odd about it."""
         connection: Connection = half.connection
-        decoder: ArgumentDecoder = self.decoder
+        decoder: MethodDecoder = self.decoder
         payload: bytes = b""
         if self.claims is not None:
             payload = reader.octets_at(at, end - at)
@@ -300,7 +295,7 @@ class FrameHandler(Parties):
         plain: cython.bint = answer == _EXACT and reader.oddities == 0
         plain = plain and not decoder.secret_anywhere and not decoder.tells_secret
         if plain and whole and connection.dialect:
-            self.memory.learn(decoder, reader, connection.dialect, at, end, mark)
+            self.method_cache.store(decoder, reader, connection.dialect, at, end, mark)
         if self.claims is not None:
             told: cython.int = -1 if decoder.secret_anywhere else decoder.method
             self._claim_frame(half, payload, told, whole and answer == _EXACT)
@@ -357,7 +352,7 @@ class FrameHandler(Parties):
 
     def _unknown_method(self, half, reader, at):
         """Write the row of a method that no dialect knows, named by its numbers."""
-        decoder: ArgumentDecoder = self.decoder
+        decoder: MethodDecoder = self.decoder
         name = f"{decoder.class_id}.{decoder.method_id}"
         self._begin(half)
         code: cython.int = -1
@@ -367,3 +362,119 @@ class FrameHandler(Parties):
         self.frames.end_method(decoder, reader, at)
         self.report("method-unknown", half, f"class {decoder.class_id}, method {decoder.method_id}")
         return self.contents.other_method(half)
+
+    # who speaks
+
+    def refresh(self, connection):
+        """Make sure that the connection has a code in the rows being made."""
+        if connection.row_serial != self.serial:
+            self._register(connection)
+        return 0
+
+    def _register(self, connection):
+        if connection.client_direction < 0:
+            self._guess_role(connection)
+        connection.row_code = len(self.connections)
+        connection.row_serial = self.serial
+        self.connections.append(None)
+        self.peers.append(connection)
+        return 0
+
+    def names(self):
+        """The names of the connections of the rows made, by code."""
+        code: cython.Py_ssize_t
+        peer: Connection
+        for code in range(len(self.peers)):
+            if self.connections[code] is None:
+                peer = self.peers[code]
+                self.connections[code] = peer.name()
+        return self.connections
+
+    def _guess_role(self, connection):
+        """Take the side off a well-known port for the client, until there is proof."""
+        a_known: cython.bint = connection.conversation.ports[0] in self.ports
+        b_known: cython.bint = connection.conversation.ports[1] in self.ports
+        if a_known != b_known:
+            connection.client_direction = 1 if a_known else 0
+
+    def set_client(self, connection, direction):
+        """There is proof which direction the client sends."""
+        if connection.role_proved:
+            return 0
+        connection.role_proved = True
+        if connection.client_direction != direction:
+            if connection.row_serial == self.serial:  # its rows so far keep their sides
+                self.connections[connection.row_code] = connection.name()
+            connection.client_direction = direction
+            connection.row_serial = -1
+        return 0
+
+    def prove_role(self, half, reader, at, end):
+        """A method that only one side may send tells who is the client."""
+        connection: Connection = half.connection
+        sides: cython.int = self.weigh(plan.senders, reader, connection.dialect, at, end)
+        if 0 < sides < 3:
+            self.set_client(connection, half.direction ^ (sides - 1))
+        return 0
+
+    def _learn(self, half, facts, reader, at, end):
+        """Take what connection.start, start-ok and tune-ok say about the connection."""
+        connection: Connection = half.connection
+        if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
+            connection.past_login = True
+        if self.decoder.secrets[facts.method] and not self.decoder.show_secrets:
+            payload: bytes = reader.octets_at(at, end - at)
+            connection.sent_secrets = with_secrets(connection.sent_secrets, facts.method, payload)
+        if facts.method_id == 11:
+            connection.login = reader.octets_at(at, end - at)
+            if end - at > LONG_LOGIN_OCTETS:
+                connection.login = shortened(connection.login)
+        elif facts.method_id == 31 and facts.frame_max >= 0:
+            connection.frame_max = facts.frame_max
+        elif facts.method_id == 10 and self.dialect == 0:
+            self._agree(connection, facts)
+        return 0
+
+    def _agree(self, connection, facts):
+        """Take the version in connection.start; that of 0-9 is 0-9-1's."""
+        if facts.version_major == 8:
+            connection.dialect = _DIALECT_08
+        elif facts.version_major == 0 and facts.version_minor == 9:
+            if connection.dialect == 0 or connection.dialect == _DIALECT_08:
+                connection.dialect = _DIALECT_091
+        return 0
+
+    def _vote(self, connection, reader, at, end):
+        """A payload that only one dialect could have sent tells the dialect."""
+        mask: cython.int = plan.dialects[self.decoder.method]
+        if mask & (mask - 1) == 0:
+            mask = self.weigh(plan.dialects, reader, 0, at, end)
+            if mask & (mask - 1) == 0:
+                connection.dialect = _bit(mask)
+        return 0
+
+    def weigh(self, facts, reader, dialect, at, end):
+        """What the rows that a method's payload fits say together: a union of bits in `facts`.
+
+        Of all rows with its numbers where it fits none; 0 when there is no row.
+        """
+        decoder: MethodDecoder = self.decoder
+        choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
+        fitting: cython.int = 0
+        every: cython.int = 0
+        while choice >= 0 and plan.choices[choice] >= 0:
+            every |= facts[plan.choices[choice]]
+            if decoder.fits(reader, plan.choices[choice], at + 4, end):
+                fitting |= facts[plan.choices[choice]]
+            choice += 1
+        return fitting or every
+
+
+@cython.cfunc
+def _bit(mask: cython.int) -> cython.int:
+    """The number of the only bit that is set, from 1."""
+    place: cython.int = 0
+    while mask:
+        mask >>= 1
+        place += 1
+    return place

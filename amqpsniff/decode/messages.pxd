@@ -1,5 +1,5 @@
 from amqpsniff.columns cimport Codes, Texts, Vocabulary
-from amqpsniff.decode.memory cimport TableMemory
+from amqpsniff.decode.cache cimport TableCache
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Content, Half
@@ -8,7 +8,7 @@ from amqpsniff.decode.values cimport ValueReader
 cdef class MessageWriter:
     cdef public MessageRows messages
     cdef public ValueReader reader
-    cdef public TableMemory tables
+    cdef public TableCache tables
     cdef public PropertyDecoder properties
     cdef public object report
     cdef public int capture_code

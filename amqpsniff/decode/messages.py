@@ -6,39 +6,20 @@ here, once, when the content is over, so that rows come in the order in which co
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.cache import TableCache
+from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
+from cython.cimports.amqpsniff.decode.rows import (
+    MessageRows,
+    Vocabularies,
+    copy_name,
+    copy_text,
+    put_text,
+)
+from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, rows
-from amqpsniff.decode.oddities import OUT_OF_RANGE, oddity_codes, oddity_text
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
-        TableMemory,
-    )
-    from cython.cimports.amqpsniff.decode.properties import (  # type: ignore[import-not-found]
-        PropertyDecoder,
-    )
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        MessageRows,
-        Vocabularies,
-        copy_name,
-        copy_text,
-        put_text,
-    )
-    from cython.cimports.amqpsniff.decode.values import (  # type: ignore[import-not-found]
-        ValueReader,
-    )
-else:
-    from amqpsniff.decode.memory import TableMemory
-    from amqpsniff.decode.properties import PropertyDecoder
-    from amqpsniff.decode.rows import (
-        MessageRows,
-        Vocabularies,
-        copy_name,
-        copy_text,
-        put_text,
-    )
-    from amqpsniff.decode.values import ValueReader
+from amqpsniff.decode.values import OUT_OF_RANGE, oddity_codes, oddity_text
 
 _NULL = cython.declare(cython.longlong, NULL)
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
@@ -60,7 +41,7 @@ class MessageWriter:
     def __init__(self, messages, reading, report, properties):
         self.messages = messages
         self.reader = ValueReader(messages.headers, reading)
-        self.tables = TableMemory()
+        self.tables = TableCache()
         self.report = report
         self.properties = properties
         self.flags_of = plan.flag_masks

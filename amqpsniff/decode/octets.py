@@ -9,15 +9,15 @@ import os
 import sys
 
 import cython
+from cython.cimports.amqpsniff.loads import i64, u16, u32
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.loads import i64, u16, u32  # type: ignore[import-not-found]
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
-    from cython.cimports.libc.string import memcmp, memcpy  # type: ignore[import-not-found]
-else:
-    from amqpsniff.loads import i64, u16, u32
+    from cython.cimports.libc.string import memcmp, memcpy  # type: ignore
 
-from amqpsniff.decode.oddities import NOT_UTF8
+
+NOT_UTF8 = 1
+"""The bit of `oddities` for a text that is not UTF-8; `values` has the others."""
 
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)

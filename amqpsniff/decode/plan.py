@@ -89,7 +89,7 @@ keys = bytearray()
 
 
 def _tag_place(method: Method) -> int:
-    """Where `method_memory` finds the delivery tag of a method; 0 when it holds a secret."""
+    """Where `method_cache` finds the delivery tag of a method; 0 when it holds a secret."""
     if method.has_secret:
         return 0
     kinds = [a.type if a.name != "delivery_tag" else "tag" for a in method.arguments]

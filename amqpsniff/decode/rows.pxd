@@ -1,5 +1,5 @@
 from amqpsniff.columns cimport Codes, Integers, Texts, Vocabulary
-from amqpsniff.decode.facts cimport MethodFacts
+from amqpsniff.decode.methods cimport DecodedMethod
 from amqpsniff.decode.values cimport ValueReader
 
 cpdef int copy_text(Texts column, long long row, ValueReader reader, long long start, long long count) except? -1
@@ -33,8 +33,8 @@ cdef class FrameRows(Rows):
     cdef public Integers response_packet_number, response_ns
     cdef public Texts arguments, reply_text
     cdef int open_arguments(self) except? -1
-    cdef int _name(self, Codes column, Vocabulary vocabulary, MethodFacts facts, int role, ValueReader reader, long long at) except? -1
-    cdef int end_method(self, MethodFacts facts, ValueReader reader, long long at) except? -1
+    cdef int _name(self, Codes column, Vocabulary vocabulary, DecodedMethod facts, int role, ValueReader reader, long long at) except? -1
+    cdef int end_method(self, DecodedMethod facts, ValueReader reader, long long at) except? -1
 
 cdef class MessageRows(Rows):
     cdef public Codes capture, connection, sender, channel, method, reply_code

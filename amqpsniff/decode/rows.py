@@ -8,20 +8,11 @@ the wire as UTF-8; octets that are not UTF-8 become U+FFFD.
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.oddities import NOT_UTF8
 from amqpsniff.decode.properties import COLUMNS
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
-        Codes,
-        Integers,
-        Texts,
-        Vocabulary,
-    )
-else:
-    from amqpsniff.columns import Codes, Integers, Texts, Vocabulary
+from amqpsniff.decode.values import NOT_UTF8
 
 _NULL = cython.declare(cython.longlong, NULL)
 FIRST_ROWS = 1024

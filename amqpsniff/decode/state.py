@@ -8,15 +8,11 @@ a method that carries content was seen and its header is awaited; the header was
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Octets
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
-from amqpsniff.decode.login import login_name
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Octets  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Octets
+from amqpsniff.decode.redaction import login_name
 
 # modes of a half-stream
 START, SEARCH, FRAMES, FOREIGN, SILENT, STRANGE = 0, 1, 2, 3, 4, 5

@@ -18,7 +18,7 @@ from amqpsniff.capture import open_capture
 from amqpsniff.capture.dissection import dissect
 from amqpsniff.capture.file import STANDARD_INPUT
 from amqpsniff.capture.tshark import SILENCE_S, Tshark, find
-from amqpsniff.decode.login import LEAST_SECRET_OCTETS, MOST_SECRETS
+from amqpsniff.decode.redaction import MAX_SECRETS, MIN_SECRET_OCTETS
 from amqpsniff.errors import UsageError
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.known import explain
@@ -137,9 +137,9 @@ class Comparison:
     def _remember(self, frame: Ours) -> None:
         """Remember the secret that a frame carries: the broker may quote it."""
         secret = sent_secret(frame)
-        if len(secret) >= LEAST_SECRET_OCTETS:
+        if len(secret) >= MIN_SECRET_OCTETS:
             known = self._sent.get(frame.connection_id, ())
-            self._sent[frame.connection_id] = tuple(dict.fromkeys((secret, *known)))[:MOST_SECRETS]
+            self._sent[frame.connection_id] = tuple(dict.fromkeys((secret, *known)))[:MAX_SECRETS]
 
 
 def _check_one_file(capture: Capture) -> None:

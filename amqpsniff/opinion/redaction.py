@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from amqpsniff.decode.login import password
-from amqpsniff.decode.quotes import redact_quote, without_secrets
-from amqpsniff.decode.secrecy import SECRET_METHODS, may_hold_secret
+from amqpsniff.decode.redaction import (
+    SECRET_METHODS,
+    may_hold_secret,
+    password,
+    redact_quote,
+    without_secrets,
+)
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.sighting import Ours
 from amqpsniff.opinion.values import Table, octets_of

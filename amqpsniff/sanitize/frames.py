@@ -11,7 +11,7 @@ import struct
 
 from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
-from amqpsniff.decode.secrecy import SECRET_NUMBERS
+from amqpsniff.decode.redaction import SECRET_NUMBERS
 from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.logins import safe_login
 from amqpsniff.sanitize.options import SanitizeOptions

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amqpsniff.decode.login import LOGIN, PASSWORD
+from amqpsniff.decode.redaction import LOGIN, PASSWORD
 from amqpsniff.sanitize.filling import filler
 
 Hide = Callable[[bytes], bytes]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from amqpsniff.decode.proxied import SIGNATURE, header_octets
-from amqpsniff.decode.tunnelled import safe_request
+from amqpsniff.decode.preamble import SIGNATURE, header_octets, safe_request
 
 _VERSION_2_OCTETS = 16
 

@@ -7,6 +7,8 @@ There may be hundreds of thousands of short ones in a capture, so texts are made
 from ipaddress import IPv6Address
 
 import cython
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.zero_window import zero_window
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
@@ -15,14 +17,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-from .shut import Shut
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-    from cython.cimports.amqpsniff.tcp.windows import shut_window  # type: ignore
-else:
-    from .half_stream import HalfStream
-    from .windows import shut_window
+from .zero_window import ZeroWindow
 
 CONNECTION_ID_OCTETS = 8
 
@@ -209,9 +204,9 @@ class Conversation:
         return self.first.lost_octets, self.second.lost_octets
 
     @property
-    def shut_windows(self) -> tuple[Shut | None, Shut | None]:
+    def zero_windows(self) -> tuple[ZeroWindow | None, ZeroWindow | None]:
         """How long each direction's sender could receive nothing while data waited for it."""
-        return shut_window(self.first, self.end_ns), shut_window(self.second, self.end_ns)
+        return zero_window(self.first, self.end_ns), zero_window(self.second, self.end_ns)
 
     @property
     def syn_ignored(self) -> bool:
@@ -258,7 +253,7 @@ class Conversation:
 @cython.cfunc
 def _owes(half: HalfStream) -> cython.bint:
     """Whether octets of a direction are waited for, or wait for those of the other."""
-    if half.held is not None and half.held:
+    if half.holds():
         return True
     return half.next_seq >= 0 and half.acked > half.next_offset
 

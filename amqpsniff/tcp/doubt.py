@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .joining import ACKNOWLEDGED, LENGTH, SEQ, Segment
+from .late_handshake import ACKNOWLEDGED, LENGTH, SEQ, Segment
 
 SYN = 2
 RST = 4

@@ -1,12 +1,46 @@
-from amqpsniff.tcp.events cimport EventWriter
-from amqpsniff.tcp.history cimport History
+from amqpsniff.tcp.retransmissions cimport History
+from amqpsniff.tcp.stream cimport EventWriter
 
 cdef long long later(long long ts_ns, long long wait_ns) except? -1
+
+cdef class HoldingPool:
+    cdef readonly object limits
+    cdef long long total, max_total, max_octets, max_segments
+
+cdef class Piece:
+    cdef long long start, end, number, ts_ns, identification, needs
+    cdef bytes octets
+
+cdef Piece piece_of(
+    long long start, long long end, bytes octets, long long number, long long ts_ns,
+    long long identification, long long needs
+)
+
+cdef class Held:
+    cdef HoldingPool pool
+    cdef list pieces
+    cdef Py_ssize_t begin
+    cdef long long octets
+    cdef Py_ssize_t count(self) except? -1
+    cdef Piece front(self)
+    cdef long long first(self) except? -2
+    cdef long long end(self) except? -2
+    cdef long long run_end(self) except? -2
+    cdef long long after(self, long long position) except? -2
+    cdef Py_ssize_t _index(self, long long position) except? -2
+    cdef bint full(self) except? -1
+    cdef Piece find(self, long long start, long long end)
+    cdef int add(self, Piece piece) except? -1
+    cdef int _insert(self, Py_ssize_t index, Piece piece, long long start, long long end) except? -1
+    cdef int _account(self, long long octets) except? -1
+    cdef Piece take_front(self)
 
 cdef class HalfStream:
     cdef EventWriter writer
     cdef History history
-    cdef object pool, limits, held
+    cdef HoldingPool pool
+    cdef object limits
+    cdef Held held
     cdef readonly int index
     cdef long long cell, most_ahead, most_behind
     cdef readonly bint open
@@ -34,6 +68,7 @@ cdef class HalfStream:
     cdef long long offset_of(self, long long ack) except? -1
     cdef int acknowledge(self, long long ack) except? -1
     cdef bint finish_at(self, long long seq, long long number, long long ts_ns) except? -1
+    cdef bint holds(self) except? -1
     cdef bint finished(self) except? -1
     cdef long long captured_end(self) except? -1
     cdef long long acknowledged(self) except? -1
@@ -62,5 +97,5 @@ cdef class HalfStream:
     ) except? -1
     cdef int _advance(self, long long octets) except? -1
     cdef int lose(self, long long octets, long long number, long long ts_ns) except? -1
-    cdef int deliver_piece(self, piece, long long number, long long ts_ns, long long seen) except? -1
+    cdef int deliver_piece(self, Piece piece, long long number, long long ts_ns, long long seen) except? -1
     cdef int end(self, long long number, long long ts_ns) except? -1

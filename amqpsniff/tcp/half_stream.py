@@ -8,21 +8,19 @@ segment's 32-bit sequence number is placed relative to `next_seq`, the number of
 Invariants: what is below `next_offset` was handed on, as octets or as a gap, and never is again;
 what is held begins above it; nothing lies beyond `fin_offset` once that is known.
 
-When what is held is handed on, and holes are given up, is decided in `amqpsniff.tcp.order`, which
-sees both directions. This module knows neither the other one nor the conversation.
+Octets that arrive before the ones they follow are held in pieces, disjoint and in order. Where two
+segments overlap, the octets captured first stay: a new segment fills what is free, which may be
+several places. What is held is bounded by `Limits.held_octets` and `held_octets_total`.
+
+When what is held is handed on, and holes are given up, is decided in `amqpsniff.tcp.out_of_order`,
+which sees both directions. This module knows neither the other one nor the conversation.
 """
 
 import cython
+from cython.cimports.amqpsniff.tcp.retransmissions import History
+from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
-from .holding import Held, Piece
-from .limits import NEVER, NO_TIME
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-else:
-    from .events import EventWriter
-    from .history import History
+from .limits import HELD_SEGMENT_OCTETS, NEVER, NO_TIME
 
 DATA = cython.declare(cython.int, 1)
 GAP = cython.declare(cython.int, 2)
@@ -41,6 +39,11 @@ CONFLICT = cython.declare(cython.int, 8)
 HISTORY_SAME_PACKET = cython.declare(cython.int, 1)
 HISTORY_CONFLICT = cython.declare(cython.int, 2)
 
+# What `Held.add` found.
+ADDED = cython.declare(cython.int, 1)
+DIFFERS = cython.declare(cython.int, 2)
+
+_RECORD_OCTETS = cython.declare(cython.longlong, HELD_SEGMENT_OCTETS)
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 _NEVER = cython.declare(cython.longlong, NEVER)
 
@@ -50,6 +53,193 @@ def later(ts_ns, wait_ns):
     if ts_ns == _NO_TIME or ts_ns >= _NEVER - wait_ns:
         return _NEVER
     return ts_ns + wait_ns
+
+
+class HoldingPool:
+    """How many octets all half-streams together hold back, and how many each of them may."""
+
+    def __init__(self, limits):
+        self.limits = limits
+        self.total = 0
+        self.max_total = limits.held_octets_total
+        self.max_octets = limits.held_octets
+        self.max_segments = limits.held_segments
+
+
+class Piece:
+    """A range of a half-stream; `octets` is shorter than it when a snap length cut them.
+
+    `identification` is that of its IP packet, -1 for none; `needs`: what it acknowledges, as an
+    offset of the other direction.
+    """
+
+
+def piece_of(start, end, octets, number, ts_ns, identification, needs):
+    """A piece with these attributes."""
+    piece: Piece = Piece.__new__(Piece)
+    piece.start = start
+    piece.end = end
+    piece.octets = octets
+    piece.number = number
+    piece.ts_ns = ts_ns
+    piece.identification = identification
+    piece.needs = needs
+    return piece
+
+
+class Held:
+    """The pieces of one half-stream, from index `begin` of a list on."""
+
+    def __init__(self, pool):
+        self.pool = pool
+        self.pieces = []
+        self.begin = 0
+        self.octets = 0
+
+    def count(self):
+        """How many pieces are held."""
+        return len(self.pieces) - self.begin
+
+    def front(self):
+        """The first piece; there must be one."""
+        return self.pieces[self.begin]
+
+    def first(self):
+        """Where the first piece starts; -1 when nothing is held."""
+        piece: Piece
+        if self.count() == 0:
+            return -1
+        piece = self.pieces[self.begin]
+        return piece.start
+
+    def end(self):
+        """Where the last piece ends; -1 when nothing is held."""
+        piece: Piece
+        if self.count() == 0:
+            return -1
+        piece = self.pieces[len(self.pieces) - 1]
+        return piece.end
+
+    def run_end(self):
+        """Where the pieces end that follow each other from the first one; there must be one."""
+        piece: Piece
+        index: cython.Py_ssize_t
+        position: cython.longlong = self.first()
+        for index in range(self.begin, len(self.pieces)):
+            piece = self.pieces[index]
+            if piece.start != position:
+                break
+            position = piece.end
+        return position
+
+    def after(self, position):
+        """Where the first piece at or after a position starts; -1 for none."""
+        piece: Piece
+        index: cython.Py_ssize_t = self._index(position)
+        if index >= len(self.pieces):
+            return -1
+        piece = self.pieces[index]
+        return piece.start
+
+    def _index(self, position):
+        """Index of the first piece at or after a position."""
+        piece: Piece
+        low: cython.Py_ssize_t = self.begin
+        high: cython.Py_ssize_t = len(self.pieces)
+        middle: cython.Py_ssize_t = high - 1  # mostly nothing lies behind it
+        while low < high:
+            piece = self.pieces[middle]
+            if piece.start < position:
+                low = middle + 1
+            else:
+                high = middle
+            middle = (low + high) >> 1
+        return low
+
+    def full(self):
+        """True if this half-stream, or all together, hold more than they may."""
+        pool: HoldingPool = self.pool
+        if self.count() > pool.max_segments:
+            return True
+        return self.octets > pool.max_octets or pool.total > pool.max_total
+
+    def find(self, start, end):
+        """The piece that is exactly this range, or None."""
+        piece: Piece
+        index: cython.Py_ssize_t = self._index(start)
+        if index < len(self.pieces):
+            piece = self.pieces[index]
+            if piece.start == start and piece.end == end:
+                return piece
+        return None
+
+    def add(self, piece):
+        """Hold what of `piece` is not held yet.
+
+        Gives `ADDED` if anything was, and `DIFFERS` if octets that were held already differ.
+        """
+        there: Piece
+        index: cython.Py_ssize_t = self._index(piece.start)
+        position: cython.longlong = piece.start
+        stop: cython.longlong
+        found: cython.int = 0
+        if index > self.begin:
+            there = self.pieces[index - 1]
+            if there.end > piece.start:
+                index -= 1
+        while position < piece.end:
+            there = self.pieces[index] if index < len(self.pieces) else None
+            if there is None or position < there.start:
+                stop = piece.end if there is None else min(there.start, piece.end)
+                self._insert(index, piece, position, stop)
+                found |= ADDED
+                position = stop
+            else:
+                if _differ(there, piece):
+                    found |= DIFFERS
+                position = there.end
+            index += 1
+        return found
+
+    def _insert(self, index, piece, start, end):
+        """Hold the range `start`..`end` of a piece."""
+        if start != piece.start or end != piece.end:
+            octets: bytes = piece.octets[start - piece.start : end - piece.start]
+            piece = piece_of(
+                start, end, octets, piece.number, piece.ts_ns, piece.identification, piece.needs
+            )
+        self.pieces.insert(index, piece)
+        return self._account(len(piece.octets) + _RECORD_OCTETS)
+
+    def _account(self, octets):
+        self.octets += octets
+        self.pool.total += octets
+        return 0
+
+    def take_front(self):
+        """Remove and give the first piece."""
+        piece: Piece = self.pieces[self.begin]
+        self.pieces[self.begin] = None
+        self.begin += 1
+        if self.begin * 2 >= len(self.pieces):
+            del self.pieces[: self.begin]
+            self.begin = 0
+        self._account(-len(piece.octets) - _RECORD_OCTETS)
+        return piece
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _differ(one: Piece, other: Piece) -> cython.bint:
+    """True if two pieces have captured octets of one place that are not the same."""
+    start: cython.longlong = max(one.start, other.start)
+    end: cython.longlong = min(one.start + len(one.octets), other.start + len(other.octets))
+    if start >= end:
+        return False
+    return (
+        one.octets[start - one.start : end - one.start]
+        != other.octets[start - other.start : end - other.start]
+    )
 
 
 class HalfStream:
@@ -161,7 +351,7 @@ class HalfStream:
         offset: cython.longlong = self.next_offset + self.ahead(seq)
         if self.fin_offset >= 0 or offset < self.next_offset:
             return False
-        if self.held is not None and self.held.end > offset:
+        if self.held is not None and self.held.end() > offset:
             return False
         self.fin_offset = offset
         self.fin_number = number
@@ -171,6 +361,10 @@ class HalfStream:
             self.fin_acked = 1
         return True
 
+    def holds(self):
+        """True if octets are held back."""
+        return self.held is not None and self.held.count() > 0
+
     def finished(self):
         """Whether everything up to the FIN was handed on."""
         return self.fin_offset >= 0 and self.next_offset == self.fin_offset
@@ -178,8 +372,8 @@ class HalfStream:
     def captured_end(self):
         """Where what was captured or acknowledged ends, behind holes too; a FIN counts as one."""
         end: cython.longlong = max(self.next_offset, self.acked)
-        if self.held is not None and self.held:
-            end = max(end, self.held.end)
+        if self.holds():
+            end = max(end, self.held.end())
         return max(end, self.fin_offset + 1) if self.fin_offset >= 0 else end
 
     def acknowledged(self):
@@ -199,7 +393,7 @@ class HalfStream:
         """Whether the next segment may not be ordinary; `other` is the other direction."""
         if self.next_seq < 0 or self.strange > 0 or self.absent:
             return True
-        if self.held is not None and self.held:
+        if self.holds():
             return True
         if self.isn >= 0 and other.isn >= 0 and not other.ack_seen:
             return True  # the acknowledgement that ends the handshake, which is timed
@@ -246,7 +440,7 @@ class HalfStream:
             captured = max(captured - before, 0)
             offset = self.next_offset
         captured = min(captured, end - offset)
-        first = self.held.first if self.held is not None else -1
+        first = self.held.first() if self.held is not None else -1
         if waits or offset > self.next_offset or first == offset:
             return found | self._hold(octets, start, captured, offset, end, number, ts_ns, needs)
         room = end if first < 0 else min(end, first)
@@ -290,9 +484,9 @@ class HalfStream:
         found: cython.int = 0
         if self.held is None:
             self.held = Held(self.pool)
-        there = self.held.find(offset, end)
-        latest: cython.longlong = self.held.end
-        piece = Piece(
+        there: Piece = self.held.find(offset, end)
+        latest: cython.longlong = self.held.end()
+        piece: Piece = piece_of(
             offset,
             end,
             octets[start : start + captured],
@@ -301,14 +495,14 @@ class HalfStream:
             self.history.identification,
             needs,
         )
-        added, conflict = self.held.add(piece)
-        if conflict:
+        added: cython.int = self.held.add(piece)
+        if added & DIFFERS:
             found |= CONFLICT
-        if added:
+        if added & ADDED:
             found |= OUT_OF_ORDER if offset < latest else 0
         elif (
             there is not None
-            and not conflict
+            and not found
             and self.history.copies(there.identification, there.ts_ns, ts_ns)
         ):
             found |= SAME_PACKET

@@ -1,29 +1,175 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""SYN segments on a conversation that is known: its beginning, a copy of it, or another one's.
+"""How a conversation begins: who is who, and where its streams begin.
 
 A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A
 SYN with another number than the known one means that the endpoints are used again. In a
 conversation that was joined in the middle a SYN shortly before the first octet captured is its
-own, recorded late.
+own, recorded late. Without a SYN, the first segment with payload opens a conversation; of endpoints
+that have an open one, only a segment whose payload and numbers show that they are used again.
 """
 
 import cython
+from cython.cimports.amqpsniff.tcp.conversation import Conversation
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
+from cython.cimports.amqpsniff.tcp.retransmissions import History
+from cython.cimports.amqpsniff.tcp.stream import EventWriter
+from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-else:
-    from .half_stream import HalfStream
+from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
-MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+from .late_handshake import opens
+from .limits import LEAST_JUMP as _LEAST_JUMP
+
+OPEN = cython.declare(cython.int, 0)
+
+SYN = cython.declare(cython.int, 2)
+RST = cython.declare(cython.int, 4)
 ACK = cython.declare(cython.int, 16)
+MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
-# Whether the segment belongs to the conversation that is open, to a new one, or to none.
+# Whether a SYN belongs to the conversation that is open, to a new one, or to none.
 OURS = cython.declare(cython.int, 0)
 ANOTHER = cython.declare(cython.int, 1)
 NONE = cython.declare(cython.int, 2)
 
+# What `begins_anew` says.
+BEGINS = cython.declare(cython.int, 1)
+MAY_BEGIN = cython.declare(cython.int, 2)
 
-def greet(half: HalfStream, other: HalfStream, seq, ack, flags):
+# See `amqpsniff.tcp.limits`.
+LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
+
+
+def opened(
+    table: ConversationTable,
+    writer: EventWriter,
+    history: History,
+    pool: HoldingPool,
+    rows,
+    at,
+    number,
+    ts_ns,
+    serial,
+    known,
+):
+    """Open a conversation with a segment; gives the segment's half-stream.
+
+    `serial`: see `Conversation`. `known`: the key of its originator and the first
+    sequence number of each direction, by key, where another reading found that out; or null.
+    """
+    flags: cython.int = rows[at + 8]
+    answer: cython.int = 1 if flags & SYN and flags & ACK else 0
+    key: bytes = key_of(rows, at)
+    back_key: bytes = table.back_key(rows, at)
+    slot: cython.longlong = table.free_slot()
+    conversation: Conversation
+    if known is not None and not flags & SYN:
+        answer = known[0] != key
+    conversation = Conversation(
+        HalfStream(writer, history, pool, slot * 2),
+        HalfStream(writer, history, pool, slot * 2 + 1),
+    )
+    conversation.take_ends(rows, at, answer)
+    conversation.first_packet_number = number & NUMBER_MASK
+    conversation.start_ns = ts_ns
+    conversation.key, conversation.back_key = (back_key, key) if answer else (key, back_key)
+    if flags & SYN:
+        conversation.first_isn = rows[at + 6]
+        if answer:
+            conversation.first_isn = (rows[at + 7] - 1) & MASK
+            begin(conversation.second, rows[at + 6])
+        conversation.syn_seen = True
+        begin(conversation.first, conversation.first_isn)
+    conversation.incarnation = table.incarnation(conversation.key)
+    table.add(slot, conversation, serial)
+    if known is not None:
+        begin_at(table, known[1])
+    writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
+    return slot * 2 + answer
+
+
+def block_of(writer: EventWriter, octets, source):
+    """The octets that a segment's row points into; `octets` are those of its batch."""
+    return octets if source < 0 else writer.extra[source]
+
+
+def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, at):
+    """Whether a segment of no open conversation opens one, and is no late one of one that is over.
+
+    What can only be the first of its sender, and comes after all that was sent, is not late.
+    """
+    flags: cython.int = rows[at + 8]
+    if flags & RST or not (flags & SYN or rows[at + 12] > 0):
+        return False
+    if not table.straggler(key, rows[at + 6], flags & SYN != 0):
+        return True
+    octets = block_of(writer, octets, rows[at + 9])
+    return opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(key, rows[at + 6])
+
+
+def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
+    """Whether a segment shows that the endpoints are used again, and no SYN was captured.
+
+    Gives `BEGINS`, `MAY_BEGIN` if the answer to it has to show that, or 0. It is a protocol header,
+    which is all of a segment, as clients wait for the answer to it, or a TLS ClientHello, and both
+    directions jump: its own, and the other one as it acknowledges it. A body may carry those
+    octets, and lie behind a hole, but then not both sides have lost some. Where numbers are lower
+    than before, what is sent again or was captured twice looks the same, unless it lies before the
+    first octet or has other octets.
+    """
+    start: cython.longlong = rows[at + 10]
+    captured: cython.longlong = rows[at + 11]
+    seq: cython.longlong = rows[at + 6]
+    ack: cython.longlong = rows[at + 7]
+    offset: cython.longlong
+    back: cython.longlong
+    if captured != rows[at + 12] or not rows[at + 8] & ACK or rows[at + 8] & SYN:
+        return 0
+    block: bytes = block_of(writer, octets, rows[at + 9])
+    if not opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
+        return 0
+    back = other.acknowledged() - other.next_offset - other.ahead(ack) if other.ack_seen else 0
+    if _jumps(half, seq) and (_jumps(other, ack) or back >= LEAST_JUMP):
+        return BEGINS
+    offset = half.next_offset + half.ahead(seq)
+    if half.ahead(seq) >= 0 or (back <= 0 and not _jumps(other, ack)):
+        return 0
+    if offset >= 0:
+        if half.differs(block, start, offset, captured, rows[at + 13], ts_ns):
+            return MAY_BEGIN
+    elif half.isn >= 0 or ts_ns > later(conversation.start_ns, half.limits.acked_hole_ns):
+        return MAY_BEGIN
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
+    """Whether a number is ahead of all that is known of a direction, or far behind it."""
+    ahead: cython.longlong
+    if half.next_seq < 0:
+        return False
+    ahead = half.ahead(seq)
+    if ahead < 0:
+        return ahead < -half.most_behind
+    return ahead >= LEAST_JUMP and half.next_offset + ahead > half.acked + LEAST_JUMP
+
+
+def begin_at(table: ConversationTable, starts):
+    """Directions begin with these sequence numbers, by key, where it is not known."""
+    half: HalfStream
+    for key, start in starts.items():
+        half = table.keys[key]
+        if half.next_seq < 0:
+            half.start_at(start)
+    return 0
+
+
+# SYN segments of a conversation that is open
+
+
+def classify_syn(half: HalfStream, other: HalfStream, seq, ack, flags):
     """Take a SYN of direction `half` (its answer when `flags` has ACK) and say whose it is."""
     asked: cython.longlong = (ack - 1) & MASK
     whose: cython.int

@@ -10,20 +10,13 @@ was.
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.loads import u16, u32
+from cython.cimports.amqpsniff.tcp.layers import Layers
+from cython.cimports.amqpsniff.tcp.link import link_place
 
 from amqpsniff.findings import Finding
 
 from .fragments import Fragments
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.loads import u16, u32  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.tcp.layers import Layers  # type: ignore
-    from cython.cimports.amqpsniff.tcp.link import link_place  # type: ignore
-else:
-    from amqpsniff.loads import u16, u32
-
-    from .layers import Layers
-    from .link import link_place
 
 # Columns of a segment's row:
 #  0 packet           row of the packet in its batch

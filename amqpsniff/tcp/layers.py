@@ -14,11 +14,7 @@ Packets of tunnels that are known and not read are counted by the tunnel's name 
 """
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, udp_place  # type: ignore
-else:
-    from .link import gre_place, ip_place, udp_place
+from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, udp_place
 
 # IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound keeps
 # a packet of nothing but headers from costing more than its neighbours.

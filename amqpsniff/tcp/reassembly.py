@@ -4,7 +4,7 @@
 The ordinary segment, the next one of its half-stream with nothing missing on either side, goes
 through one loop: its conversation is found in a small cache, one event row is written, counters
 move. Everything else (a new conversation, SYN, FIN, RST, a hole, a retransmission, a cut payload)
-leaves the loop for `Follower.unusual` and the modules beside this one.
+leaves the loop for `SlowPath.handle_segment` and the modules beside this one.
 
 Events come in the order in which the packets made them known, and depend on the packets only, never
 on how these came in batches. Time is the packets' own: a hole's or an end's deadline passes when a
@@ -20,6 +20,12 @@ when three segments in a row agree on a place where it cannot be; by the limit o
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
+from cython.cimports.amqpsniff.tcp.retransmissions import History
+from cython.cimports.amqpsniff.tcp.shares import Share, mark_of
+from cython.cimports.amqpsniff.tcp.slow_path import SlowPath
+from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
 from amqpsniff.columns import NUMBER_BITS as _NUMBER_BITS
 
@@ -28,21 +34,6 @@ from .fragments import Fragments
 from .headers import SEGMENT_FIELDS, HeaderParser
 from .limits import Limits
 from .stream import StreamBatch
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
-    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.follow import Follower  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.shares import Share, mark_of  # type: ignore
-else:
-    from .deadlines import Deadlines
-    from .events import EventWriter
-    from .follow import Follower
-    from .half_stream import HalfStream
-    from .history import History
-    from .shares import Share, mark_of
 
 DATA = cython.declare(cython.int, 1)
 ACK = cython.declare(cython.int, 16)
@@ -87,7 +78,7 @@ class Reassembler:
 
     parser: object
     fragments: object
-    follower: Follower
+    slow_path: SlowPath
     writer: EventWriter
     history: History
     halves: list
@@ -113,11 +104,11 @@ class Reassembler:
         limits = limits or Limits()
         self.fragments = Fragments(limits)
         self.parser = HeaderParser(ports, self.fragments)
-        self.follower = Follower(limits, places, joined)
+        self.slow_path = SlowPath(limits, places, joined)
         self.placing = places
-        self.writer = self.follower.writer
-        self.history = self.follower.history
-        self.halves = self.follower.table.halves
+        self.writer = self.slow_path.writer
+        self.history = self.slow_path.history
+        self.halves = self.slow_path.table.halves
         self.cache = array("q", [-1]) * (CELLS * CELL)
         self.ahead_limit = limits.impossible_ahead_octets
         self.names = []
@@ -150,17 +141,17 @@ class Reassembler:
             **self.parser.counts(),
             "fragments": self.fragments.count,
             "segments": self.segments,
-            "cut": self.follower.cut,
-            "retransmissions": self.follower.retransmissions,
-            "duplicates": self.follower.duplicates,
-            "out_of_order": self.follower.out_of_order,
-            "impossible": self.follower.impossible,
+            "cut": self.slow_path.cut,
+            "retransmissions": self.slow_path.retransmissions,
+            "duplicates": self.slow_path.duplicates,
+            "out_of_order": self.slow_path.out_of_order,
+            "impossible": self.slow_path.impossible,
         }
 
     def keep_joined(self) -> dict[int, object]:
         """Remember how conversations began whose begin was captured late, for another reading."""
-        self.follower.joined = {}
-        return self.follower.joined
+        self.slow_path.joined = {}
+        return self.slow_path.joined
 
     def take_places(self) -> object:
         """Where payload of the last batch lies in its streams: `PLACE_FIELDS` for each segment.
@@ -172,7 +163,7 @@ class Reassembler:
         repeated segment has the offsets of what it repeats, and the first octet of
         a stream is 0, so offsets of what came before it are negative.
         """
-        taken, self.follower.places = self.follower.places, array("q")
+        taken, self.slow_path.places = self.slow_path.places, array("q")
         return taken
 
     def feed(self, batch: object) -> StreamBatch:
@@ -182,7 +173,7 @@ class Reassembler:
         chunk: cython.longlong
         count: cython.longlong
         self._use(batch.capture)
-        self.follower.table.begin_batch()
+        self.slow_path.table.begin_batch()
         self.writer.reserve(end - begin + SPARE_EVENTS)
         self.history.begin_batch(batch.octets, self.parser.octets_seen())
         for chunk in range(begin, end, CHUNK):
@@ -208,15 +199,15 @@ class Reassembler:
     @cython.cfunc
     def _taken(self, octets: bytes) -> object:
         """What was written, as a batch."""
-        taken = self.writer.take(octets, self.follower.table.conversations, self.names)
+        taken = self.writer.take(octets, self.slow_path.table.conversations, self.names)
         taken.late, self.writer.late = self.writer.late, []
         return taken
 
     def wait(self, ts_ns: cython.longlong) -> StreamBatch:
         """There are no packets up to a time: gives the events that this makes known."""
-        self.follower.table.begin_batch()
-        if ts_ns >= self.follower.deadlines.next_ns:
-            self.follower.expire(ts_ns)
+        self.slow_path.table.begin_batch()
+        if ts_ns >= self.slow_path.deadlines.next_ns:
+            self.slow_path.expire(ts_ns)
         return self._taken(b"")
 
     def skip(self, octets: cython.longlong) -> None:
@@ -236,8 +227,8 @@ class Reassembler:
 
     def finish(self) -> StreamBatch:
         """No more packets: every open conversation is given up and closed."""
-        self.follower.table.begin_batch()
-        self.follower.close_all()
+        self.slow_path.table.begin_batch()
+        self.slow_path.close_all()
         return self._taken(b"")
 
     @cython.cfunc
@@ -248,9 +239,9 @@ class Reassembler:
         numbers: cython.longlong[::1] = batch.number
         times: cython.longlong[::1] = batch.ts_ns
         octets: bytes = batch.octets
-        follower: Follower = self.follower
+        slow_path: SlowPath = self.slow_path
         history: History = self.history
-        deadlines: Deadlines = follower.deadlines
+        deadlines: Deadlines = slow_path.deadlines
         half: HalfStream
         other: HalfStream
         row: cython.longlong
@@ -290,9 +281,9 @@ class Reassembler:
                 history.identification = rows[at + 14]
             number = numbers[packet] | high
             ts_ns = times[packet]
-            follower.serial += 1
+            slow_path.serial += 1
             if ts_ns >= deadlines.next_ns:
-                follower.expire(ts_ns)
+                slow_path.expire(ts_ns)
             if share is not None and not share.takes(mark_of(a_high, a_low, b_high, b_low, ports)):
                 others += 1
                 continue
@@ -314,10 +305,10 @@ class Reassembler:
                 if not half.open or half.cell != cell:
                     index = -1
             if index < 0:
-                half = follower.find(rows, at)
+                half = slow_path.find(rows, at)
                 if half is None:
                     first = self.writer.count
-                    index = follower.unknown(octets, rows, at, number, ts_ns)
+                    index = slow_path.unknown(octets, rows, at, number, ts_ns)
                     self.writer.note_late(first, number, ts_ns)
                     if index < 0:
                         continue
@@ -337,7 +328,7 @@ class Reassembler:
                         half.packets += 1
                         half.last_number = number
                         half.last_ns = ts_ns
-                        half.activity = follower.serial
+                        half.activity = slow_path.serial
                         other.ack_seq = rows[at + 7]
                         if length > 0:
                             if self.placing:
@@ -351,7 +342,7 @@ class Reassembler:
                             other.acked_late_ns = ts_ns
                         continue
             first = self.writer.count
-            follower.unusual(octets, index, rows, at, number, ts_ns)
+            slow_path.handle_segment(octets, index, rows, at, number, ts_ns)
             self.writer.note_late(first, number, ts_ns)
         self.segments += count - others
         return 0
@@ -362,7 +353,7 @@ class Reassembler:
         self, half: HalfStream, rows: cython.longlong[::1], at: cython.longlong
     ) -> cython.int:
         """Note where the next segment of a half-stream lies."""
-        self.follower.places.extend(
+        self.slow_path.places.extend(
             (
                 rows[at],
                 half.index,

@@ -16,16 +16,7 @@ packets keep their IP header.
 from __future__ import annotations
 
 import cython
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.link import (  # type: ignore
-        gre_place,
-        ip_place,
-        link_place,
-        udp_place,
-    )
-else:
-    from .link import gre_place, ip_place, link_place, udp_place
+from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, link_place, udp_place
 
 PLACE_BITS = cython.declare(cython.int, 40)
 PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)

@@ -10,16 +10,13 @@ Python's keyed hash stands between a capture and the table.
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.tcp.conversation import Conversation
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
 from .limits import LEAST_JUMP as _LEAST_JUMP
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
-else:
-    from .conversation import Conversation
-    from .half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _SIGN32 = cython.declare(cython.longlong, 1 << 31)

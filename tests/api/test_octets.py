@@ -32,7 +32,7 @@ def test_streams_are_conversations() -> None:
     """What is asked of a conversation can be asked of octets, compiled or not."""
     names = [name for name in dir(Conversation) if not name.startswith("_")]
     asked = {name for name in names if not callable(getattr(Conversation, name))}
-    assert {"awaited_acks", "shut_windows"} < asked
+    assert {"awaited_acks", "zero_windows"} < asked
     assert asked - set(vars(Stream("a", True))) <= OF_PACKETS
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from amqpsniff.decode.secrecy import secret_positions
+from amqpsniff.decode.redaction import secret_positions
 from amqpsniff.sanitize.frames import Cleaner
 from amqpsniff.sanitize.options import SanitizeOptions
 from tests.decode.feeding import Decoded, Feeder, Talk

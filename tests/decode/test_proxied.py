@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.decode.proxied import MAX_LINE_OCTETS, SIGNATURE, header_octets
+from amqpsniff.decode.preamble import MAX_LINE_OCTETS, SIGNATURE, header_octets
 from tests.conftest import SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Row, Talk, streams_of
 from tests.decode.script import OPENING, findings, publish

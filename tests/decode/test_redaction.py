@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.decode.login import login_name
+from amqpsniff.decode.redaction import login_name
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk, decode, run_file

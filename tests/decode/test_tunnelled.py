@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpsniff.decode.tunnelled import (
+from amqpsniff.decode.preamble import (
     MAX_REQUEST_OCTETS,
     preamble_octets,
     request_octets,
@@ -113,7 +113,7 @@ def test_what_is_long_is_looked_at_once(octets: bytes, monkeypatch: pytest.Monke
         asked.append(octets)
         return preamble_octets(octets, opened)
 
-    monkeypatch.setattr("amqpsniff.decode.opening.preamble_octets", counted)
+    monkeypatch.setattr("amqpsniff.decode.framer.preamble_octets", counted)
     Feeder(Talk()).data(CLIENT, octets + b"a" * 200).finish()
     assert len(asked) == 1
 

@@ -10,11 +10,11 @@ from tests.plain import copied, lines_of
 SCRIPT = """
 import random, sys
 import amqpsniff
-from amqpsniff.decode import decoder, synchronize
+from amqpsniff.decode import decoder, resync
 from tests.decode.feeding import Runs, streams_of
 from pathlib import Path
 
-print(decoder.__file__.endswith(".py") and synchronize.__file__.endswith(".py"))
+print(decoder.__file__.endswith(".py") and resync.__file__.endswith(".py"))
 tables = ("frames", "messages", "findings")
 for name in sys.argv[1:]:
     for options in ({"bodies": True}, {"body_sha256": True, "table_dialect": "py-amqp"}):

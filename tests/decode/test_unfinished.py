@@ -8,7 +8,7 @@ import pytest
 
 from amqpsniff import Engine
 from amqpsniff.decode.contents import METHOD_OCTETS
-from amqpsniff.decode.login import LONG_LOGIN_OCTETS, login_name, shortened
+from amqpsniff.decode.redaction import LONG_LOGIN_OCTETS, login_name, shortened
 from amqpsniff.decode.state import MAX_UNFINISHED_OCTETS
 from amqpsniff.spec import METHODS
 from tests import encoder

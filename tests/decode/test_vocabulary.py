@@ -5,9 +5,8 @@ import random
 import pytest
 
 from amqpsniff.columns import Codes, Vocabulary
-from amqpsniff.decode.oddities import NOT_UTF8
 from amqpsniff.decode.rows import copy_name
-from amqpsniff.decode.values import ValueReader
+from amqpsniff.decode.values import NOT_UTF8, ValueReader
 
 
 def _enter(vocabulary, texts):

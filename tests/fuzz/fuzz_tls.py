@@ -10,7 +10,7 @@ import sys
 from functools import cache
 
 from amqpsniff.capture import read
-from amqpsniff.decode.proxied import header_octets
+from amqpsniff.decode.preamble import header_octets
 from amqpsniff.tcp import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 from amqpsniff.tls.secrets import KEY_LOG

@@ -12,7 +12,7 @@ from tests.conftest import REPO
 from tests.house import packaging
 
 OF_OBJECTS = {
-    "amqpsniff.decode.json_text._unsigned",
+    "amqpsniff.decode.values._unsigned",
     "amqpsniff.decode.state.body_rest",
     "amqpsniff.session.census._name",
     "amqpsniff.session.linkables._signed",

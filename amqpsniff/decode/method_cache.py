@@ -2,27 +2,21 @@
 """Methods that came before: looked up by their payload and not decoded again.
 
 Of a delivery or an acknowledgement only the tag is new, so a method is remembered without it. One
-that may hold a secret, itself or in what its reply text quotes, never is. `memory` says how much
-is, and when a memory rests.
+that may hold a secret, itself or in what its reply text quotes, never is. `cache` has the bounds.
 
 Of payloads that a few octets do not tell apart, the one that came last is compared first: mostly it
 is that one, and nothing has to be looked up.
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Texts, Vocabulary
+from cython.cimports.amqpsniff.decode.rows import copy_text
 
 from amqpsniff.decode import plan
-from amqpsniff.decode.facts import MethodFacts
-from amqpsniff.decode.memory import MAX_OCTETS, MAX_REMEMBERED, Memory
+from amqpsniff.decode.cache import MAX_ENTRIES, MAX_OCTETS, Cache
+from amqpsniff.decode.methods import DecodedMethod
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts, Vocabulary  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.rows import copy_text  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Texts, Vocabulary
-    from amqpsniff.decode.rows import copy_text
-
-_MAX = cython.declare(cython.int, MAX_REMEMBERED)
+_MAX = cython.declare(cython.int, MAX_ENTRIES)
 _LONGEST = cython.declare(cython.longlong, MAX_OCTETS)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
@@ -33,21 +27,21 @@ _LAST = 8192
 _PLACES = cython.declare(cython.ulonglong, _LAST)
 
 
-class RememberedMethod(MethodFacts):
+class CachedMethod(DecodedMethod):
     """A method that was read: `count` octets, of which the `tag` (8 or none) after the `first` are
-    a delivery tag and the others stand in the memory's words from `begin` on.
+    a delivery tag and the others stand in the cache's words from `begin` on.
 
-    Its JSON stands in the memory's from `json_start` to `json_end` but for the digits of the tag,
+    Its JSON stands in the cache's from `json_start` to `json_end` but for the digits of the tag,
     which belong at `json_cut`. The codes of its names hold for the rows of one `serial` number,
     which share vocabularies.
     """
 
 
-class MethodMemory(Memory):
+class MethodCache(Cache):
     """Methods without secrets: their payloads but for a delivery tag, and what they came to."""
 
     def __init__(self):
-        Memory.__init__(self)
+        Cache.__init__(self)
         self.places = bytes(plan.tag_places)
         self.last = memoryview(bytearray(4 * _LAST)).cast("i")
         self.digest = 0
@@ -55,13 +49,13 @@ class MethodMemory(Memory):
         self.tag_at = -1
         self.place = 0
 
-    def forget(self):
+    def clear(self):
         """Remember nothing."""
-        Memory.forget(self)
-        self.remembered = []
+        Cache.clear(self)
+        self.methods = []
         return 0
 
-    def recall(self, decoder, reader, frames, dialect, at, end):
+    def look_up(self, decoder, reader, frames, dialect, at, end):
         """What is remembered of the payload `at`..`end`, with its delivery tag; None for nothing.
 
         Its JSON is written for the next of the frames, as decoding it would. After None the payload
@@ -73,24 +67,24 @@ class MethodMemory(Memory):
         sketch: cython.ulonglong = reader.sketch(at, end - at)
         self.place = cython.cast(cython.int, sketch & (_PLACES - 1))
         code: cython.int = self.last[self.place]
-        if self._takes(reader, code, dialect, at, end):
-            self.tried += 1
+        if self._matches(reader, code, dialect, at, end):
+            self.lookups += 1
         else:
             code = self._search(decoder, reader, dialect, at, end)
             if code < 0:
                 return None
             self.last[self.place] = code
-        self.found += 1
-        known: RememberedMethod = self.remembered[code]
+        self.hits += 1
+        known: CachedMethod = self.methods[code]
         if known.written:
-            self._recite(reader, frames, known)
+            self._write_json(reader, frames, known)
         return known
 
-    def _takes(self, reader, code, dialect, at, end):
+    def _matches(self, reader, code, dialect, at, end):
         """Whether the payload `at`..`end` is what a code stands for; then that has its tag."""
-        if code >= len(self.remembered):
+        if code >= len(self.methods):
             return False
-        known: RememberedMethod = self.remembered[code]
+        known: CachedMethod = self.methods[code]
         if known.dialect != dialect or known.count != end - at:
             return False
         if not reader.equals_but(self.words, known.begin, at, known.count, known.first, known.tag):
@@ -109,7 +103,7 @@ class MethodMemory(Memory):
             return -1
         method: cython.int = decoder.choices[choice]
         place: cython.int = self.places[method]
-        if place == 0 or not self._locate(reader, place, at, end) or not self.awake():
+        if place == 0 or not self._locate(reader, place, at, end) or not self.is_worthwhile():
             return -1
         self.method = method
         first: cython.longlong = self.tag_at - at
@@ -122,7 +116,7 @@ class MethodMemory(Memory):
         words: Vocabulary = self.words
         code: cython.int = words.find(self.digest, first + rest)
         while code >= 0:
-            if self._takes(reader, code, dialect, at, end):
+            if self._matches(reader, code, dialect, at, end):
                 return code
             code = words.next(self.digest, first + rest)
         return -1
@@ -140,7 +134,7 @@ class MethodMemory(Memory):
             self.tag_at = at + 5 + reader.data[at + 4]
         return self.tag_at + 8 <= end and reader.i64(self.tag_at) >= 0
 
-    def _recite(self, reader, frames, known):
+    def _write_json(self, reader, frames, known):
         """Write the JSON of what is remembered with its tag."""
         frames.open_arguments()
         out: Texts = reader.out
@@ -150,14 +144,14 @@ class MethodMemory(Memory):
             out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
         return 0
 
-    def learn(self, decoder, reader, dialect, at, end, mark):
-        """Remember the payload that `recall` did not know; its JSON was written from `mark` on.
+    def store(self, decoder, reader, dialect, at, end, mark):
+        """Remember the payload that `look_up` did not know; its JSON was written from `mark` on.
 
         Answers what is remembered, None where nothing is.
         """
         if self.method < 0 or decoder.method != self.method or decoder.quoted:
             return None
-        known: RememberedMethod = RememberedMethod()
+        known: CachedMethod = CachedMethod()
         known.copy(decoder)
         known.dialect = dialect
         known.count = end - at
@@ -166,17 +160,17 @@ class MethodMemory(Memory):
         known.serial = -1
         rest: cython.longlong = known.count - known.first - known.tag
         if self.words.count >= _MAX:
-            self.forget()
+            self.clear()
             self.words.find(self.digest, known.first + rest)
         known.begin = self.words.used
         reader.copy_to(self.words, at, known.first)
         reader.copy_to(self.words, end - rest, rest)
         self.last[self.place] = self.words.add(self.digest)
-        self._learn_json(reader, known, mark)
-        self.remembered.append(known)
+        self._store_json(reader, known, mark)
+        self.methods.append(known)
         return known
 
-    def _learn_json(self, reader, known, mark):
+    def _store_json(self, reader, known, mark):
         """Remember the JSON from `mark` on, cut where the digits of the delivery tag were."""
         out: Texts = reader.out
         text: bytes = bytes(out.octets[mark : out.used])

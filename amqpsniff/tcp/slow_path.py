@@ -2,9 +2,9 @@
 """Conversations beyond the ordinary segment: beginnings, ends, holes, deadlines.
 
 `Reassembler` finds the conversation of a segment and does the ordinary ones itself; the rest comes
-here, segment by segment. `unusual` takes them in this order: SYN, RST, whether the segment is
-possible at all, acknowledgement, payload, FIN; then it looks whether a hole is overdue or the end
-reached. What a RST or SYN means is often known only by what follows (`doubt`).
+here, segment by segment. `handle_segment` checks in this order: SYN, RST, possible at all,
+acknowledgement, payload, FIN; then if a hole is overdue or the end reached. What a RST
+or SYN means is often known only by what follows (`doubt`).
 
 What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
 """
@@ -12,6 +12,22 @@ What is due later (a hole given up, an end that is not acknowledged) waits in `d
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.tcp import out_of_order
+from cython.cimports.amqpsniff.tcp.conversation import Conversation
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
+from cython.cimports.amqpsniff.tcp.handshake import (
+    begin_at,
+    begins_anew,
+    block_of,
+    classify_syn,
+    may_open,
+    opened,
+)
+from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
+from cython.cimports.amqpsniff.tcp.retransmissions import History
+from cython.cimports.amqpsniff.tcp.stream import EventWriter
+from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
+from cython.cimports.amqpsniff.tcp.zero_window import update_window
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
@@ -20,39 +36,9 @@ from .doubt import CERTAIN as _CERTAIN
 from .doubt import OUTSIDE as _OUTSIDE
 from .doubt import Another, Reset
 from .headers import SEGMENT_FIELDS
-from .holding import HoldingPool
-from .joining import Rooms, Segment, begins
+from .late_handshake import PendingConversations, Segment, begins
 from .limits import NEVER
 from .stream import TcpFinding
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp import order  # type: ignore
-    from cython.cimports.amqpsniff.tcp.conversation import Conversation  # type: ignore
-    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
-    from cython.cimports.amqpsniff.tcp.events import EventWriter  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
-    from cython.cimports.amqpsniff.tcp.handshake import greet  # type: ignore
-    from cython.cimports.amqpsniff.tcp.history import History  # type: ignore
-    from cython.cimports.amqpsniff.tcp.opening import (  # type: ignore
-        begin_at,
-        begins_anew,
-        block_of,
-        may_open,
-        opened,
-    )
-    from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of  # type: ignore
-    from cython.cimports.amqpsniff.tcp.windows import heed  # type: ignore
-else:
-    from . import order
-    from .conversation import Conversation
-    from .deadlines import Deadlines
-    from .events import EventWriter
-    from .half_stream import HalfStream, later
-    from .handshake import greet
-    from .history import History
-    from .opening import begin_at, begins_anew, block_of, may_open, opened
-    from .table import ConversationTable, key_of
-    from .windows import heed
 
 CLOSE = cython.declare(cython.int, 3)
 
@@ -91,7 +77,7 @@ def _due_and_number(waiting):
     return waiting[:2]
 
 
-class Follower:
+class SlowPath:
     """State of all conversations; `expire` is to be called at `deadlines.next_ns`.
 
     `places`, `joined`: see `Reassembler`; null where nobody asks. `joined` has what `opened` wants
@@ -109,7 +95,7 @@ class Follower:
         self.table = ConversationTable(limits)
         self.keys = self.table.keys
         self.deadlines = Deadlines()
-        self.rooms = Rooms(limits)
+        self.rooms = PendingConversations(limits)
         self.early = self.rooms.by_key
         self.joined = joined
         self.serial = 0
@@ -181,7 +167,7 @@ class Follower:
                 begin_at(self.table, starts)
             opened = True
             self.history.identification, self.serial = row[14], segment.place
-            self.unusual(b"", self.find(row, 0).index, row, 0, segment.number, segment.ts_ns)
+            self.handle_segment(b"", self.find(row, 0).index, row, 0, segment.number, segment.ts_ns)
         self.history.identification, self.serial = identification, now
         return 0
 
@@ -212,7 +198,7 @@ class Follower:
             if half is None:
                 self.open(row, 0, segment.number, segment.ts_ns, segment.number)
                 half = self.find(row, 0)
-            self.unusual(b"", half.index, row, 0, segment.number, segment.ts_ns)
+            self.handle_segment(b"", half.index, row, 0, segment.number, segment.ts_ns)
         self.history.identification, self.serial = identification, now
         return 0
 
@@ -243,7 +229,7 @@ class Follower:
                 return 0
         if conversation.reset is not None:
             self._apply_reset(conversation)
-        order.flush(first, conversation.second, number, ts_ns, self.history.seen)
+        out_of_order.flush(first, conversation.second, number, ts_ns, self.history.seen)
         self.writer.append(CLOSE, first.index, -1, 0, 0, 0, number, ts_ns)
         self.table.remove(conversation, over != 0)
         if conversation.another is not None:
@@ -282,7 +268,7 @@ class Follower:
             return later(reset.quiet_ns, self._reset_wait(conversation))
         return min(first.linger_ns, second.linger_ns) if conversation.lingers else _NEVER
 
-    def unusual(self, octets, index, rows, at, number, ts_ns):
+    def handle_segment(self, octets, index, rows, at, number, ts_ns):
         """Take any segment of an open conversation; `octets` is the block of packets."""
         half: HalfStream = self.table.halves[index]
         other: HalfStream = self.table.halves[index ^ 1]
@@ -298,7 +284,7 @@ class Follower:
             if whose == NONE:
                 return 0
         if flags & SYN:
-            whose = greet(half, other, seq, rows[at + 7], flags)
+            whose = classify_syn(half, other, seq, rows[at + 7], flags)
             if whose == NONE:
                 return 0
             if whose == ANOTHER:
@@ -356,7 +342,7 @@ class Follower:
         if self._is_early(conversation, half, other, octets, rows, at, number, ts_ns):
             return 0
         if flags & NO_WINDOW or half.shut or other.shut:
-            heed(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
+            update_window(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
         if length > 0:
             half.strange = 0
             self._payload(conversation, half, other, octets, rows, at, seq, number, ts_ns)
@@ -366,8 +352,8 @@ class Follower:
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
                 conversation.ended, conversation.ended_by = "fin", side
                 conversation.ended_ns, conversation.ended_number = ts_ns, number
-            order.release(half, other, number, ts_ns, rows[at + 13])
-        order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
+            out_of_order.release(half, other, number, ts_ns, rows[at + 13])
+        out_of_order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, number, ts_ns)
 
     def _is_early(self, conversation, half, other, octets, rows, at, number, ts_ns):
@@ -544,7 +530,7 @@ class Follower:
         self._close(conversation, number, ts_ns, 1)
         half: HalfStream = self.find(rows, at)  # what waited may have opened one
         index = self.open(rows, at, number, ts_ns, number) if half is None else half.index
-        return self.unusual(octets, index, rows, at, number, ts_ns)
+        return self.handle_segment(octets, index, rows, at, number, ts_ns)
 
     def _believe(self, conversation, half, seq, length, number, ts_ns):
         """Whether an impossible segment must be true, because so many agree with it."""
@@ -574,9 +560,10 @@ class Follower:
             self.cut += 1
         block: bytes = block_of(self.writer, octets, rows[at + 9])
         needs: cython.longlong = other.offset_of(rows[at + 7]) if rows[at + 8] & ACK else 0
-        found = half.place(block, rows, at, seq, number, ts_ns, needs, order.waits(needs, other))
-        order.release(half, other, number, ts_ns, rows[at + 13])
-        if order.make_room(half, other, rows[at + 13]):
+        waits: cython.bint = out_of_order.waits(needs, other)
+        found = half.place(block, rows, at, seq, number, ts_ns, needs, waits)
+        out_of_order.release(half, other, number, ts_ns, rows[at + 13])
+        if out_of_order.make_room(half, other, rows[at + 13]):
             found |= LIMIT
         if found == 0:
             return 0
@@ -645,5 +632,5 @@ class Follower:
                     return self.deadlines.add(half, due_ns, self.table.open)
             conversation.over_ns = half.linger_ns
             return self._close(conversation, conversation.last_number(), conversation.end_ns, over)
-        order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
+        out_of_order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, conversation.last_number(), conversation.end_ns)

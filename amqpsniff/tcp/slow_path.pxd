@@ -1,12 +1,13 @@
 from amqpsniff.tcp.conversation cimport Conversation
-from amqpsniff.tcp.deadlines cimport Deadlines
-from amqpsniff.tcp.events cimport EventWriter
-from amqpsniff.tcp.half_stream cimport HalfStream
-from amqpsniff.tcp.history cimport History
+from amqpsniff.tcp.half_stream cimport HalfStream, HoldingPool
+from amqpsniff.tcp.out_of_order cimport Deadlines
+from amqpsniff.tcp.retransmissions cimport History
+from amqpsniff.tcp.stream cimport EventWriter
 from amqpsniff.tcp.table cimport ConversationTable
 
-cdef class Follower:
-    cdef object limits, pool
+cdef class SlowPath:
+    cdef object limits
+    cdef HoldingPool pool
     cdef readonly ConversationTable table
     cdef long long most, linger, near
     cdef readonly EventWriter writer
@@ -45,7 +46,7 @@ cdef class Follower:
     cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int over) except? -1
     cpdef int close_all(self) except? -1
     cdef long long _over_at(self, Conversation conversation) except? -1
-    cdef int unusual(
+    cdef int handle_segment(
         self, bytes octets, int index, long long[::1] rows, long long at, long long number,
         long long ts_ns
     ) except? -1

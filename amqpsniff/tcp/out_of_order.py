@@ -9,25 +9,137 @@ forsaken: their holes become gaps, nothing waits for them any more, and what was
 directions is handed on in the order of capture. So a question comes before its answer, whether one
 of them was captured late or never.
 
-Of an ordinary capture nothing is held, and nothing here is asked.
+Of an ordinary capture nothing is held, and nothing here is called.
+
+Deadlines stand in a heap, but those of ends, which come in order and are many, in a queue. A
+deadline is only a reason to look: whether something is due is read from the half-stream's own
+state, so deadlines that were overtaken by events need not be taken out.
 """
 
+import heapq
+from collections import deque
+
 import cython
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, Piece, later, piece_of
 
-from .holding import Piece
 from .limits import NEVER
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.deadlines import Deadlines  # type: ignore
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, later  # type: ignore
-else:
-    from .deadlines import Deadlines
-    from .half_stream import HalfStream, later
 
 _NEVER = cython.declare(cython.longlong, NEVER)
 
-NOTHING = -1
+NOTHING = cython.declare(cython.longlong, -1)
 """What a hole acknowledges."""
+
+SPARE_DEADLINES = cython.declare(cython.longlong, 1024)
+"""Deadlines beyond four for each open conversation before those of closed ones are taken out."""
+
+
+class Deadlines:
+    """Half-streams by deadline; `next_ns` is the earliest one, or later than any time."""
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        """Forget all."""
+        self.heap = []
+        self.queue = deque()
+        self.last_ns = -_NEVER
+        self.made = 0
+        self.rooms_ns = _NEVER
+        self.next_ns = _NEVER
+        return 0
+
+    def expect(self, rooms_ns):
+        """Wake at a time for the beginnings that wait, too."""
+        self.rooms_ns = rooms_ns
+        self.next_ns = self._earliest()
+        return 0
+
+    def any(self):
+        """Whether there are deadlines."""
+        return len(self.heap) > 0 or len(self.queue) > 0
+
+    def add(self, half, deadline_ns, conversations):
+        """Look at a half-stream at a time; `conversations` are open."""
+        if deadline_ns < _NEVER:
+            self.made += 1
+            heapq.heappush(self.heap, (deadline_ns, self.made, half))
+            if len(self.heap) > 4 * conversations + SPARE_DEADLINES:
+                self._clean_heap()
+            self.next_ns = self._earliest()
+        return 0
+
+    def linger(self, half, conversations):
+        """Look at a half-stream at its `linger_ns`, unless its conversation ends before."""
+        if half.linger_ns < self.last_ns:
+            return self.add(half, half.linger_ns, conversations)
+        if half.linger_ns < _NEVER:
+            self._forget_closed()
+            self.made += 1
+            half.linger_turn = self.made
+            self.last_ns = half.linger_ns
+            self.queue.append(half)
+            if len(self.queue) > 4 * conversations + SPARE_DEADLINES:
+                self._clean_queue()
+            self.next_ns = self._earliest()
+        return 0
+
+    def take(self):
+        """Take the earliest deadline out; gives its half-stream. There must be one."""
+        half: HalfStream = self._first()
+        self.next_ns = self._earliest()
+        return half
+
+    def _first(self):
+        half: HalfStream
+        if self.queue:
+            half = self.queue[0]
+            if not self.heap or (half.linger_ns, half.linger_turn) < self.heap[0][:2]:
+                return self.queue.popleft()
+        return heapq.heappop(self.heap)[2]
+
+    def _earliest(self):
+        half: HalfStream
+        found: cython.longlong = self.heap[0][0] if self.heap else _NEVER
+        if self.queue:
+            half = self.queue[0]
+            found = min(found, half.linger_ns)
+        return min(found, self.rooms_ns)
+
+    def _clean_heap(self):
+        """Forget deadlines that events have overtaken: what stays is two a half-stream at most."""
+        half: HalfStream
+        kept = []
+        for entry in self.heap:
+            half = entry[2]
+            if half.open and (
+                entry[0] == half.linger_ns
+                or (half.waiting_until >= 0 and entry[0] == half.deadline_ns)
+            ):
+                kept.append(entry)
+        heapq.heapify(kept)
+        self.heap = kept
+        return 0
+
+    def _forget_closed(self):
+        """Let go of ends that came before their deadline, as far as they are first in the queue."""
+        half: HalfStream
+        while self.queue:
+            half = self.queue[0]
+            if half.open:
+                break
+            self.queue.popleft()
+        return 0
+
+    def _clean_queue(self):
+        """Let go of all of them; one a conversation stays."""
+        half: HalfStream
+        kept = deque()
+        for half in self.queue:
+            if half.open:
+                kept.append(half)
+        self.queue = kept
+        return 0
 
 
 def release(half: HalfStream, other: HalfStream, number, ts_ns, seen):
@@ -36,8 +148,8 @@ def release(half: HalfStream, other: HalfStream, number, ts_ns, seen):
     It is known as of packet `number`; -1 where no packet brought it about: then each segment as of
     its own, but never before one that was handed on already.
     """
-    mine: object
-    others: object
+    mine: Piece
+    others: Piece
     while True:
         mine = _next(half)
         others = _next(other)
@@ -51,27 +163,35 @@ def release(half: HalfStream, other: HalfStream, number, ts_ns, seen):
 
 
 @cython.cfunc
-def _next(half: HalfStream) -> object:
+def _next(half: HalfStream) -> Piece:
     """The piece held that is next, or null: nothing is held, or a hole is waited for before it.
 
     A hole that is forsaken is a piece that needs `NOTHING`, as of the packet behind it.
     """
-    if half.held is not None and half.held:
-        piece = half.held.front
+    piece: Piece
+    if half.holds():
+        piece = half.held.front()
         if piece.start == half.next_offset:
             return piece
         if piece.start <= half.forsaken:
-            return piece._replace(start=half.next_offset, end=piece.start, needs=NOTHING)
+            return _hole(half, piece.start, piece.number, piece.ts_ns)
     elif half.next_offset < half.fin_offset <= half.forsaken:
-        number, ts_ns = half.fin_number, half.fin_ns
-        return Piece(half.next_offset, half.fin_offset, b"", number, ts_ns, -1, NOTHING)
+        return _hole(half, half.fin_offset, half.fin_number, half.fin_ns)
     return None
+
+
+@cython.cfunc
+def _hole(
+    half: HalfStream, end: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
+) -> Piece:
+    """A hole that is forsaken, as of the packet behind it."""
+    return piece_of(half.next_offset, end, b"", number, ts_ns, -1, NOTHING)
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _mine_is_first(
-    mine: object, others: object, half: HalfStream, other: HalfStream
+    mine: Piece | None, others: Piece | None, half: HalfStream, other: HalfStream
 ) -> cython.bint:
     """Which of two pieces, of which one may be null, is to be handed on first."""
     waiting: cython.bint
@@ -92,7 +212,7 @@ def waits(needs, other: HalfStream):
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _hand_on(
-    piece: object,
+    piece: Piece,
     half: HalfStream,
     other: HalfStream,
     number: cython.longlong,
@@ -112,7 +232,9 @@ def _hand_on(
 
 
 @cython.cfunc
-def _not_before(half: HalfStream, other: HalfStream, number: object, ts_ns: object) -> tuple:
+def _not_before(
+    half: HalfStream, other: HalfStream, number: cython.longlong, ts_ns: cython.longlong
+) -> tuple:
     """A packet held back and its time, or those of the last one handed on if that was later."""
     if number < half.delivered_number:
         number, ts_ns = half.delivered_number, half.delivered_ns
@@ -155,7 +277,7 @@ def _overdue(
         return False
     half.forsaken = max(half.forsaken, half.waiting_until)
     half.waiting_until = -1
-    if half.held is None or not half.held:
+    if not half.holds():
         half.absent = half.ack_seen  # until something of it is captured again
     release(half, other, -1, 0, seen)
     return True
@@ -198,7 +320,7 @@ def _watch(
         half.deadline_segments = segments + half.limits.acked_hole_segments
         half.deadline_ns = later(ts_ns, half.limits.acked_hole_ns)
     elif end >= 0:
-        half.waiting_until = max(end, half.held.end if half.held is not None else -1)
+        half.waiting_until = max(end, half.held.end() if half.held is not None else -1)
         half.deadline_segments = _NEVER
         half.deadline_ns = later(ts_ns, half.limits.unacked_hole_ns)
     return half.waiting_until >= 0
@@ -208,7 +330,7 @@ def _watch(
 @cython.exceptval(-1, check=True)
 def _there(half: HalfStream) -> cython.longlong:
     """Where the first hole begins: what is before it was handed on, or is there to be."""
-    if half.held is None or not half.held or _next(half) is None:
+    if not half.holds() or _next(half) is None:
         return half.next_offset
     return half.held.run_end()
 
@@ -218,7 +340,7 @@ def _there(half: HalfStream) -> cython.longlong:
 def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
     """Where the hole that begins at `there` ends, at octets held or at the FIN; -1 for no hole."""
     end: cython.longlong
-    if half.held is not None and half.held:
+    if half.holds():
         end = half.held.after(there)
         if end >= 0:
             return end
@@ -236,16 +358,17 @@ def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) ->
     return (
         not half.ack_seen
         and half.held is not None
-        and len(half.held) >= half.limits.unacked_hole_segments
+        and half.held.count() >= half.limits.unacked_hole_segments
     )
 
 
 def make_room(half: HalfStream, other: HalfStream, seen):
     """Hand on as much as it takes to hold no more than is allowed; whether that was anything."""
+    piece: Piece
     found: cython.bint = False
-    while half.held is not None and half.held and half.held.full:
+    while half.holds() and half.held.full():
         found = True
-        piece = half.held.front
+        piece = half.held.front()
         half.forsaken = max(half.forsaken, piece.start)
         other.forsaken = max(other.forsaken, piece.needs)
         release(half, other, -1, 0, seen)

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Methods: class and method numbers and the arguments after them.
 
-`ArgumentDecoder.decode` finds the rows that the numbers may mean in a dialect, reads the payload by
+`MethodDecoder.decode` finds the rows that the numbers may mean in a dialect, reads the payload by
 the first of them, and writes the arguments as one JSON object. Rows that share their numbers (other
 dialects, vendors) are tried in order until one fits the payload exactly; when none does, the first
 is kept and the answer says what is wrong. What later stages ask for (exchange, delivery tag, …) is
@@ -11,21 +11,13 @@ left in attributes, as `facts` has them.
 import json
 
 import cython
+from cython.cimports.amqpsniff.columns import Octets, Texts
+from cython.cimports.amqpsniff.decode.cache import TableCache
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan
-from amqpsniff.decode.facts import MethodFacts
-from amqpsniff.decode.quotes import redact_quote, without_secrets
-from amqpsniff.decode.secrecy import REDACTED, adds_up, is_in_place
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Octets, Texts  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.memory import (  # type: ignore[import-not-found]
-        TableMemory,
-    )
-else:
-    from amqpsniff.columns import Octets, Texts
-    from amqpsniff.decode.memory import TableMemory
+from amqpsniff.decode.redaction import REDACTED, adds_up, is_in_place, redact_quote, without_secrets
+from amqpsniff.decode.values import OUT_OF_RANGE
 
 EXACT = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)
@@ -50,10 +42,66 @@ _CLIENT = cython.declare(cython.int, plan.SENDER_CLIENT)
 _SERVER = cython.declare(cython.int, plan.SENDER_SERVER)
 _CONTENT = cython.declare(cython.int, 67)
 _LESS_THAN = cython.declare(cython.int, 60)
-_OUT_OF_RANGE = cython.declare(cython.int, 128)  # values.OUT_OF_RANGE
+_OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
 
 
-class ArgumentDecoder(MethodFacts):
+class DecodedMethod:
+    """What later stages ask of a method, beside its arguments as JSON.
+
+    `starts` and `lengths` say where its texts are, by role (`plan.roles`): counted from the first
+    octet of its payload, -1 where it has none. Texts stay where they are, so that no object is made
+    for them; `safe_text` is what may be shown of a reply text of which not all may be, else null.
+    `written` says whether the JSON was. What a method does not have is -1, `NULL` or 0.
+    """
+
+    def __init__(self):
+        if not cython.compiled:
+            self.starts = [-1] * 6
+            self.lengths = [0] * 6
+        self.written = False
+        self.clear()
+
+    def clear(self):
+        """Nothing is known of any method."""
+        role: cython.int
+        for role in range(6):
+            self.starts[role] = -1
+            self.lengths[role] = 0
+        self.method = -1
+        self.delivery_tag = _NULL
+        self.reply_code = -1
+        self.flags = 0
+        self.frame_max = -1
+        self.about_class = -1
+        self.about_method = -1
+        self.version_major = -1
+        self.version_minor = -1
+        self.safe_text = None
+        return 0
+
+    def copy(self, facts):
+        """Take what is known of another method."""
+        role: cython.int
+        for role in range(6):
+            self.starts[role] = facts.starts[role]
+            self.lengths[role] = facts.lengths[role]
+        self.method = facts.method
+        self.class_id = facts.class_id
+        self.method_id = facts.method_id
+        self.delivery_tag = facts.delivery_tag
+        self.reply_code = facts.reply_code
+        self.flags = facts.flags
+        self.frame_max = facts.frame_max
+        self.about_class = facts.about_class
+        self.about_method = facts.about_method
+        self.version_major = facts.version_major
+        self.version_minor = facts.version_minor
+        self.safe_text = facts.safe_text
+        self.written = facts.written
+        return 0
+
+
+class MethodDecoder(DecodedMethod):
     """Reads method payloads; as facts, what the last one told.
 
     Args:
@@ -72,7 +120,7 @@ class ArgumentDecoder(MethodFacts):
     """
 
     def __init__(self, show_secrets=False, quiet=False):
-        MethodFacts.__init__(self)
+        DecodedMethod.__init__(self)
         self.show_secrets = show_secrets
         self.quiet = quiet
         self.base = 0
@@ -90,7 +138,7 @@ class ArgumentDecoder(MethodFacts):
         self.key_lengths = plan.key_lengths
         self.keys = Octets()
         self.keys.put_bytes(bytes(plan.keys))
-        self.tables = TableMemory()
+        self.tables = TableCache()
         self.lookup = plan.lookup
         self.choices = plan.choices
         self.far = plan.far

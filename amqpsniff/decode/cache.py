@@ -1,41 +1,32 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What came before: octets that come again are looked up and not read again.
+"""Caches of what octets came to, for octets that come again.
 
 A publisher sends to the same few exchanges and routing keys and puts the same headers on its
-messages, and clients of one kind introduce themselves in the same way. A memory keeps octets that
-were read without anything odd about them, and what they came to. It holds no more than a fixed
-number of them, forgets all when it is full, and rests for a while when it sees that nothing comes
-twice.
+messages, and clients of one kind introduce themselves in the same way. A cache keeps octets that
+were read without anything odd about them, and what they came to. It holds a fixed number of
+entries, is emptied when it is full, and skips lookups for a while after most were in vain.
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Octets, Texts, Vocabulary
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
-        Octets,
-        Texts,
-        Vocabulary,
-    )
-else:
-    from amqpsniff.columns import Octets, Texts, Vocabulary
-
-MAX_REMEMBERED = 2048
-"""Distinct methods, and distinct field tables, in a memory: what a busy broker's connections send
+MAX_ENTRIES = 2048
+"""Distinct methods, and distinct field tables, in a cache: what a busy broker's connections send
 at one time. Each entry takes some 300 octets beside its own."""
 
 MAX_OCTETS = 1024
-"""Longest method or field table that is remembered: longer ones seldom come twice."""
+"""Longest method or field table that is kept: longer ones seldom come twice."""
 
-TRIES = 2048
-"""Octets looked up before a memory asks itself whether that is worth it."""
+TRIAL_LOOKUPS = 2048
+"""Lookups after which a cache checks if they are worth it."""
 
-RESTS = 16 * TRIES
-"""Octets that are not looked up after it was not: the time lost is then below a tenth."""
+SKIPPED_LOOKUPS = 16 * TRIAL_LOOKUPS
+"""Lookups that are skipped if they are not: the time lost is then below a tenth."""
 
-_MAX = cython.declare(cython.int, MAX_REMEMBERED)
+_MAX = cython.declare(cython.int, MAX_ENTRIES)
 _LONGEST = cython.declare(cython.longlong, MAX_OCTETS)
-_TRIES = cython.declare(cython.int, TRIES)
-_RESTS = cython.declare(cython.int, RESTS)
+_TRIAL = cython.declare(cython.int, TRIAL_LOOKUPS)
+_SKIPPED = cython.declare(cython.int, SKIPPED_LOOKUPS)
 
 
 def integers(count):
@@ -43,43 +34,43 @@ def integers(count):
     return memoryview(bytearray(8 * count)).cast("q")
 
 
-class Memory:
+class Cache:
     """Octets that were read before, by code, and the JSON that each of them came to."""
 
     def __init__(self):
-        self.tried = 0
-        self.found = 0
-        self.resting = 0
-        self.starts = integers(MAX_REMEMBERED + 1)
-        self.forget()
+        self.lookups = 0
+        self.hits = 0
+        self.skips = 0
+        self.starts = integers(MAX_ENTRIES + 1)
+        self.clear()
 
-    def forget(self):
+    def clear(self):
         """Remember nothing."""
         self.words = Vocabulary()
         self.json = Octets()
         return 0
 
-    def awake(self):
+    def is_worthwhile(self):
         """Whether it is worth looking something up now."""
-        if self.resting > 0:
-            self.resting -= 1
+        if self.skips > 0:
+            self.skips -= 1
             return False
-        self.tried += 1
-        if self.tried > _TRIES:
-            if 4 * self.found < self.tried:
-                self.resting = _RESTS
-            self.tried = 1
-            self.found = 0
+        self.lookups += 1
+        if self.lookups > _TRIAL:
+            if 4 * self.hits < self.lookups:
+                self.skips = _SKIPPED
+            self.lookups = 1
+            self.hits = 0
         return True
 
 
-class TableMemory(Memory):
+class TableCache(Cache):
     """Field tables and their JSON."""
 
     def put_table(self, reader, at, end):
         """Write the field table `at`..`end` of a reader's data as an object, as the reader does."""
         count: cython.longlong = end - at
-        if count > _LONGEST or not self.awake():
+        if count > _LONGEST or not self.is_worthwhile():
             return reader.put_table(at, end)
         out: Texts = reader.out
         words: Vocabulary = self.words
@@ -87,7 +78,7 @@ class TableMemory(Memory):
         code: cython.int = words.find(digest, count)
         while code >= 0:
             if reader._equals(words, words.ends[code], at, count):
-                self.found += 1
+                self.hits += 1
                 return out.put_from(
                     self.json, self.starts[code], self.starts[code + 1] - self.starts[code]
                 )
@@ -97,14 +88,14 @@ class TableMemory(Memory):
         reader.oddities = 0
         answer: cython.int = reader.put_table(at, end)
         if answer == 0 and reader.oddities == 0:
-            self._learn(reader, digest, at, count, mark)
+            self._store(reader, digest, at, count, mark)
         reader.oddities |= odd
         return answer
 
-    def _learn(self, reader, digest, at, count, mark):
+    def _store(self, reader, digest, at, count, mark):
         """Remember a table that was not found, and the JSON from `mark` on."""
         if self.words.count >= _MAX:
-            self.forget()
+            self.clear()
             self.words.find(digest, count)
         code: cython.int = self.words.count
         reader.copy_to(self.words, at, count)

@@ -1,16 +1,26 @@
 from amqpsniff.columns cimport Octets
-from amqpsniff.decode.facts cimport MethodFacts
-from amqpsniff.decode.memory cimport TableMemory
+from amqpsniff.decode.cache cimport TableCache
 from amqpsniff.decode.values cimport ValueReader
 
-cdef class ArgumentDecoder(MethodFacts):
+cdef class DecodedMethod:
+    cdef long long starts[6]
+    cdef long long lengths[6]
+    cdef public int method, class_id, method_id, reply_code, flags
+    cdef public int about_class, about_method, version_major, version_minor
+    cdef public long long delivery_tag, frame_max
+    cdef public bytes safe_text
+    cdef public bint written
+    cdef int clear(self) except? -1
+    cdef int copy(self, DecodedMethod facts) except? -1
+
+cdef class MethodDecoder(DecodedMethod):
     cdef public bint show_secrets, quiet, past_login, quoted, secret_anywhere, tells_secret, channel_zero
     cdef public int sender
     cdef public tuple sent_secrets
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
     cdef const unsigned char[::1] known, secrets, senders, types, roles, frequent
     cdef Octets keys
-    cdef readonly TableMemory tables
+    cdef readonly TableCache tables
     cdef dict far
     cdef long long base
     cdef int find(self, int dialect, int class_id, int method_id) except? -2

@@ -2,9 +2,9 @@
 """Finding the next frame boundary in octets whose beginning was not seen.
 
 A capture that starts in the middle of a connection, or that lost packets, gives octets that begin
-anywhere in a frame. Every octet where a plausible header stands (`probe`) starts a *candidate*: a
+anywhere in a frame. Every octet where a plausible header stands starts a *candidate*: a
 chain of frames, each of which must end in the frame-end octet where its size says and be followed
-by a plausible header. A candidate dies at the first frame that is none. Candidates that meet at a
+by a plausible header. A candidate dies where that fails. Candidates that meet at a
 boundary are one chain from there on: one with a strong frame stays, else the earlier.
 
 A body says so little that the first one of a chain has to be awaited, or to stand behind an end
@@ -27,27 +27,36 @@ the order of the stream: each position, and each boundary that a candidate waits
 as soon as `HEADER_OCTETS` are there behind it, or a frame's end is; the search stops at belief, and
 what lies behind the chain goes the way of all other octets.
 
+A header is *plausible* when its type, channel and size go together and, of a method or a content
+header, when the class and method are ones that this side may send. A whole frame is *strong* when
+its payload proves it: a method whose arguments fit exactly, a content header whose properties do, a
+body that is awaited, a heartbeat.
+
 Nothing is decoded before a chain is believed; payloads are kept for that moment, within bounds.
 """
 
+from __future__ import annotations
+
+from collections import deque
+
 import cython
+from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
+from cython.cimports.amqpsniff.decode.state import Allowance, Connection, Content, Half
+from cython.cimports.amqpsniff.decode.values import ValueReader
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.candidate import (  # type: ignore[import-not-found]
-        Candidate,
-    )
-    from cython.cimports.amqpsniff.decode.probe import (  # type: ignore[import-not-found]
-        FrameProbe,
-    )
-    from cython.cimports.amqpsniff.decode.state import Half  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.window import Window  # type: ignore[import-not-found]
-else:
-    from amqpsniff.decode.candidate import Candidate
-    from amqpsniff.decode.probe import FrameProbe
-    from amqpsniff.decode.state import Half
-    from amqpsniff.decode.window import Window
+from amqpsniff.columns import Texts
+from amqpsniff.decode import plan
+from amqpsniff.spec import protocol_of
 
-from amqpsniff.decode.probe import HEADER_OCTETS
+MAX_BODY_FRAME_OCTETS = 256 * 1024 * 1024
+"""Largest body frame believed while frame-max is unknown; brokers default to 131072."""
+
+MAX_KEPT_FRAME_OCTETS = 1024 * 1024
+"""Largest frame whose octets are kept until it is whole: field tables seldom pass 10 kB."""
+
+HEADER_OCTETS = 11
+"""Octets that tell whether a frame may begin: its header, and class and method of its payload."""
 
 MAX_CANDIDATES = 64
 """Chains followed at once; octets made to look like frame headers could start one each."""
@@ -69,12 +78,302 @@ FIRST_FEED_OCTETS = 1024
 """Octets searched at first; then as many as were searched. A half-stream that breaks again and
 again would otherwise have all of a large piece copied for each frame of it."""
 
+FIRST_BUFFER_OCTETS = 1024
+"""Octets there is room for at first, which do not count in the allowance."""
+
+MAX_MARKS = 65536
+"""Packets remembered of the octets kept. They are only that many when a peer sends its octets one
+by one; the frames of older ones then get the number of the oldest that is remembered."""
+
+_MAX_BODY = cython.declare(cython.longlong, MAX_BODY_FRAME_OCTETS)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
 _MAX_HELD = cython.declare(cython.longlong, MAX_HELD_OCTETS)
 _HEADER = cython.declare(cython.longlong, HEADER_OCTETS)
 _NEVER = cython.declare(cython.longlong, 1 << 62)
 _END = cython.declare(cython.int, 0xCE)
 _BODY = cython.declare(cython.int, 3)
 _PROTOCOL_HEADER = cython.declare(cython.int, 65)
+
+
+@cython.cclass
+class FrameProbe:
+    """Tests octets that `reader` reads from; `kind`, `channel` and `size` are of the last header.
+
+    Args:
+        handler: Its method decoder and contents are asked; no row is written.
+    """
+
+    handler: FrameHandler
+    reader: ValueReader
+    properties: PropertyDecoder
+    kind: cython.int
+    channel: cython.int
+    size: cython.longlong
+
+    def __init__(self, handler):
+        self.handler = handler
+        self.reader = ValueReader(Texts())
+        self.properties = PropertyDecoder()
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=True)
+    def header(
+        self, half: Half, at: cython.longlong, have: cython.longlong, forced: cython.bint
+    ) -> cython.int:
+        """Whether a frame may begin at `at`, with `have` octets there: 1, 0, or -1 for too few.
+
+        A protocol header has type 65 (its first letter) and, for want of a frame header, size 0.
+        `forced` takes any header that can be followed to its end.
+        """
+        if have < 7:
+            return -1
+        kind: cython.int = self.reader.data[at]
+        size: cython.longlong = self.reader.u32(at + 3)
+        self.kind = kind
+        self.channel = self.reader.u16(at + 1)
+        self.size = size
+        if forced:
+            return kind == 3 or size <= _MAX_KEPT
+        if kind == _PROTOCOL_HEADER:
+            if have < 8:
+                return -1
+            self.channel = 0
+            self.size = 0
+            return self._is_protocol_header(at)
+        if size > self._limit(half, kind):
+            return 0
+        if kind == 8:
+            return size == 0 and self.channel == 0
+        if kind == 3:
+            return size > 0 and self.channel > 0
+        if kind != 1 and kind != 2:
+            return 0
+        if have < 11:
+            return -1
+        first: cython.int = self.reader.u16(at + 7)
+        second: cython.int = self.reader.u16(at + 9)
+        if kind == 1:
+            return size >= 4 and self._is_method(half, first, second)
+        known: cython.bint = first in plan.content_classes[half.connection.dialect]
+        return size >= 14 and known and second == 0 and self.channel > 0
+
+    @cython.cfunc
+    def _limit(self, half: Half, kind: cython.int) -> cython.longlong:
+        """The largest size that a frame of a type may have."""
+        limit: cython.longlong = half.connection.frame_max
+        if limit <= 0:
+            limit = _MAX_BODY
+        if kind != 3 and limit > _MAX_KEPT:
+            limit = _MAX_KEPT
+        return limit
+
+    @cython.cfunc
+    def _is_protocol_header(self, at: cython.longlong) -> cython.bint:
+        octets: bytes = bytes(self.reader.data[at : at + 8])
+        return octets[:4] == b"AMQP" and protocol_of(octets[4:]) is not None
+
+    @cython.cfunc
+    def _is_method(self, half: Half, class_id: cython.int, method_id: cython.int) -> cython.bint:
+        """Whether the numbers name a method that this side may send."""
+        connection: Connection = half.connection
+        choice: cython.int = self.handler.decoder.find(connection.dialect, class_id, method_id)
+        if choice < 0:
+            return False
+        if not connection.role_proved:
+            return True
+        side: cython.int = 1 if half.direction == connection.client_direction else 2
+        while plan.choices[choice] >= 0:
+            if plan.senders[plan.choices[choice]] & side:
+                return True
+            choice += 1
+        return False
+
+    @cython.cfunc
+    def strong(
+        self,
+        half: Half,
+        kind: cython.int,
+        channel: cython.int,
+        at: cython.longlong,
+        size: cython.longlong,
+    ) -> cython.bint:
+        """Whether the payload at `at` proves a frame."""
+        if kind == 1:
+            self.reader.out.used = 0
+            dialect: cython.int = half.connection.dialect
+            return self.handler.decoder.decode(self.reader, dialect, at, at + size, size) == 0
+        if kind == 2:
+            class_id: cython.int = self.reader.u16(at)
+            return self.properties.locate(self.reader, class_id, at + 12, at + size) == 0
+        if kind == 3:
+            found = self.handler.contents._find(half, channel)
+            if found is None:
+                return False
+            content: Content = found
+            return content.state == 2 and content.body_rest() >= size
+        return True
+
+
+@cython.cclass
+class Window:
+    """The octets of a half-stream that are still needed, and the packets they came in.
+
+    From stream offset `base` on they are `buffer[first:used]`: appended at the end and forgotten at
+    the begin, and moved only when the buffer is full, so that each is copied about twice however
+    small the pieces are.
+
+    `marks` holds (stream offset after its last octet, packet number, ts_ns, moment when it came)
+    of each packet.
+    """
+
+    allowance: Allowance
+    buffer: bytearray
+    first: cython.longlong
+    used: cython.longlong
+    base: cython.longlong
+    marks: object
+
+    def __init__(self, offset, allowance):
+        self.allowance = allowance
+        self.buffer = bytearray(FIRST_BUFFER_OCTETS)
+        self.first = 0
+        self.used = 0
+        self.base = offset
+        self.marks = deque()
+
+    @cython.cfunc
+    def end(self) -> cython.longlong:
+        """Stream offset after the last octet."""
+        return self.base + self.used - self.first
+
+    @cython.cfunc
+    def fits(self, count: cython.longlong) -> cython.bint:
+        """Whether so many octets more may be kept."""
+        kept: cython.longlong = self.used - self.first
+        return kept + count <= len(self.buffer) or self.allowance.allows(2 * (kept + count))
+
+    def __del__(self):
+        self.allowance.held -= len(self.buffer) - FIRST_BUFFER_OCTETS
+
+    @cython.cfunc
+    def append(
+        self, octets: bytes, number: object, ts_ns: object, moment: cython.longlong
+    ) -> cython.int:
+        """These octets of a packet are the next."""
+        count: cython.longlong = len(octets)
+        kept: cython.longlong = self.used - self.first
+        if self.used + count > len(self.buffer):
+            old: bytearray = self.buffer
+            if 2 * (kept + count) > len(old):
+                self.buffer = bytearray(2 * (kept + count))
+                self.allowance.held += len(self.buffer) - len(old)
+            self.buffer[:kept] = old[self.first : self.used]
+            self.first = 0
+            self.used = kept
+        self.buffer[self.used : self.used + count] = octets
+        self.used += count
+        if self.marks and self.marks[len(self.marks) - 1][1:3] == (number, ts_ns):
+            moment = self.marks.pop()[3]
+        self.marks.append((self.end(), number, ts_ns, moment))
+        if len(self.marks) > MAX_MARKS:
+            self.marks.popleft()
+        return 0
+
+    @cython.cfunc
+    def packet_of(self, end: cython.longlong) -> object:
+        """(packet number, ts_ns, moment) of the octet before `end`, which came lately."""
+        found = (0, 0, 0)
+        for until, *packet in reversed(self.marks):
+            if until < end:
+                break
+            found = packet
+        return found
+
+    @cython.cfunc
+    def trim(self, keep: cython.longlong) -> cython.int:
+        """Forget the octets before stream offset `keep`."""
+        keep = min(keep, self.end())
+        if keep > self.base:
+            self.first += keep - self.base
+            self.base = keep
+            while self.marks and self.marks[0][0] <= keep:
+                self.marks.popleft()
+        return 0
+
+    @cython.cfunc
+    def jump(self, offset: cython.longlong) -> cython.int:
+        """Forget everything; the next octets are those from `offset` on."""
+        self.first = 0
+        self.used = 0
+        self.base = offset
+        self.marks.clear()
+        return 0
+
+    @cython.cfunc
+    def pieces(self, start: cython.longlong, end: cython.longlong) -> list:
+        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns, moment)."""
+        found = []
+        octets = memoryview(self.buffer)
+        shift: cython.longlong = self.first - self.base
+        for until, *packet in self.marks:
+            stop = min(until, end)
+            if start < stop:
+                found.append((bytes(octets[start + shift : stop + shift]), *packet))
+                start = stop
+        return found
+
+
+@cython.cclass
+class Candidate:
+    """A chain of frames that begins at `start`; `next` is the boundary it is at.
+
+    `frames` holds (offset, type, channel, size, payload or None, octets missing, packet number,
+    ts_ns), `held` counts the octets of the payloads, `strong` the strong frames. Of the frame under
+    way `kind` is -1 while its header is awaited. `wake` is the position whose turn decides what
+    comes next.
+    """
+
+    start = cython.declare(cython.longlong, visibility="public")
+    next = cython.declare(cython.longlong, visibility="public")
+    wake: cython.longlong
+    size: cython.longlong
+    missing: cython.longlong
+    held: cython.longlong
+    frames = cython.declare(list, visibility="public")
+    kind: cython.int
+    channel: cython.int
+    strong: cython.int
+
+    def __init__(self, start):
+        self.start = start
+        self.next = start
+        self.frames = []
+        self.wake = start
+        self.kind = -1
+        self.channel = 0
+        self.size = 0
+        self.missing = 0
+        self.strong = 0
+        self.held = 0
+
+    @cython.cfunc
+    def keeps(self) -> cython.bint:
+        """Whether the octets of the frame under way are kept until it is whole."""
+        return self.size <= _MAX_KEPT and self.missing == 0
+
+    @cython.cfunc
+    def turn(self) -> cython.longlong:
+        """The position whose turn comes when the frame under way is whole."""
+        return max(self.next, self.next + self.size + 8 - _HEADER)
+
+    @cython.cfunc
+    def worse(self, other: Candidate) -> cython.bint:
+        """Which of two to give up: that with less proof, else that which takes longer for some."""
+        if self.strong != other.strong:
+            return self.strong < other.strong
+        if len(self.frames) != len(other.frames):
+            return len(self.frames) < len(other.frames)
+        return self.wake > other.wake
 
 
 @cython.cclass
@@ -415,7 +714,7 @@ class Search:
         """Go on behind a hole that lies inside the body which a candidate is in, or drop it."""
         if candidate.kind != _BODY or candidate.next + 7 + candidate.size < end:
             return self._drop(candidate)
-        # of a hole in the frame header (7 octets) none is the body's; there is none, see `probe`
+        # the hole is not in the frame header, which the probe needs whole
         candidate.missing += end - begin
         candidate.wake = candidate.turn()
         return 0

@@ -6,24 +6,37 @@ other side had something to send meanwhile: it then sends probes, which repeat t
 next one or carry the next one (RFC 9293 §3.8.6.1).
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import cython
+from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .limits import NO_TIME
-from .shut import Shut
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.tcp.half_stream import HalfStream  # type: ignore
-else:
-    from .half_stream import HalfStream
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 
-def heed(half: HalfStream, other: HalfStream, seq, length, closed, number, ts_ns):
+class ZeroWindow(NamedTuple):
+    """The times that a side's TCP window was 0 while the other side had something to send.
+
+    `packet_number` is the packet that closed it first, `start_ns` its time, `times` how often it
+    was closed, `total_ns` for how long in all, and `longest_ns` at most.
+    """
+
+    packet_number: int
+    start_ns: int
+    times: int
+    total_ns: int
+    longest_ns: int
+
+
+def update_window(half: HalfStream, other: HalfStream, seq, length, closed, number, ts_ns):
     """A segment of direction `half`; its sender's window is `closed`, or the other side's was."""
     if other.shut and (length > 0 or ((seq + 1) & MASK) == half.next_seq):
         other.probed = True
@@ -39,18 +52,18 @@ def heed(half: HalfStream, other: HalfStream, seq, length, closed, number, ts_ns
     return 0
 
 
-def shut_window(half: HalfStream, end_ns):
-    """The `Shut` of a direction's sender, until `end_ns`; null when nothing waited for it."""
+def zero_window(half: HalfStream, end_ns):
+    """The `ZeroWindow` of a direction's sender, until `end_ns`; null when nothing waited for it."""
     return _with(half, end_ns) if half.shut and half.probed else half.shuts
 
 
 @cython.cfunc
 def _with(half: HalfStream, end_ns: cython.longlong) -> object:
-    """The `Shut` with the time that ends now."""
+    """The `ZeroWindow` with the time that ends now."""
     lasted: cython.longlong = 0
     if half.shut_ns != _NO_TIME and end_ns > half.shut_ns:
         lasted = end_ns - half.shut_ns
     if half.shuts is None:
-        return Shut(half.shut_number, half.shut_ns, 1, lasted, lasted)
+        return ZeroWindow(half.shut_number, half.shut_ns, 1, lasted, lasted)
     number, start_ns, times, total_ns, longest_ns = half.shuts
-    return Shut(number, start_ns, times + 1, total_ns + lasted, max(longest_ns, lasted))
+    return ZeroWindow(number, start_ns, times + 1, total_ns + lasted, max(longest_ns, lasted))

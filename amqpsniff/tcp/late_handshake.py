@@ -1,8 +1,9 @@
 """Beginnings that were captured out of order: the handshake after what follows it.
 
 A conversation whose first segment captured has no SYN began before the capture, or its SYN comes
-late. Where that segment looks like the begin of a connection, segments wait in a `Room` for a
-moment (see `Limits`), until it is known who opened the conversation and where both streams begin.
+late. Where that segment looks like the begin of a connection, segments wait for a moment in a
+`PendingConversation` (see `Limits`), until it is known who opened the conversation and where both
+streams begin.
 Where nothing tells, a stream begins with the lowest of its octets that are there. So do the
 segments of a responder whose answer to the SYN is still to come. A rare path, so plain Python.
 
@@ -49,15 +50,15 @@ class Segment(NamedTuple):
     place: int
 
 
-class Rooms:
+class PendingConversations:
     """The rooms there are: by key, and in the order of their deadlines."""
 
     __slots__ = ("limits", "by_key", "queue")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.by_key: dict[bytes, Room] = {}
-        self.queue: deque[Room] = deque()
+        self.by_key: dict[bytes, PendingConversation] = {}
+        self.queue: deque[PendingConversation] = deque()
 
     def __len__(self) -> int:
         return len(self.queue)
@@ -72,22 +73,22 @@ class Rooms:
         """When the first one goes on."""
         return self.queue[0].deadline_ns if self.queue else NEVER
 
-    def make(self, keys: tuple[bytes, bytes], serial: int, deadline_ns: int) -> Room:
+    def make(self, keys: tuple[bytes, bytes], serial: int, deadline_ns: int) -> PendingConversation:
         """A room for a conversation; see there."""
-        room = Room(keys, serial, self.limits.closed_near_octets, deadline_ns)
+        room = PendingConversation(keys, serial, self.limits.closed_near_octets, deadline_ns)
         for key in keys:
             self.by_key[key] = room
         self.queue.append(room)
         return room
 
-    def remove(self, room: Room) -> None:
+    def remove(self, room: PendingConversation) -> None:
         """A room is not needed any more."""
         for key in room.keys:
             del self.by_key[key]
         self.queue.remove(room)
 
 
-class Room:
+class PendingConversation:
     """Segments of one conversation that wait; `keys`: those of its two directions.
 
     `serial` is that of the conversation; it goes on at `deadline_ns` at the latest. `near`: octets

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from amqpsniff.decode import memory
+from amqpsniff.decode import cache
 from tests import encoder
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Talk, joined
 from tests.decode.script import OPENING, method, row_of
@@ -18,8 +18,8 @@ def _decoded(pieces: list[tuple[int, bytes]], asleep: bool, **options: object) -
     feeder = Feeder(Talk(), **options).data(CLIENT, OPENING)
     handler = feeder.decoder.handler
     if asleep:
-        for each in (handler.memory, handler.contents.writer.tables, handler.decoder.tables):
-            each.resting = FOREVER
+        for each in (handler.method_cache, handler.contents.writer.tables, handler.decoder.tables):
+            each.skips = FOREVER
     for direction, octets in pieces:
         feeder.data(direction, octets)
     return feeder.finish()
@@ -127,12 +127,12 @@ def test_codes_of_names_belong_to_their_batch() -> None:
 def test_a_memory_rests_when_nothing_comes_twice() -> None:
     feeder = Feeder(Talk()).data(CLIENT, OPENING)
     tables = feeder.decoder.handler.contents.writer.tables
-    for i in range(memory.TRIES + 100):
+    for i in range(cache.TRIAL_LOOKUPS + 100):
         table = [(b"n", Field("I", i))]
         octets = _content("basic.publish", {"exchange": b"x"}, properties={"headers": table})
         feeder.data(CLIENT, octets)
-    assert memory.RESTS - 100 <= tables.resting < memory.RESTS
-    assert feeder.decoder.handler.memory.resting == 0
+    assert cache.SKIPPED_LOOKUPS - 100 <= tables.skips < cache.SKIPPED_LOOKUPS
+    assert feeder.decoder.handler.method_cache.skips == 0
 
 
 def test_what_is_odd_is_reported_each_time() -> None:
@@ -144,7 +144,7 @@ def test_what_is_odd_is_reported_each_time() -> None:
 
 
 def test_long_ones_are_not_remembered() -> None:
-    table = [(b"n", Field("S", bytes(memory.MAX_OCTETS)))]
+    table = [(b"n", Field("S", bytes(cache.MAX_OCTETS)))]
     octets = _content("basic.publish", {"exchange": b"x"}, properties={"headers": table})
     feeder = Feeder(Talk()).data(CLIENT, OPENING + octets + octets)
     tables = feeder.decoder.handler.contents.writer.tables

@@ -1,0 +1,679 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Framing: the octets of a half-stream cut into frames.
+
+How a half-stream begins: with a protocol header, with a proxy's header before it, or with anything
+else. That may be AMQP all the same, captured from its midst, for which `search` looks; if the
+begin is in the capture, it is another protocol, and its first octets are kept to say which. A
+capture may lack the TCP handshake alone, for example after a display filter: then connection.start,
+which answers the protocol header, is known by its own first octets.
+
+At a known place: a frame that lies whole in the octets at hand is handed on there; one that only
+begins there is kept until the rest comes, a body is only counted. Framing that breaks (wrong end
+octet, impossible size) is a finding.
+
+After a hole the place is kept by arithmetic when the hole lies inside a frame whose size is known:
+a body goes on behind it, of another frame what was captured is handed on as cut. Otherwise, and
+where framing breaks, `resync` looks for the next boundary; the frames of the chain it believes are
+handed on as if they had been read in order.
+"""
+
+from operator import itemgetter
+
+import cython
+from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.state import Connection, Half
+from cython.cimports.amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.loads import u16, u32
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode import plan, state
+from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
+from amqpsniff.decode.contents import LATE
+from amqpsniff.decode.preamble import MAX_PREAMBLE_OCTETS, is_amqp_1_0, preamble_octets
+from amqpsniff.decode.resync import MAX_KEPT_FRAME_OCTETS, FrameProbe, Search
+from amqpsniff.decode.state import TENTATIVE_OCTETS
+from amqpsniff.spec import PROTOCOL_HEADERS, protocol_of
+
+MAX_REREAD_OCTETS = 128 * 1024
+"""Largest frame with a wrong end octet that is searched for frames, for its size may be wrong: the
+usual frame-max. Of octets made to break again and again each would be read that many times."""
+
+FIRST_OCTETS = 16
+"""Octets kept of a half-stream that is not AMQP, to say what it is."""
+
+START_OCTETS = 11
+"""Octets that tell connection.start: the frame's header, class and method."""
+
+_START = cython.declare(cython.int, state.START)
+_SEARCH = cython.declare(cython.int, state.SEARCH)
+_FRAMES = cython.declare(cython.int, state.FRAMES)
+_FOREIGN = cython.declare(cython.int, state.FOREIGN)
+_SILENT = cython.declare(cython.int, state.SILENT)
+_STRANGE = cython.declare(cython.int, state.STRANGE)
+_METHOD = cython.declare(cython.int, 1)
+_BODY = cython.declare(cython.int, 3)
+_END = cython.declare(cython.int, 0xCE)
+_AMQP = cython.declare(cython.longlong, 0x414D5150)
+_NULL = cython.declare(cython.longlong, NULL)
+_MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_OCTETS)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
+_DIALECTS = cython.declare(dict, plan.HEADER_DIALECTS)
+_BY_ROW = itemgetter(0)
+_AMQP_1_0 = next(row.octets for row in PROTOCOL_HEADERS if row.protocol == "1.0")
+_UNREAD = frozenset(row.octets for row in PROTOCOL_HEADERS) - frozenset(plan.HEADER_DIALECTS)
+"""What follows `AMQP` in protocol headers of versions that are not decoded."""
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-1, check=True)
+def _take_header(half: Half, reader: ValueReader, at: cython.longlong) -> cython.bint:
+    """Take the frame header at `at` for that of the frame under way; false if it cannot be one."""
+    if at < 0 or at + 7 > len(reader.data):
+        raise IndexError("frame header outside the data")
+    with cython.boundscheck(False):  # it is there
+        kind: cython.int = reader.data[at]
+        channel: cython.int = cython.cast(cython.int, u16(reader.data, at + 1))
+        size: cython.longlong = u32(reader.data, at + 3)
+    half.frame_offset = half.offset
+    half.frame_type = kind
+    half.frame_channel = channel
+    half.frame_size = size
+    # RabbitMQ compares the payload alone with frame-max (measured on 3.10.8)
+    limit: cython.longlong = half.connection.frame_max
+    if 0 < kind < 11 and (limit <= 0 or size <= limit):
+        return kind == _BODY or size <= _MAX_KEPT
+    return False
+
+
+class Framer:
+    """Cuts half-streams into frames and hands these on.
+
+    It has no state of its own beside the `Half` it is called with.
+
+    Args:
+        handler: Is given every frame.
+    """
+
+    def __init__(self, handler):
+        self.handler = handler
+        self.contents = handler.contents
+        self.report = handler.report
+        self.probe = FrameProbe(handler)
+
+    def octets(self, half, octets, start, length):
+        """Octets that are not in the block at hand."""
+        reader: ValueReader = self.handler.block.over(octets)
+        return self.data(half, reader, start, start + length)
+
+    def data(self, half, reader, at, end):
+        """The octets `at`..`end` of the reader's data are the next of a half-stream."""
+        while at < end:
+            if half.mode == _FRAMES:
+                if half.left > 0:
+                    at = self._counted(half, reader, at, end)
+                elif half.kept > 0 or end - at < 7:
+                    at = self._kept(half, reader, at, end)
+                else:
+                    at = self._frames(half, reader, at, end)
+            elif half.mode == _START or half.mode == _STRANGE:
+                at = self._begin(half, reader, at, end)
+            elif half.mode == _SEARCH:
+                at = self._search(half, reader, at, end)
+            else:
+                half.offset += end - at
+                return 0
+        return 0
+
+    def gap(self, half, missing):
+        """`missing` octets of a half-stream are not in the capture."""
+        if half.mode == _SEARCH and half.connection.asked in _UNREAD:
+            half.mode = _SILENT
+            half.search = None
+        while half.mode == _SEARCH:
+            search = half.search
+            chain = search.gap(missing)
+            if chain is None:
+                half.offset = search.end
+                self.contents.note_loss(half)
+                return 0
+            self._take_up(half, search, chain, search.end, self.handler.frames.moment())
+        if half.mode == _STRANGE:
+            half.mode = _FOREIGN
+        if half.mode == _FOREIGN or half.mode == _SILENT:
+            half.offset += missing
+            return 0
+        if half.mode == _START:
+            half.kept = 0
+            half.mode = _FRAMES
+        if half.left > 0:
+            missing = self._gap_in_counted(half, missing)
+        elif half.kept > 0:
+            missing = self._gap_in_kept(half, missing)
+        half.offset += missing
+        if missing:
+            self._lose(half, half.offset - missing, False)
+            half.search.tentative = True
+        return 0
+
+    def finish(self, half):
+        """No more octets of a half-stream: take what the search believes after all."""
+        if half.mode == _START and half.kept:
+            self._end_start(half)
+        if half.mode == _FRAMES and half.kept and self.handler.claims is not None:
+            begin: bytes = bytes(half.store.octets[0 : half.kept])
+            self.handler.claim(half, UNFINISHED, half.frame_offset, 0, 0, begin, -1, False)
+        while half.mode == _SEARCH:
+            search = half.search
+            chain = search.finish()
+            if chain is None:
+                half.search = None  # the two hold each other
+                return 0
+            self._take_up(half, search, chain, search.end, self.handler.frames.moment())
+        return 0
+
+    # at a known place
+
+    def _frames(self, half, reader, at, end):
+        """Frames from a boundary on, as long as their headers are at hand; position gone on to."""
+        handler: FrameHandler = self.handler
+        stop: cython.longlong
+        last: cython.int
+        while half.mode == _FRAMES and end - at >= 7:
+            if not _take_header(half, reader, at):
+                self._refuse(half)
+                return at
+            stop = at + 7 + half.frame_size
+            if stop >= end:
+                return self._begun(half, reader, at, end)
+            last = reader.data[stop]
+            if half.frame_type == _METHOD:
+                handler.method(half, reader, at + 7, stop, True)
+            elif half.frame_type == _BODY:
+                handler.body(half, reader, at + 7, stop)
+            else:
+                handler.frame(half, reader, at + 7, stop, True)
+            if last == _END:
+                if handler.claims is not None:
+                    handler.claim_end(half, half.frame_offset + stop - at)
+            else:
+                self._wrong_end(half, last)
+                if half.frame_type != _BODY and stop + 1 - at <= _MAX_REREAD:
+                    stop = at + 6
+                half.offset += stop + 1 - at
+                self._lose_frame(half, False)
+                return stop + 1
+            half.offset += stop + 1 - at
+            at = stop + 1
+        return at
+
+    def _begun(self, half, reader, at, end):
+        """A frame begins at `at` that is not whole; position gone on to."""
+        if half.frame_type == _BODY:
+            half.left = half.frame_size + 1
+            half.offset += 7
+            self.handler.claim_body(half)
+            return at + 7
+        half.expected = half.frame_size + 8
+        count: cython.longlong = half.keep(reader, at, end - at)
+        half.offset += count
+        return at + count
+
+    def is_tentative(self, half):
+        """Whether a search found the framing, and not long ago; see `state.TENTATIVE_OCTETS`."""
+        return half.search is not None and half.frame_offset < half.search
+
+    def _refuse(self, half):
+        """What stands where a frame header should be cannot be one."""
+        kind: cython.int = half.frame_type
+        if 0 < kind < 11:
+            code = "frame-too-large"
+            detail = f"{plan.frame_words(kind, -1)} of {half.frame_size} octets"
+            if half.connection.frame_max > 0:
+                detail += f", frame-max {half.connection.frame_max}"
+        else:
+            code, detail = "frame-type-unknown", f"type {kind}"
+        if not self.is_tentative(half):
+            self.report(code, half, detail)
+        return self._lose_frame(half, True)
+
+    def _wrong_end(self, half, octet):
+        if self.is_tentative(half):
+            return
+        found = f"{octet:#04x}" if half.frame_channel else "another octet"  # a login may be there
+        detail = f"{found} instead of 0xce at stream offset {half.frame_offset}"
+        self.report("frame-end-wrong", half, detail)
+
+    def _counted(self, half, reader, at, end):
+        """Inside a frame whose octets are only counted; position gone on to."""
+        count: cython.longlong = half.left - 1
+        if count > end - at:
+            count = end - at
+        if count > 0:
+            if not half.skipping:
+                self.contents.body_octets(half, reader, at, count)
+            half.left -= count
+            half.offset += count
+            at += count
+        if at < end:
+            half.left = 0
+            half.offset += 1
+            self._end_counted(half)
+            if reader.data[at] != _END:
+                self._wrong_end(half, reader.data[at])
+                self._lose_frame(half, False)
+            elif self.handler.claims is not None:
+                self.handler.claim_end(half, half.offset - 1)
+            at += 1
+        return at
+
+    def _end_counted(self, half):
+        """The frame whose octets were only counted is over."""
+        half.left = 0
+        if half.skipping:
+            return self._cut_frame(half)
+        return self.handler.body_end(half)
+
+    def _cut_frame(self, half):
+        """A kept frame is over of which only a beginning was captured."""
+        reader: ValueReader = self.handler.scratch
+        reader.data = half.store.octets
+        kept: cython.longlong = half.kept
+        half.kept = 0
+        half.skipping = False
+        end: cython.longlong = min(kept, 7 + half.frame_size)
+        self.handler.frame(half, reader, 7, end, kept >= 7 + half.frame_size)
+        half.expected = 0
+        return half.empty()
+
+    def _kept(self, half, reader, at, end):
+        """Inside a frame that is kept until it is whole; position gone on to."""
+        if half.kept == 0:
+            half.frame_offset = half.offset
+            half.expected = 0
+        wanted: cython.longlong = (half.expected or 7) - half.kept
+        if wanted > end - at:
+            wanted = end - at
+        wanted = half.keep(reader, at, wanted)
+        half.offset += wanted
+        at += wanted
+        if half.expected == 0 and half.kept == 7:
+            self._kept_header(half)
+        elif half.expected and half.kept == half.expected:
+            self._kept_frame(half)
+        return at
+
+    def _kept_frame(self, half):
+        """The frame that was kept is whole."""
+        count: cython.longlong = half.kept
+        half.kept = 0
+        half.expected = 0
+        store: ValueReader = self.handler.scratch
+        store.data = half.store.octets
+        last: cython.int = store.data[count - 1]
+        self.handler.frame(half, store, 7, count - 1, True)
+        if last == _END:
+            self.handler.claim_end(half, half.frame_offset + count - 1)
+        else:
+            self._wrong_end(half, last)
+            self._reread(half, bytes(half.store.octets[0:count]))
+        if half.kept == 0:
+            half.empty()
+        return 0
+
+    def _reread(self, half, frame):
+        """Search in a kept frame whose end octet was wrong, as if it had come in one piece."""
+        if len(frame) > _MAX_REREAD:
+            return self._lose_frame(half, False)
+        half.offset -= len(frame) - 7
+        self._lose_frame(half, False)
+        return self.octets(half, frame, 7, len(frame) - 7)
+
+    def _kept_header(self, half):
+        """The seven octets of a frame header came in pieces and are there now."""
+        header: ValueReader = self.handler.scratch
+        header.data = half.store.octets
+        half.offset -= 7
+        if not _take_header(half, header, 0):
+            octets: bytes = bytes(half.store.octets[0:7])
+            half.kept = 0
+            self._refuse(half)
+            return self.octets(half, octets, 0, 7)
+        half.offset += 7
+        if half.frame_type == _BODY:
+            half.kept = 0
+            half.left = half.frame_size + 1
+            self.handler.claim_body(half)
+        else:
+            half.expected = half.frame_size + 8
+        return 0
+
+    # the first octets of a half-stream
+
+    def _begin(self, half, reader, at, end):
+        """At the first octets of a half-stream; position gone on to."""
+        if half.mode == _STRANGE:
+            self._strange(half, reader.octets_at(at, min(end - at, FIRST_OCTETS)))
+            half.offset += end - at
+            return end
+        known: cython.bint = half.connection.conversation.syn_seen
+        if known and half.kept == 0:
+            if half.direction == 0 and end - at >= 8 and reader.u32(at) == _AMQP:
+                half.frame_offset = half.offset
+                half.offset += 8
+                self._protocol_header(half, reader.octets_at(at, 8))
+                return at + 8
+            if half.direction and half.connection.is_amqp and reader.data[at] == _METHOD:
+                half.mode = _FRAMES
+                return at
+        first: cython.bint = half.offset == half.kept and not (known and half.direction)
+        proxied: cython.longlong = 0
+        if first:  # all that is there is looked at: the end of some headers has to be searched for
+            kept: bytes = bytes(half.store.octets[0 : half.kept]) if half.kept else b""
+            there: bytes = reader.octets_at(at, min(end - at, MAX_PREAMBLE_OCTETS))
+            proxied = preamble_octets(kept + there, known)
+        wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
+        if proxied == 0 and 8 <= half.kept < START_OCTETS:
+            wanted = START_OCTETS - half.kept
+        if wanted > end - at:
+            wanted = end - at
+        half.keep(reader, at, wanted)
+        half.offset += wanted
+        at += wanted
+        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        if proxied:
+            if proxied == len(octets):
+                if self.handler.claims is not None:
+                    self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
+                half.kept = 0
+                self._note_first(half, octets)
+        elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
+            if not self._is_answer(half, octets):
+                self._headless(half, octets)
+            elif len(octets) == START_OCTETS:
+                half.kept = 0
+                half.offset -= START_OCTETS
+                half.mode = _FRAMES
+                self.octets(half, octets, 0, START_OCTETS)
+        elif len(octets) == 8:
+            half.kept = 0
+            half.frame_offset = half.offset - 8
+            self._protocol_header(half, octets)
+        return at
+
+    def _strange(self, half, octets):
+        """More octets of a half-stream that is not AMQP: the first of all are kept."""
+        half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
+        if len(half.first_octets) == FIRST_OCTETS:
+            half.mode = _FOREIGN
+
+    def _note_first(self, half, octets):
+        """Remember first octets that are not AMQP, in case it is not AMQP that follows."""
+        half.first_octets = octets[:FIRST_OCTETS]
+        half.first_number = half.number
+        half.first_ns = half.ts_ns
+
+    def _is_text(self, half, octets):
+        """Whether AMQP is but a part of something, such as the mechanism AMQPLAIN."""
+        if len(octets) < 8 or half.connection.conversation.syn_seen:
+            return False
+        return protocol_of(octets[4:]) is None
+
+    def _is_answer(self, half, octets):
+        """Whether these are, or may become, connection.start after a protocol header."""
+        connection: Connection = half.connection
+        answers: cython.bint = half.direction != connection.client_direction
+        if connection.conversation.syn_seen or not connection.began or not answers:
+            return False
+        begun = octets[:3] == b"\1\0\0"[: len(octets)]
+        return begun and octets[7:] == b"\0\x0a\0\x0a"[: max(0, len(octets) - 7)]
+
+    def _protocol_header(self, half, octets):
+        """Eight octets that begin with AMQP, at the begin of a half-stream."""
+        connection: Connection = half.connection
+        if self.handler.claims is not None:
+            self.handler.claim(
+                half, PROTOCOL_HEADER, half.frame_offset, 0, 8, bytes(octets), -1, True
+            )
+        connection.is_amqp = True
+        connection.began = connection.began or half.search is None
+        if not connection.role_proved:
+            self.handler.refresh(connection)
+            if connection.client_direction < 0:
+                self.handler.set_client(connection, half.direction)
+        self.handler.protocol_header(half)
+        half.mode = _FRAMES
+        version: bytes = octets[4:]
+        from_client: cython.bint = half.direction == connection.client_direction
+        if from_client:
+            connection.asked = version
+        elif connection.asked is None or connection.asked == version:
+            half.first_octets = octets  # an answer, or a refusal of what came before
+        else:
+            asked, offered = _version(connection.asked), _version(version)
+            detail = f"the client asked for {asked}, the broker offers {offered}"
+            self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))
+        dialect: cython.int = _DIALECTS.get(version, 0)
+        if dialect == 0:
+            self._other_protocol(half, version)
+        elif connection.dialect == 0 and from_client:
+            connection.dialect = dialect
+        return 0
+
+    def _other_protocol(self, half, version):
+        """A protocol header opens none of the dialects."""
+        if protocol_of(version) is None:
+            code = "protocol-header-unknown"
+        else:
+            code = "protocol-not-decoded"
+            half.mode = _SILENT
+            if half.connection.asked is None:  # the client's header was not captured
+                half.connection.asked = version
+        self.report(code, half, _version(version), (None, half.number, half.ts_ns))
+
+    def _headless(self, half, octets):
+        """The first octets of a half-stream are no protocol header."""
+        half.kept = 0
+        half.offset -= len(octets)
+        known_start = half.connection.conversation.syn_seen
+        if known_start and half.direction == 0:
+            half.mode = _STRANGE
+            half.offset += len(octets)
+            half.first_number = half.number
+            half.first_ns = half.ts_ns
+            self._strange(half, octets)
+            return
+        if known_start and half.offset == 0:
+            self._note_first(half, octets)
+        if not known_start:
+            half.lossy = True
+            half.opened_since = set()
+        half.mode = _SEARCH
+        half.search = Search(self.probe, half, half.offset)
+        self.octets(half, octets, 0, len(octets))
+
+    def _end_start(self, half):
+        """A half-stream ended in what could have been a proxy's header."""
+        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        if octets[:4] != b"AMQP"[: len(octets)]:
+            half.number = 0
+            half.ts_ns = _NULL
+            self._headless(half, octets)
+        return 0
+
+    # after holes and broken framing
+
+    def _gap_in_counted(self, half, missing):
+        """A hole in a frame that is counted; octets of the hole behind that frame."""
+        payload: cython.longlong = min(missing, half.left - 1)
+        if not half.skipping:
+            self.contents.body_missing(half, payload)
+        if missing < half.left:
+            half.left -= missing
+            half.offset += missing
+            return 0
+        missing -= half.left
+        half.offset += half.left
+        self._end_counted(half)
+        return missing
+
+    def _gap_in_kept(self, half, missing):
+        """A hole in a frame that is kept; octets of the hole behind that frame."""
+        if half.expected == 0:
+            missing += half.kept
+            half.offset -= half.kept
+            half.kept = 0
+            return missing
+        to_come: cython.longlong = half.expected - half.kept
+        if missing < to_come:
+            half.skipping = True
+            half.left = to_come - missing
+            half.offset += missing
+            return 0
+        half.offset += to_come
+        self._cut_frame(half)
+        return missing - to_come
+
+    def _lose_frame(self, half, forced):
+        """Framing is lost in the frame under way: search from `half.offset` on."""
+        if self.is_tentative(half) and not half.connection.began:
+            self._unlearn(half.connection)
+        return self._lose(half, half.frame_offset, forced)
+
+    def _lose(self, half, begin, forced):
+        """What the octets from `begin` on mean is not known: search from `half.offset` on."""
+        self.contents.lose(half, begin)
+        tentative: cython.bint = half.mode == _FRAMES and self.is_tentative(half)
+        if tentative and not half.connection.began:
+            half.connection.role_proved = False
+        half.forget_frame()
+        half.mode = _SEARCH
+        half.search = Search(self.probe, half, half.offset, forced)
+        half.search.tentative = tentative
+        return 0
+
+    def _unlearn(self, connection):
+        """Forget what frames told of a connection that may have been octets of a body."""
+        connection.past_login = False
+        connection.dialect = self.handler.dialect
+        connection.frame_max = -1
+        connection.login = connection.asked = None
+
+    def _search(self, half, reader, at, end):
+        """Search on with these octets, or some of them; position gone on to."""
+        search = half.search
+        count: cython.longlong = min(end - at, search.room)
+        octets: bytes = reader.octets_at(at, count)
+        if self._is_unread(half, octets):
+            half.offset += end - at
+            return end
+        if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
+            half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
+        begin: cython.longlong = search.end
+        moment: cython.longlong = self.handler.frames.moment()
+        chain = search.feed(octets, half.number, half.ts_ns, moment)
+        if chain is not None:
+            self._take_up(half, search, chain, begin, moment)
+            return at + max(0, chain.next - begin)
+        half.offset += count
+        if search.hopeless:
+            half.mode = _FOREIGN
+            half.search = None
+        return at + count
+
+    def _is_unread(self, half, octets):
+        """Whether a connection speaks an AMQP that is not decoded; its header may be missing."""
+        connection = half.connection
+        if connection.asked not in _UNREAD:
+            if connection.is_amqp or not is_amqp_1_0(octets):
+                return False
+            connection.is_amqp = True
+            connection.asked = _AMQP_1_0
+            self.handler.refresh(connection)
+        half.mode = _SILENT
+        half.search = None
+        self._other_protocol(half, connection.asked)
+        return True
+
+    def _take_up(self, half, search, chain, until, now):
+        """Take the frames of a chain that is believed and the octets between it and `until`; it is
+        this moment now.
+        """
+        half.search = chain.start + TENTATIVE_OCTETS if search.tentative else None
+        half.first_octets = b""
+        half.mode = _FRAMES
+        half.connection.is_amqp = True
+        self._prove_role(half, chain.frames)
+        number, ts_ns = half.number, half.ts_ns
+        noted = len(self.contents.losses)
+        for *frame, half.number, half.ts_ns, moment in chain.frames:
+            first: cython.longlong = self.handler.frames.rows
+            self._chain_frame(half, *frame)
+            if moment != now:
+                self._note_late(first, moment)
+        half.offset = chain.next
+        for octets, half.number, half.ts_ns, moment in search.rest(chain.next, until):
+            first = self.handler.frames.rows
+            self.octets(half, octets, 0, len(octets))
+            if moment != now:
+                self._note_late(first, moment)
+        half.number, half.ts_ns = number, ts_ns
+        self.contents.losses[noted:] = sorted(self.contents.losses[noted:], key=_BY_ROW)
+
+    def _note_late(self, first, moment):
+        """Rows from `first` on are of octets that came at a moment; the other side went on then."""
+        for row in range(first, self.handler.frames.rows):
+            self.contents.losses.append((row, moment, LATE))
+
+    def _prove_role(self, half, frames):
+        """Let the methods of a chain tell who is the client before any row is written."""
+        reader: ValueReader = self.handler.scratch
+        for _, kind, _, _, payload, *_ in frames:
+            if half.connection.role_proved:
+                return
+            if kind == 1 and len(payload) >= 4:
+                reader.read_from(payload)
+                self.handler.prove_role(half, reader, 0, len(payload))
+
+    def _chain_frame(self, half, offset, kind, channel, size, payload, missing):
+        """Hand on one frame of a chain that is believed."""
+        half.frame_offset = offset
+        half.frame_type = kind
+        half.frame_channel = channel
+        half.frame_size = size
+        if kind == _BODY:
+            self.handler.claim_body(half)
+            self._chain_body(half, payload, missing)
+            self.handler.body_end(half)
+        elif len(payload) > size:
+            self._protocol_header(half, payload)
+        else:
+            reader: ValueReader = self.handler.scratch
+            reader.read_from(payload)
+            self.handler.frame(half, reader, 0, size, True)
+        if kind == _BODY or len(payload) <= size:
+            self.handler.claim_end(half, offset + 7 + size)
+
+    def _chain_body(self, half, payload, missing):
+        """Hand on a body of a chain; of one that was not kept the octets are only counted."""
+        if payload is not None:
+            reader: ValueReader = self.handler.scratch
+            reader.read_from(payload)
+            self.contents.body_octets(half, reader, 0, half.frame_size)
+            return
+        content = self.contents._awaiting(half)
+        if content is not None:
+            content.hash = None
+            content.body_marking = False
+            if content.keeping:
+                self.contents._let_go(content)
+            self.contents.body_octets(half, self.handler.scratch, 0, half.frame_size - missing)
+            self.contents.body_missing(half, missing)
+
+
+def _version(octets):
+    """What a protocol header names, for a person."""
+    protocol = protocol_of(octets)
+    if protocol is None:
+        return "AMQP " + " ".join(str(octet) for octet in octets)
+    return f"AMQP {protocol.protocol}"

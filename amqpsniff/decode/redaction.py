@@ -1,0 +1,355 @@
+"""Secrets: which frames may hold one, where it is in their octets, and what is shown instead.
+
+Logins are methods on channel 0. A frame there is shown only when its method is known, carries no
+secret and is one that its sender may send: a damaged login can look like a frame of another type,
+or like a method without numbers, with unknown ones or with those of the other side. Where both type
+and channel are wrong, its numbers still tell it.
+
+A method whose lengths do not add up may have its secret in any argument, and one of a client's on
+channel 0 may be another with wrong numbers. Where the frame is whole that shows at its end; where
+its tail is missing, only the secret's own length can tell.
+
+A secret that was sent on the connection is taken out of any text of the broker's, wherever it
+stands. A broker's own words are not mistaken for it: an ordinary word (lower-case letters or digits
+alone, `ORDINARY_OCTETS` at most) is taken out only between quotation marks.
+
+RabbitMQ answers a frame that it cannot read with its octets, as Erlang prints them: `cannot decode
+<<0,5,…>>`, blaming the method, or `type 1, all octets = <<0,10,0,11,…>>: unknown_frame`, blaming
+none, and `<<"abcd">>` where all of them are printable (measured on RabbitMQ 3.10.8). The frame may
+be any piece of a login, for its boundaries may be wrong.
+
+A quote is kept only when it is harmless: empty; of a method that is blamed and carries no secret;
+or, once the login is over, all octets of a method or a content header that are numbers, begin with
+its class and hold no method that carries a secret. Texts are cut at 255 octets, in a quote too.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Container
+from itertools import pairwise
+
+from amqpsniff.decode import plan
+from amqpsniff.spec import METHODS, Method
+
+REDACTED = b'"[redacted]"'
+"""What stands for a secret in JSON; its length says nothing about the secret's."""
+
+HEADER_OCTETS = 7
+METHOD_OCTETS = 4
+"""Octets of a frame header, and of class and method number."""
+
+END_OCTET = 0xCE
+
+_FIXED = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
+_COUNTED = {"s": 1, "S": 4, "F": 4, "C": 5}
+_CONTENT_TYPES = ("header", "body")
+
+_ROWS: dict[str, list[Method]] = {}
+"""Methods by name: one that differs between dialects has several."""
+
+for _method in METHODS:
+    _ROWS.setdefault(_method.name, []).append(_method)
+
+SECRET_METHODS = frozenset(method.name for method in METHODS if method.has_secret)
+SECRET_NUMBERS = frozenset(
+    method.class_id.to_bytes(2, "big") + method.method_id.to_bytes(2, "big")
+    for method in METHODS
+    if method.has_secret
+)
+"""What a login begins with, behind its frame's header."""
+
+_SECRET_CLASSES = tuple({f"{method.class_id}." for method in METHODS if method.has_secret})
+"""What the name of a method begins with that nobody knows and may carry one."""
+
+LOGIN = b"\x05LOGINS"
+PASSWORD = b"\x08PASSWORDS"
+"""Names in an AMQPLAIN response, with the tag of a long string behind them."""
+
+MIN_SECRET_OCTETS = 4
+"""Secrets shorter than this are not looked for: a text holds so few octets by chance, and what is
+taken out of it would say more than what stays."""
+
+MAX_SECRET_OCTETS = 255
+"""Octets remembered of a secret: a broker's text holds no more."""
+
+MAX_SECRETS = 8
+"""Secrets remembered of a connection, the latest: a client may renew its token without end."""
+
+LONG_LOGIN_OCTETS = 1024
+"""Payloads of start-ok above this are not kept for their name alone: there may be very many."""
+
+ORDINARY_OCTETS = 15
+"""The longest password that may be one of a broker's words: `authentication` has 14 octets."""
+
+CUT_FROM_OCTETS = 252
+"""Octets of a text that may have been cut, with or without dots: a short string holds 255."""
+
+_ALL_OCTETS = re.compile(rb"type ([12]), all octets = <<((?:\d{1,3},)*\d{1,3})(?:>>|\.{0,3}$)")
+_ORDINARY = re.compile(rb"[a-z]+|\d+")
+_TAIL = re.compile(rb">>(?:: (?:\w+|\{\w+(?:,\d+)*\}))?$")
+
+
+# which frames may hold a secret, and where
+
+
+def may_hold_secret(
+    frame_type: str, channel: int, method: str | None, sender: str | None = None
+) -> bool:
+    """Whether a frame's payload may hold a secret; arguments as the columns of `frames`.
+
+    Of the methods in `SECRET_METHODS` one argument is secret, of other frames any octet may be.
+    """
+    if method in SECRET_METHODS:
+        return True
+    rows = _ROWS.get(method or "")
+    if rows is not None:
+        return channel == 0 and not any(_is_credible(row, sender) for row in rows)
+    if frame_type in _CONTENT_TYPES or (frame_type == "method" and method is not None):
+        return channel == 0 or str(method).startswith(_SECRET_CLASSES)
+    return frame_type != "protocol-header"
+
+
+def _is_credible(row: Method, sender: str | None) -> bool:
+    """Whether a method that carries no secret is what it seems to be, sent by this side."""
+    from_other = sender is not None and row.sender not in (sender, "both")
+    return row.arguments_known and not from_other
+
+
+def secret_positions(
+    frame_type: str,
+    channel: int,
+    method: str | None,
+    sender: str | None,
+    octets: bytes,
+    missing: frozenset[int],
+) -> range:
+    """Where in a frame's octets a secret may be.
+
+    Args:
+        frame_type: This and the next three as the columns of `frames`.
+        channel: The channel.
+        method: The method's name; null where it has none or that was not captured.
+        sender: Who sent it; null where that is not known.
+        octets: The frame with its header and end octet, or its beginning.
+        missing: Positions in `octets` that were not captured.
+    """
+    if frame_type == "protocol-header":
+        return range(0)
+    begin = HEADER_OCTETS + (METHOD_OCTETS if method is not None else 0)
+    end = len(octets) - 1
+    everything = range(begin, max(begin, end))
+    size = int.from_bytes(octets[3:HEADER_OCTETS], "big")
+    if len(octets) == size + HEADER_OCTETS + 1 and octets[end] != END_OCTET and end not in missing:
+        return range(begin, len(octets))  # where it ends is not known: a login may be in it
+    rows = _ROWS.get(method or "", [])
+    first = HEADER_OCTETS + METHOD_OCTETS
+    each = (_secret_of(row, octets, first, end, missing) for row in rows)
+    exact = [found for found in each if found is not None]
+    if method in SECRET_METHODS:
+        return exact[0] if exact and not missing else everything
+    if (
+        may_hold_secret(frame_type, channel, method, sender)
+        or octets[HEADER_OCTETS:first] in SECRET_NUMBERS
+    ):
+        return everything
+    # a method of a client's whose arguments do not end where it does may be another
+    doubtful = channel == 0 and sender != "server" and any(row.sender != "server" for row in rows)
+    return everything if doubtful and not exact else range(0)
+
+
+def adds_up(index: int, payload: bytes, size: int) -> bool:
+    """Whether the arguments of a cut method end with it; false where too little was captured.
+
+    Args:
+        index: The method, in `METHODS`.
+        payload: What was captured, class and method numbers included.
+        size: Octets of the payload as the frame says.
+    """
+    missing = range(len(payload), size)
+    return _secret_of(METHODS[index], payload, METHOD_OCTETS, size, missing) is not None
+
+
+def _secret_of(
+    row: Method, octets: bytes, at: int, end: int, missing: Container[int]
+) -> range | None:
+    """Where the secret is of a method whose arguments begin at `at`, empty without one.
+
+    None if they do not end at `end`, or where that is not known, for a length is missing.
+    """
+    found, bits = range(0), 0
+    for argument in row.arguments:
+        if argument.type == "b":
+            at += bits & 7 == 0
+            bits += 1
+            continue
+        bits = 0
+        counted = _COUNTED.get(argument.type, 0)
+        start = at + counted
+        if any(place in missing for place in range(at, start)):
+            return None
+        length = int.from_bytes(octets[max(at, start - 4) : start], "big")
+        at = start + _FIXED.get(argument.type, length)
+        if argument.secret:
+            found = range(start, at)
+    return found if at == end else None
+
+
+def is_in_place(index: int, payload: bytes, size: int) -> bool:
+    """Whether the secret of a cut method is where it belongs, or wholly behind the cut.
+
+    It is where it belongs if it reaches to the cut, and not beyond the frame: a wrong length before
+    it takes other octets for its length, which say gigabytes. A table that goes on behind the cut
+    is enough, for what it takes for names and values shows that it is none; a text takes anything.
+
+    Args:
+        index: The method, in `METHODS`.
+        payload: What was captured, class and method numbers included.
+        size: Octets of the payload as the frame says.
+    """
+    at = 4
+    for argument in METHODS[index].arguments:
+        start = at + _COUNTED[argument.type]
+        if start > len(payload):
+            return False
+        at = start + int.from_bytes(payload[at:start], "big")
+        if argument.secret:
+            return len(payload) <= at <= size
+        if at > len(payload):
+            return argument.type == "F" and at <= size
+    return False
+
+
+# the name and the secrets of a login
+
+
+def shortened(payload: bytes) -> bytes:
+    """A start-ok's payload that gives the same name, and is short; empty where there is none."""
+    name = login_name(payload)
+    if name is None or len(name) > LONG_LOGIN_OCTETS:
+        return b""
+    response = b"\0" + name.encode() + b"\0"
+    return payload[:4] + bytes(4) + b"\x05PLAIN" + struct.pack(">I", len(response)) + response
+
+
+def login_name(payload: bytes) -> str | None:
+    """The user's name in a start-ok's payload, class and method numbers included.
+
+    Of the mechanisms PLAIN (RFC 4616: authorization id, name, password, between zero octets) and
+    AMQPLAIN (a field table with LOGIN and PASSWORD). Null for others, when it is cut, and when it
+    is not exactly that: what stands in the name's place may be the password then.
+    """
+    try:
+        at = 8 + struct.unpack_from(">I", payload, 4)[0]
+        mechanism = payload[at + 1 : at + 1 + payload[at]]
+        at += 1 + len(mechanism)
+        size = struct.unpack_from(">I", payload, at)[0]
+        response = payload[at + 4 : at + 4 + size]
+        if mechanism == b"PLAIN":
+            _, name, _ = response.split(b"\0")
+        elif mechanism == b"AMQPLAIN":
+            place = response.index(LOGIN) + len(LOGIN)
+            length = struct.unpack_from(">I", response, place)[0]
+            name = response[place + 4 : place + 4 + length]
+            if len(name) < length or PASSWORD in name:
+                return None
+        else:
+            return None
+    except (IndexError, ValueError, struct.error):
+        return None
+    return name.decode(errors="replace")
+
+
+def with_secrets(
+    known: tuple[bytes, ...] | None, method: int, payload: bytes
+) -> tuple[bytes, ...] | None:
+    """The secrets of a connection, and those of another method, the latest first.
+
+    Args:
+        known: Those before it; null where there are none.
+        method: Its index in `METHODS`.
+        payload: Its payload, class and method numbers included, or what was captured of it.
+    """
+    mechanism, at = b"", 4
+    for argument in METHODS[method].arguments:
+        counted = 1 if argument.type == "s" else 4
+        start = at + counted
+        at = start + int.from_bytes(payload[at:start], "big")
+        value = payload[start:at]
+        if argument.name == "mechanism":
+            mechanism = value
+        if argument.secret:
+            secret = password(mechanism, value)
+            if len(secret) < MIN_SECRET_OCTETS or secret == (login_name(payload) or "").encode():
+                return known
+            found = (secret[:MAX_SECRET_OCTETS], *(known or ()))
+            return tuple(dict.fromkeys(found))[:MAX_SECRETS]
+    return known
+
+
+def password(mechanism: bytes, response: bytes) -> bytes:
+    """What a SASL response has to keep secret: of an unknown mechanism's, all."""
+    if mechanism == b"PLAIN":
+        return response.rpartition(b"\0")[2]
+    if mechanism == b"AMQPLAIN":
+        return response.partition(PASSWORD)[2][4:]
+    return response
+
+
+# texts of the broker
+
+
+def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> bytes | None:
+    """A reply text without the octets that it quotes; None when it may be shown as it is.
+
+    Args:
+        text: The reply text.
+        blamed: (class, method) that the closing method blames; zeros for none.
+        past_login: Whether the broker has accepted the client on this connection.
+    """
+    opened = text.find(b"<<")
+    if opened < 0 or (text.startswith(b"<<>>", opened) and text.count(b"<<") == 1):
+        return None
+    if blamed in plan.harmless_methods or (past_login and _is_harmless(text)):
+        return None
+    tail = _TAIL.search(text, opened) if len(text) < CUT_FROM_OCTETS else None
+    return text[: opened + 2] + b"[redacted]" + (tail[0] if tail else b"")
+
+
+def without_secrets(text: bytes, secrets: tuple[bytes, ...]) -> bytes | None:
+    """A broker's text without these secrets; None when none of them is in it."""
+    safe = text
+    for secret in secrets:
+        if len(secret) <= ORDINARY_OCTETS and _ORDINARY.fullmatch(secret):
+            for mark in (b"'", b'"', b"`"):
+                safe = safe.replace(mark + secret + mark, mark + b"[redacted]" + mark)
+        else:
+            safe = safe.replace(secret, b"[redacted]")
+        if len(text) >= CUT_FROM_OCTETS:
+            safe = _without_begin(safe, secret)
+    return None if safe == text else safe
+
+
+def _without_begin(text: bytes, secret: bytes) -> bytes:
+    """A text that was cut, without the begin of a secret at its end."""
+    kept = text.rstrip(b".")
+    for length in range(min(len(secret), len(kept)), MIN_SECRET_OCTETS - 1, -1):
+        if kept.endswith(secret[:length]):
+            return kept[:-length] + b"[redacted]" + text[len(kept) :]
+    return text
+
+
+def _is_harmless(text: bytes) -> bool:
+    """Whether a text quotes a method or a content header, and no secret in or behind it."""
+    found = _ALL_OCTETS.search(text)
+    if found is None or text.count(b"<<") > 1:
+        return False
+    octets = found[2].split(b",")
+    numbers = [256 * int(high) + int(low) for high, low in pairwise(octets)]
+    pairs = list(zip(numbers, numbers[2:], strict=False))
+    if not pairs or any(pair in plan.secret_methods for pair in pairs):
+        return False
+    if found[1] == b"1":
+        return pairs[0] in plan.harmless_methods
+    return pairs[0][0] in plan.content_classes[0] and pairs[0][1] == 0
