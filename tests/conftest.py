@@ -12,6 +12,7 @@ __all__ = ["browser"]  # a fixture: one browser for a whole run
 
 REPO = Path(__file__).resolve().parent.parent
 SAMPLES = REPO / "samples"
+CAPTURES = REPO / "tests" / "captures"
 # Captures that are kept beside the repository, not in it; tests that read them skip without them.
 SHARED = Path(os.environ.get("AMQPSNIFF_SHARED", REPO.parent / "shared"))
 
