@@ -34,22 +34,6 @@ if TYPE_CHECKING:
     from amqpsniff.tcp.shares import Share
     from amqpsniff.tcp.stream import StreamBatch
 
-ROWS_PER_BATCH = 24_576
-"""Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, and what the
-packets of one turn add still fits into the 32,768 that its columns have room for. With 32,768 they
-grew to twice that: 16 MB more where rows wait, at the same speed."""
-
-NAMES_PER_BATCH = 131_072
-"""Connections and distinct texts after which a batch is given out, however few its rows."""
-
-MOST_ENCRYPTED = 1_000
-"""TLS conversations whose facts are kept for people, 1 kB each; the others are counted."""
-
-OCTETS_PER_BATCH = 4 * 1024 * 1024
-"""Octets of text and bodies after which a batch is given out, however few its rows: with 32 MiB
-`export` of messages with large headers that are never confirmed took 100 MB more, for a batch is
-there several times, where it grows, waits and is written."""
-
 
 @dataclass
 class Totals:
@@ -99,7 +83,7 @@ class Pipeline:
     wait for it. More of both is made where something else that is asked for needs it. With `links`
     messages are linked across connections: see `amqpsniff.session.links`; what a share of them is
     to be linked with goes to `Linkables`. A `census` counts every row on its way. `encrypted` has
-    what is known of the first `MOST_ENCRYPTED` TLS conversations that ended. Of a `share` only its
+    what is known of TLS conversations that ended. Of a `share` only its
     conversations are followed; with `records` what concerns several connections is not judged but
     kept (`amqpsniff.findings.records`), and what takes all messages goes to `sightings`. With
     `places` the `reassembler` says where segments lie. `capture` is the one that rows and findings
@@ -124,11 +108,14 @@ class Pipeline:
         wanted = frozenset(tables)
         looked_at = census is None and links is False and wanted <= {"frames", "messages"}
         self.options = options or Options()
+        self.limits = limits = self.options.limits
         self.log = FindingLog()
         if records:
             self.log.recorded = Records()
         self.totals = Totals()
-        self.reassembler = Reassembler(ports=self.options.ports or None, share=share, places=places)
+        self.reassembler = Reassembler(
+            self.options.ports or None, limits.tcp, share=share, places=places
+        )
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
         )
@@ -147,6 +134,7 @@ class Pipeline:
             claims=claims,
         )
         self.tracker = Tracker(
+            limits.session,
             tables=wanted,
             log=self.log if "findings" in wanted else None,
             learns=census is not None or links is not False,
@@ -158,7 +146,7 @@ class Pipeline:
         handler.contents.marking = self.tracker.settles
         handler.contents.marking_all = judged
         if links is not False and "messages" in wanted:
-            self.tracker.journeys = Journeys(written=None if links is True else links)
+            self.tracker.journeys = Journeys(limits.memory, None if links is True else links)
         if sightings is not None:
             handler.contents.seed = sightings.seed
             self.tracker.sightings = sightings
@@ -324,9 +312,9 @@ class Pipeline:
         self._frames_followed, self._messages_followed = frames.rows, messages.rows
         decoder = self.decoder
         if (
-            decoder.rows >= ROWS_PER_BATCH
-            or decoder.octets >= OCTETS_PER_BATCH
-            or decoder.names >= NAMES_PER_BATCH
+            decoder.rows >= self.limits.rows_per_batch
+            or decoder.octets >= self.limits.bytes_per_batch
+            or decoder.names >= self.limits.names_per_batch
         ):
             if decoder.rows:
                 self._hold()
@@ -347,7 +335,7 @@ class Pipeline:
             conversation = connection.conversation
             self.totals.encrypted += 1
             self.totals.sealed += not conversation.tls.opened
-            if len(self.encrypted) < MOST_ENCRYPTED:
+            if len(self.encrypted) < self.limits.encrypted:
                 row = conversation.tls.facts(conversation)
                 for alert in row["alerts"]:
                     alert["packet_number"] &= NUMBER_MASK
