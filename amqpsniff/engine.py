@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as FoundRow
+from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals
@@ -30,15 +31,6 @@ ETHERNET = 1
 
 ENGINE_TABLES = ("frames", "messages", "connections", "channels", "findings")
 """Tables whose rows an engine makes."""
-
-HELD_PACKETS = 512
-"""Packets that wait to be decoded together: one by one a packet costs ten times as much."""
-
-HELD_OCTETS = 1 << 18
-"""Octets of packets that wait at most."""
-
-PIECE_OCTETS = 1 << 20
-"""Octets of a call that are decoded at once: what batches hold in all has 32-bit offsets."""
 
 _DIRECTIONS = {"client": 0, "server": 1}
 
@@ -65,6 +57,7 @@ class Engine:
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
         tls_keylog, tls_key: What opens TLS conversations of packets, as in `amqpsniff.open`.
+        limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
 
     def __init__(
@@ -79,6 +72,7 @@ class Engine:
         show_secrets: bool = False,
         tls_keylog: File | None = None,
         tls_key: Files = (),
+        limits: Limits | None = None,
     ) -> None:
         self.capture = capture
         self.options = Options(
@@ -90,9 +84,10 @@ class Engine:
             show_secrets=show_secrets,
             tls_keylog=tls_keylog,
             tls_keys=files(tls_key),
+            limits=limits or Limits(),
         )
         self._pipeline = Pipeline(self.options, Plan(ENGINE_TABLES, links=True))
-        self._held = _HeldPackets(capture)
+        self._held = _HeldPackets(capture, self.options.limits)
         self._streams: Streams | None = None
         self._number = 0
         self._finished = False
@@ -142,8 +137,9 @@ class Engine:
         """
         way, data, time = self._way(direction), _bytes(octets), _time(ts_ns)
         self._number = number = self._next()
-        for at in range(0, len(data), PIECE_OCTETS):
-            self._stream().data(connection_key, way, data[at : at + PIECE_OCTETS], number, time)
+        size = self.options.limits.piece_bytes
+        for at in range(0, len(data), size):
+            self._stream().data(connection_key, way, data[at : at + size], number, time)
             self._pipeline.follow()
             self._gather()
 
@@ -263,8 +259,9 @@ class Engine:
 class _HeldPackets:
     """Packets that wait to be decoded together."""
 
-    def __init__(self, capture: str) -> None:
+    def __init__(self, capture: str, limits: Limits) -> None:
         self._capture = capture
+        self._limits = limits
         self._clear()
 
     def _clear(self) -> None:
@@ -277,7 +274,8 @@ class _HeldPackets:
 
     @property
     def full(self) -> bool:
-        return len(self._pieces) >= HELD_PACKETS or self._octets >= HELD_OCTETS
+        limits = self._limits
+        return len(self._pieces) >= limits.packets or self._octets >= limits.packet_bytes
 
     def add(self, number: int, time: int, octets: bytes, original: int, link_type: int) -> None:
         row = array("q", (number, time, self._octets, len(octets), original, link_type))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from amqpsniff.capture.choosing import AUTO, READERS
 from amqpsniff.errors import UsageError
+from amqpsniff.limits import Limits
 from amqpsniff.spec import DIALECTS, READINGS
 
 File: TypeAlias = str | os.PathLike[str]
@@ -38,6 +39,7 @@ class Options:
         secrets: Secrets that are known beforehand: (type, octets), as Decryption Secrets Blocks
             have them.
         reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
+        limits: How many rows wait and how much is remembered.
     """
 
     ports: frozenset[int] = frozenset()
@@ -51,6 +53,7 @@ class Options:
     tls_keys: tuple[File, ...] = ()
     secrets: tuple[tuple[int, bytes], ...] = ()
     reader: str = AUTO
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         for name in ("bodies", "body_sha256", "show_secrets", "tls_keylog_later"):

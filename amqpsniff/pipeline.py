@@ -32,22 +32,6 @@ if TYPE_CHECKING:
     from amqpsniff.capture.packets import PacketBatch
     from amqpsniff.tcp.stream import StreamBatch
 
-ROWS_PER_BATCH = 24_576
-"""Rows after which a batch is given out: enough that Arrow's cost per batch vanishes, and what the
-packets of one turn add still fits into the 32,768 that its columns have room for. With 32,768 they
-grew to twice that: 16 MB more where rows wait, at the same speed."""
-
-NAMES_PER_BATCH = 131_072
-"""Connections and distinct texts after which a batch is given out, however few its rows."""
-
-MOST_ENCRYPTED = 1_000
-"""TLS conversations whose facts are kept for people, 1 kB each; the others are counted."""
-
-OCTETS_PER_BATCH = 4 * 1024 * 1024
-"""Octets of text and bodies after which a batch is given out, however few its rows: with 32 MiB
-`export` of messages with large headers that are never confirmed took 100 MB more, for a batch is
-there several times, where it grows, waits and is written."""
-
 
 @dataclass
 class Totals:
@@ -93,19 +77,20 @@ class Pipeline:
     for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end.
 
     Attributes:
-        encrypted: Facts of the first `MOST_ENCRYPTED` TLS conversations that ended.
+        encrypted: Facts of the first TLS conversations that ended.
         capture: The capture of rows and findings now; None before the first.
     """
 
     def __init__(self, options: Options | None = None, plan: Plan | None = None) -> None:
         self.options = options or Options()
         self.plan = plan = plan or Plan()
+        self.limits = limits = self.options.limits
         self.log = FindingLog()
         if plan.records:
             self.log.recorded = Records()
         self.totals = Totals()
         self.reassembler = Reassembler(
-            ports=self.options.ports or None, share=plan.share, places=plan.places
+            self.options.ports or None, limits.tcp, share=plan.share, places=plan.places
         )
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
@@ -125,7 +110,7 @@ class Pipeline:
             ports=self.options.ports,
             moments=moments,
         )
-        self.tracker = Tracker(plan, self.log, moments)
+        self.tracker = Tracker(plan, self.log, moments, limits.session, limits.memory)
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
         self._held = Waiting()
@@ -289,9 +274,9 @@ class Pipeline:
         self._frames_followed, self._messages_followed = frames.rows, messages.rows
         decoder = self.decoder
         if (
-            decoder.rows >= ROWS_PER_BATCH
-            or decoder.octets >= OCTETS_PER_BATCH
-            or decoder.names >= NAMES_PER_BATCH
+            decoder.rows >= self.limits.rows_per_batch
+            or decoder.octets >= self.limits.bytes_per_batch
+            or decoder.names >= self.limits.names_per_batch
         ):
             if decoder.rows:
                 self._hold()
@@ -312,7 +297,7 @@ class Pipeline:
             conversation = connection.conversation
             self.totals.encrypted += 1
             self.totals.sealed += not conversation.tls.opened
-            if len(self.encrypted) < MOST_ENCRYPTED:
+            if len(self.encrypted) < self.limits.encrypted:
                 row = conversation.tls.facts(conversation)
                 for alert in row["alerts"]:
                     alert["packet_number"] &= NUMBER_MASK

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
+from amqpsniff.limits import Limits
 from amqpsniff.notebook import line, table
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
@@ -47,6 +48,7 @@ def open(
     tls_keylog: File | None = None,
     tls_key: Files = (),
     reader: str = "auto",
+    limits: Limits | None = None,
 ) -> Capture:
     """Name captures to be read: files, directories, patterns, or `-` for standard input.
 
@@ -73,6 +75,7 @@ def open(
             pcapng are found without it.
         tls_key: File of an RSA private key that opens those with an RSA key exchange, or several.
         reader: `own`, `tshark`, or `auto`: tshark reads what our own readers cannot.
+        limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
     options = Options(
         ports=frozenset(ports),
@@ -84,6 +87,7 @@ def open(
         tls_keylog=tls_keylog,
         tls_keys=files(tls_key),
         reader=reader,
+        limits=limits or Limits(),
     )
     return Capture(paths, options)
 

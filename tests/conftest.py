@@ -12,7 +12,9 @@ __all__ = ["browser"]  # a fixture: one browser for a whole run
 
 REPO = Path(__file__).resolve().parent.parent
 SAMPLES = REPO / "samples"
-# Captures that are kept beside the repository, not in it; tests that read them skip without them.
+CAPTURES = REPO / "tests" / "captures"
+OWN = CAPTURES / "own"
+# Captures of others, and facts, beside the repository; tests that read them skip without them.
 SHARED = Path(os.environ.get("AMQPSNIFF_SHARED", REPO.parent / "shared"))
 
 SHOWN_OTHERWISE = (
@@ -35,22 +37,24 @@ with contextlib.suppress(ImportError):
     settings.load_profile("patient")
 
 
-def _folder(path: Path) -> Path:
-    if not path.is_dir():
-        pytest.skip(f"no {path.name} captures beside the repository (AMQPSNIFF_SHARED)")
-    return path
+def own_captures() -> dict[str, Path]:
+    """Our captures by name: those of `tests/captures/own`, and samples that are not among them."""
+    paths = [*sorted(SAMPLES.glob("*.pcap*")), *sorted(OWN.glob("*.pcap"))]
+    return dict(sorted((path.name.partition(".")[0], path) for path in paths))
 
 
-@pytest.fixture(scope="session")
-def own_captures() -> Path:
-    """Folder of captures of RabbitMQ 3.10.8 with an independent decoder's rows beside them."""
-    return _folder(SHARED / "captures" / "own")
+def own_capture(name: str) -> Path:
+    """Our capture of that name."""
+    return own_captures()[name]
 
 
 @pytest.fixture(scope="session")
 def public_captures() -> Path:
     """Folder of captures from public repositories, listed in its MANIFEST.tsv."""
-    return _folder(SHARED / "captures" / "public")
+    path = SHARED / "captures" / "public"
+    if not path.is_dir():
+        pytest.skip("no captures of others beside the repository (AMQPSNIFF_SHARED)")
+    return path
 
 
 @pytest.fixture(scope="session")

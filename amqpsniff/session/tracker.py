@@ -68,10 +68,10 @@ class Tracker(MessageMethods):
         asked: The `amqpsniff.plan.Plan` of the run; of frames alone only replies are found.
         log: Collects what the rules find.
         moments: The decoder's `Moments`; null for none.
-        limits: Other bounds than the usual ones.
+        limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
     """
 
-    def __init__(self, asked, log, moments=None, limits=None):
+    def __init__(self, asked, log, moments=None, limits=None, memory=None):
         tables = frozenset(asked.tables)
         MessageMethods.__init__(self, limits or Limits(), log if "findings" in tables else None)
         self.only_replies = tables == {"frames"}
@@ -82,7 +82,7 @@ class Tracker(MessageMethods):
         self.moments = moments
         self.sightings = asked.sightings
         if asked.links and "messages" in tables:
-            self.journeys = Journeys(written=asked.linkables)
+            self.journeys = Journeys(memory, asked.linkables)
         if asked.census is not None:
             self.settler.measure()
             self.settler.lately = asked.census.lately

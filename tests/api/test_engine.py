@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.engine import HELD_PACKETS, connection_id_of
+from amqpsniff.engine import connection_id_of
 from amqpsniff.errors import UsageError
+from amqpsniff.limits import Limits
 from amqpsniff.tables.schema import schema_of
 from tests.conftest import SAMPLES
 from tests.decode.feeding import joined, packets_of, streams_of
@@ -179,7 +180,7 @@ def test_packets() -> None:
     """Packets one by one are the capture; there are more of them than wait at once."""
     path: Path = SAMPLES / "aiopika_rpc.pcap"
     packets = packets_of(path)
-    assert len(packets) > HELD_PACKETS
+    assert len(packets) > Limits().packets
     given = amqpsniff.Engine(capture=str(path))
     for _, ts_ns, octets, original, link in packets:
         given.feed_packet(octets, ts_ns, link, original)
@@ -264,13 +265,12 @@ def test_times_of_all_packets() -> None:
     assert (given.totals.first_ns, given.totals.last_ns) == (50, 70)
 
 
-def test_a_call_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_of_any_size() -> None:
     """Many octets at once are decoded in pieces, and are still one call."""
     octets = OPENING + (publish(1) + header(1, 60, 5) + body(1, b"early")) * 1_000
     tables = []
     for size in (1 << 20, 1_000):
-        monkeypatch.setattr("amqpsniff.engine.PIECE_OCTETS", size)
-        given = amqpsniff.Engine(bodies=True)
+        given = amqpsniff.Engine(bodies=True, limits=Limits(piece_bytes=size))
         given.feed_octets(ENDS, "client", octets)
         given.finish()
         tables.append([given.take(name) for name in ("frames", "messages", "connections")])

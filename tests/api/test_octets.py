@@ -14,10 +14,9 @@ from amqpsniff.streams import Key, Stream
 from amqpsniff.tcp import Conversation
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import CLOSE, DATA, GAP, StreamBatch
-from tests.conftest import SAMPLES
+from tests.conftest import OWN, SAMPLES
 from tests.decode.script import OPENING, method, publish
 from tests.encoder import body, header
-from tests.golden.rows import OWN
 
 MS = 1_000_000
 WAYS = ("client", "server")

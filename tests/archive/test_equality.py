@@ -14,6 +14,7 @@ import pytest
 
 from amqpsniff.session.rules import requeueing
 from amqpsniff.tables.schema import schema_of
+from tests.conftest import own_capture
 
 from .broker import ACROSS, traffic
 from .splits import TABLES, Packet, by_one_engine, by_tasks, deal, packets_of, write_pcap
@@ -59,10 +60,8 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_nor_do_those_of_captures_beside_the_repository(
-    own_captures: Path, tmp_path: Path, name: str
-) -> None:
-    packets = packets_of([own_captures / f"{name}.pcap"])
+def test_nor_do_those_of_other_captures(tmp_path: Path, name: str) -> None:
+    packets = packets_of([own_capture(name)])
     for turn in range(2):
         chance = random.Random(f"{name}{turn}")
         folder = tmp_path / str(turn)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from amqpsniff import pipeline
 from amqpsniff.archive import Batch, output
 from amqpsniff.archive.places import Folder
+from amqpsniff.limits import Limits
+from amqpsniff.options import Options
 
 from .splits import by_one_engine, packets_of, write_pcap
 from .tables import files_there, manifest, written_rows
@@ -44,9 +45,9 @@ def test_a_task_holds_few_files_open(
 
     monkeypatch.setattr(Folder, "create", counted)
     monkeypatch.setattr(output, "MOST_OPEN", MOST_OPEN)
-    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 50)
     tables = tmp_path / "tables"
-    Batch([str(capture)], str(tables), links=links).run()
+    options = Options(limits=Limits(rows_per_batch=50))
+    Batch([str(capture)], str(tables), options, links=links).run()
     assert max(most) <= MOST_OPEN + 4  # sightings, links, the note
     alone = by_one_engine([capture], links=links)
     for table, rows in alone.items():

@@ -11,7 +11,7 @@ from amqpsniff.capture import open_capture
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.errors import NotACapture
 from tests.capture import build
-from tests.conftest import SHARED
+from tests.conftest import SHARED, own_captures
 
 pytestmark = [
     pytest.mark.tshark,
@@ -30,8 +30,8 @@ Seen = tuple[int, int | None, int, int, int]
 
 
 def _paths() -> list[Path]:
-    captures = SHARED / "captures"
-    return [*sorted(captures.glob("public/formats/*")), *sorted(captures.glob("own/*.pcap"))]
+    formats = sorted((SHARED / "captures" / "public" / "formats").glob("*"))
+    return [*formats, *own_captures().values()]
 
 
 def tshark(path: Path) -> list[Seen]:

@@ -11,6 +11,7 @@ import pytest
 from amqpsniff.cli.cases import COSTS, SETTINGS, Case, cases, in_order
 from amqpsniff.findings import KINDS, SEVERITIES
 from tests.cli.running import run
+from tests.conftest import OWN
 
 LOST = ("diagnose", "lost.pcap")
 NOTHING = ("diagnose", "bunny.pcapng", "--only", "tcp-gap")
@@ -308,8 +309,8 @@ def test_fingerprints_tell_places_apart() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "ndjson", "sarif"])
-def test_the_whole_of_a_capture_of_violations(own_captures: Path, form: str) -> None:
-    result = run("diagnose", own_captures / "violations.pcap", "--format", form)
+def test_the_whole_of_a_capture_of_violations(form: str) -> None:
+    result = run("diagnose", OWN / "violations.pcap", "--format", form)
     assert result.code == 0
     assert "frame-end-wrong" in result.out
     if form == "sarif":

@@ -23,12 +23,7 @@ print(*sorted(set({HEAVY!r}.split()) & set(sys.modules)))
 @pytest.mark.parametrize(
     ("command", "needed"),
     [
-        ("summary bunny.pcapng", ""),
         ("inspect bunny.pcapng", "pyarrow"),
-        ("messages bunny.pcapng", "pyarrow"),
-        ("export bunny.pcapng --table frames --format ndjson", "pyarrow"),
-        ("export bunny.pcapng --table frames -o /dev/null --format parquet", "pyarrow"),
-        ("diagnose pika_mix.pcap", "pyarrow"),
         ("spec basic.publish", ""),
     ],
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import SAMPLES
+from tests.conftest import OWN, SAMPLES
 from tests.decode.feeding import (
     CLIENT,
     SERVER,
@@ -94,9 +93,9 @@ def test_holes_inside_bodies() -> None:
     assert Counter(row["status"] for row in lost.messages())["truncated"] == 2
 
 
-def test_holes_of_a_capture_against_the_whole(own_captures: Path) -> None:
+def test_holes_of_a_capture_against_the_whole() -> None:
     """Rows of the sample with holes are rows of the capture that it was made from."""
-    whole = run_file(own_captures / "aiopika_multi.pcap")
+    whole = run_file(OWN / "aiopika_multi.pcap")
     lost = run_file(SAMPLES / "lost.pcap")
     there = {key[:-1] for key in frame_keys(whole)}
     found = {key[:-1] for key in frame_keys(lost)}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import struct
-from pathlib import Path
 
 import pytest
 
 from amqpsniff.decode.redaction import login_name
 from amqpsniff.spec import METHODS
 from tests import encoder
+from tests.conftest import own_capture
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk, decode, run_file
 from tests.decode.script import OPENING, frames, method, sent
 from tests.decode.strategies import parsed
@@ -149,9 +149,9 @@ def test_the_user_is_no_password(mechanism: bytes, response: bytes, user: str | 
 
 
 @pytest.mark.parametrize("name", ["pika_mix", "bunny", "kombu", "php_churn", "amqplib08", "node"])
-def test_captures(own_captures: Path, name: str) -> None:
+def test_captures(name: str) -> None:
     """The users' passwords are known; they are in no row."""
-    path = own_captures / f"{name}.pcap"
+    path = own_capture(name)
     assert SECRET.decode() not in everything(run_file(path))
     assert SECRET.decode() in everything(run_file(path, show_secrets=True))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import SHARED
+from tests.conftest import own_capture
 from tests.decode.feeding import (
     CLIENT,
     SERVER,
@@ -22,19 +20,12 @@ from tests.decode.feeding import (
     streams_of,
 )
 
-OWN = SHARED / "captures" / "own"
-pytestmark = pytest.mark.skipif(not OWN.is_dir(), reason="the shared captures are not here")
-
 Pieces = list[tuple[int, "bytes | int"]]
-
-
-def capture(name: str) -> Path:
-    return OWN / f"{name}.pcap"
 
 
 def test_amqp_in_text_is_no_protocol_header() -> None:
     """A cut inside the mechanisms of connection.start, one of which is AMQPLAIN."""
-    octets = streams_of(capture("kombu"))[1].octets
+    octets = streams_of(own_capture("kombu"))[1].octets
     cut = octets.index(b"AMQPLAIN")
     decoded = decode(octets[cut:], SERVER, syn_seen=False)
     assert decoded.errors == []
@@ -43,7 +34,7 @@ def test_amqp_in_text_is_no_protocol_header() -> None:
 
 @pytest.mark.parametrize(("cut", "first"), [(706, 9), (707, 1000), (708, 40)])
 def test_no_whole_frame_is_lost_whatever_the_pieces(cut: int, first: int) -> None:
-    octets = streams_of(capture("bunny"))[0].octets
+    octets = streams_of(own_capture("bunny"))[0].octets
     feeder = Feeder(Talk(syn_seen=False))
     feeder.data(CLIENT, octets[cut : cut + first]).data(CLIENT, octets[cut + first :])
     assert cut + feeder.finish().frames()[0]["stream_offset"] == 708
@@ -60,8 +51,8 @@ def test_octets_that_fill_the_window_to_its_end(count: int, lost: int) -> None:
 
 
 def test_bodies_of_the_chain_are_captured() -> None:
-    packets = [packet for packet in packets_of(capture("pika_mix")) if packet[0] != 315]
-    whole = run_packets(packets_of(capture("pika_mix")), body_sha256=True).messages()
+    packets = [packet for packet in packets_of(own_capture("pika_mix")) if packet[0] != 315]
+    whole = run_packets(packets_of(own_capture("pika_mix")), body_sha256=True).messages()
     known = {(row["packet_number"], row["delivery_tag"]): row["body_sha256"] for row in whole}
     messages = run_packets(packets, body_sha256=True).messages()
     assert [row for row in messages if row["status"] != "complete"] == []
@@ -71,7 +62,7 @@ def test_bodies_of_the_chain_are_captured() -> None:
 
 
 def test_a_frame_has_the_number_of_the_packet_that_completed_it() -> None:
-    octets = streams_of(capture("bunny"))[0].octets[700:2000]
+    octets = streams_of(own_capture("bunny"))[0].octets[700:2000]
     feeder = Feeder(Talk(syn_seen=False))
     for at in range(len(octets)):
         feeder.data(CLIENT, octets[at : at + 1], at + 1)
@@ -84,7 +75,7 @@ def test_a_frame_has_the_number_of_the_packet_that_completed_it() -> None:
 
 def test_wrong_end_of_a_frame_that_came_in_pieces() -> None:
     """Its size may be wrong: the frames inside are found, as when it comes whole."""
-    octets = bytearray(streams_of(capture("kombu"))[1].octets[:6000])
+    octets = bytearray(streams_of(own_capture("kombu"))[1].octets[:6000])
     octets[536] ^= 0xFF
     run = both_ways([(SERVER, bytes(octets))], [1])
     assert len(run.frames) > 40
@@ -120,7 +111,9 @@ def both_ways(pieces: Pieces, lengths: list[int]) -> Run:
 @given(data=st.data())
 def test_rows_do_not_depend_on_the_pieces(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["kombu", "bunny", "pika_mix"]))
-    stream = data.draw(st.sampled_from(streams_of(capture(name))[:8]).filter(lambda s: s.octets))
+    stream = data.draw(
+        st.sampled_from(streams_of(own_capture(name))[:8]).filter(lambda s: s.octets)
+    )
     octets = bytearray(stream.octets[:4000])
     places = st.integers(0, len(octets) - 1)
     for _ in range(data.draw(st.integers(0, 4))):

@@ -15,15 +15,13 @@ import pytest
 import amqpsniff
 from amqpsniff.capture import tshark
 from amqpsniff.opinion import KNOWN, Comparison
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import CAPTURES, SHARED, own_captures
 
 pytest.importorskip("pyshark")
 pytestmark = [
     pytest.mark.tshark,
     pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark"),
 ]
-
-CAPTURES = SHARED / "captures"
 
 COUNTED_WITH = (4, 0)
 """Another tshark may have other disagreements, but none that is unknown."""
@@ -73,25 +71,18 @@ def opened(path: Path) -> amqpsniff.Capture:
 
 
 def paths() -> list[Path]:
-    """Captures of ours and of others, and what is only among the samples."""
-    own = sorted((CAPTURES / "own").glob("*.pcap"))
+    """Captures of ours and of others."""
     others = [
         path
-        for path in sorted((CAPTURES / "public").glob("*/*"))
+        for path in sorted((SHARED / "captures" / "public").glob("*/*"))
         if path.suffix in (".pcap", ".pcapng") and path.parent.name != "formats"
-    ]
-    names = {path.name for path in own}
-    samples = [
-        path
-        for path in sorted(SAMPLES.glob("*.pcap*"))
-        if path.name not in names and path.name.split(".")[0] + ".pcap" not in names
     ]
     hostile = [
         path
         for name in ("tcp_*.pcap", "sem2_spoofed_rst.pcap", "reuse_*.pcap")
-        for path in sorted((Path(__file__).parents[1] / "captures/hostile").glob(name))
+        for path in sorted((CAPTURES / "hostile").glob(name))
     ]
-    return [*own, *others, *samples, *hostile]
+    return [*own_captures().values(), *others, *hostile]
 
 
 @cache
@@ -126,7 +117,5 @@ def test_capture(path: Path) -> None:
 
 
 def test_every_known_disagreement_is_met() -> None:
-    if not CAPTURES.is_dir():
-        pytest.skip("no captures beside the repository (AMQPSNIFF_SHARED)")
     met = {name for counts in KNOWN_IN.values() for name in counts}
     assert met == {row.name for row in KNOWN}

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from amqpsniff.decode.values import MAX_TABLE_DEPTH
-from amqpsniff.session import Journeys, Memory
-from amqpsniff.tcp import Limits
+from amqpsniff.limits import Limits
+from amqpsniff.session import Memory
+from amqpsniff.tcp import Limits as TcpLimits
 from amqpsniff.tcp.limits import HELD_SEGMENT_OCTETS
 from tests import encoder
 from tests.capture.build import enhanced, interface, section, statistics
@@ -127,7 +128,7 @@ def _held(octets: int) -> Callable[[], Case]:
         talk = wire.Talk().hands()
         talk.client(bytes(50), at=4)
         talk.client(bytes(octets - 50), at=54)
-        return reassembled(talk.packets, Limits(held_octets=100 + 2 * HELD_SEGMENT_OCTETS))
+        return reassembled(talk.packets, TcpLimits(held_octets=100 + 2 * HELD_SEGMENT_OCTETS))
 
     return make
 
@@ -139,7 +140,7 @@ def _conversations(count: int) -> Callable[[], Case]:
         packets = []
         for number in [*range(1, 11), count]:
             packets.append(wire.Talk(ports=(number, 5672)).client(b"x"))
-        return reassembled(packets, Limits(conversations=10))
+        return reassembled(packets, TcpLimits(conversations=10))
 
     return make
 
@@ -148,7 +149,7 @@ def _far(more: int) -> Callable[[], Case]:
     def make() -> Case:
         talk = wire.Talk().hands()
         talk.client(HELLO)
-        talk.client(b"far", at=len(HELLO) + Limits().impossible_ahead_octets + more)
+        talk.client(b"far", at=len(HELLO) + TcpLimits().impossible_ahead_octets + more)
         return sent(talk.packets)
 
     return make
@@ -290,9 +291,7 @@ def _places(count: int) -> str:
     return "handshake\n" + "".join(f"C{n}: basic.qos\n" for n in range(1, count + 1))
 
 
-def _few_publishes(**more: Any) -> Journeys:
-    return Journeys(Memory(publishes=3), **more)
-
+_FEW_PUBLISHES = Limits(memory=Memory(publishes=3))
 
 _TABLE = [(b"a", Field("I", 7)), (b"b", Field("I", 8))]
 _TEXT = "C1: basic.publish routing_key=key | body=1"
@@ -337,7 +336,7 @@ PAIRS: dict[str, Pair] = {
     ),
     "number-out-of-range": Pair(_content(_header(1 << 63)), _content(_header((1 << 63) - 1))),
     "session-limit": Pair(
-        _published(4), _published(3), bounds=(("amqpsniff.pipeline.Journeys", _few_publishes),)
+        edited(_published(4), limits=_FEW_PUBLISHES), edited(_published(3), limits=_FEW_PUBLISHES)
     ),
     "rules-limit": Pair(
         _names(3),

@@ -9,10 +9,8 @@ import pytest
 
 import amqpsniff
 from amqpsniff.findings import KINDS
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import CAPTURES, REPO, SHARED
 from tests.findings.scripts import CONVERSATIONS
-
-INCIDENTS = Path(__file__).parents[1] / "captures" / "incidents"
 
 SEEN_IN: dict[str, str] = {
     "own/TLSv1_3.pcap": ("tls-unreadable"),
@@ -101,12 +99,11 @@ SHOWN = {code: name for name, codes in SEEN_IN.items() for code in codes.split()
 
 @cache
 def _codes(name: str) -> set[str]:
-    root, _, rest = name.partition("/")
-    folders = {"samples": SAMPLES, "incidents": INCIDENTS}
-    path = folders.get(root, SHARED / "captures" / root) / rest
-    if not path.is_file():
-        pytest.skip("the capture is not on this machine")
-    return {finding.code for finding in amqpsniff.open(str(path)).findings()}
+    folders = {"samples": REPO, "public": SHARED / "captures"}
+    path = folders.get(name.partition("/")[0], CAPTURES) / name
+    if name.startswith("public/") and not path.is_file():
+        pytest.skip("the capture is not beside the repository (AMQPSNIFF_SHARED)")
+    return {finding.code for finding in amqpsniff.open(path).findings()}
 
 
 def test_every_code_is_shown_somewhere() -> None:

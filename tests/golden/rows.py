@@ -15,10 +15,9 @@ from typing import Any
 
 import amqpsniff
 from amqpsniff.errors import NotACapture
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import SHARED, own_capture
 
 KEPT = Path(__file__).parent / "kept"
-OWN = SHARED / "captures" / "own"
 PUBLIC = SHARED / "captures" / "public"
 DIGESTS = Path(__file__).parent / "digests.json"
 
@@ -71,14 +70,9 @@ NAMES = (
 )  # fmt: skip
 
 
-def captures() -> dict[str, Path | None]:
-    """Captures that have golden rows here, by name; None for one that is not there."""
-    return {name: next(filter(Path.exists, _places(name)), None) for name in NAMES}
-
-
-def _places(name: str) -> list[Path]:
-    """Where a capture may be: beside the repository, or as a sample, of whatever format."""
-    return [OWN / f"{name}.pcap", *sorted(SAMPLES.glob(f"{name}.pcap*"))]
+def captures() -> dict[str, Path]:
+    """Captures that have golden rows here, by name."""
+    return {name: own_capture(name) for name in NAMES}
 
 
 def lines(path: Path, columns: Columns = COLUMNS) -> Iterator[str]:
@@ -122,12 +116,11 @@ def kept(name: str) -> list[str]:
 
 
 def rewrite() -> None:
-    """Write the golden rows of every capture that is there."""
+    """Write the golden rows of every capture, and digests where captures of others are there."""
     KEPT.mkdir(exist_ok=True)
     for name, path in captures().items():
-        if path is not None:
-            text = "".join(f"{line}\n" for line in lines(path))
-            (KEPT / f"{name}.ndjson.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+        text = "".join(f"{line}\n" for line in lines(path))
+        (KEPT / f"{name}.ndjson.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     if PUBLIC.exists():
         rows = ",\n".join(
             f"{json.dumps(name)}: {json.dumps(row)}" for name, row in digests().items()

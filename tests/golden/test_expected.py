@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import OWN, SAMPLES, own_capture
 
 Row = dict[str, Any]
-OWN = SHARED / "captures" / "own"
 NAMES = [
     "aiopika_multi", "aiopika_rpc", "blocked", "bunny", "kombu", "node", "php_churn", "pika_mix",
 ]  # fmt: skip
-COPIES = {"bunny": "bunny.pcapng", "kombu": "kombu.pcap.gz"}
 
 # What the independent decoder calls otherwise.
 RENAMED = {"nowait": "no_wait", "exchange_type": "type", "global_": "global"}
@@ -34,19 +32,14 @@ PROPERTIES = (
 
 
 def paths() -> list[Any]:
-    """Every capture with rows beside it, and its copy among the samples."""
-    found = []
-    for name in NAMES:
-        copy = SAMPLES / COPIES.get(name, f"{name}.pcap")
-        found += [path for path in (OWN / f"{name}.pcap", copy) if path.exists()]
-    return [pytest.param(path, id=f"{path.parent.name}-{path.name}") for path in found]
+    """Captures with rows beside them, and the copy of one among the samples."""
+    found = [*map(own_capture, NAMES), SAMPLES / "bunny.pcapng"]
+    return [pytest.param(path, id=path.name) for path in found]
 
 
 def expected(path: Path) -> dict[str, list[Row]]:
     """The independent decoder's rows."""
     beside = OWN / f"{path.name.partition('.')[0]}.expected.json.gz"
-    if not beside.exists():
-        pytest.skip("no expected rows beside the repository (AMQPSNIFF_SHARED)")
     rows: dict[str, list[Row]] = json.loads(gzip.decompress(beside.read_bytes()))
     return rows
 

@@ -10,11 +10,12 @@ import pytest
 
 import amqpsniff
 from amqpsniff.findings.catalogue import SUBJECTS
+from tests.conftest import OWN
 from tests.golden import rows
 
 Row = dict[str, Any]
 
-VIOLATIONS = rows.OWN / "violations.pcap"
+VIOLATIONS = OWN / "violations.pcap"
 
 BROKEN = {kind.code for subject in ("frames", "methods", "contents") for kind in SUBJECTS[subject]}
 """Codes of what is wrong with frames; what follows from it is not compared here."""
@@ -50,10 +51,7 @@ CONVERSATIONS: tuple[tuple[str, int, list[str], int | None], ...] = (
 
 @pytest.mark.parametrize("name", rows.captures())
 def test_rows(name: str) -> None:
-    path = rows.captures()[name]
-    if path is None:
-        pytest.skip("no such capture beside the repository (AMQPSNIFF_SHARED)")
-    assert list(rows.lines(path)) == rows.kept(name)
+    assert list(rows.lines(rows.captures()[name])) == rows.kept(name)
 
 
 @pytest.mark.parametrize("name", rows.kept_digests())
@@ -74,8 +72,6 @@ def test_every_capture_of_others_has_a_digest() -> None:
 @cache
 def violations() -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
     """Frames and findings of each client."""
-    if not VIOLATIONS.exists():
-        pytest.skip("no such capture beside the repository (AMQPSNIFF_SHARED)")
     frames: dict[str, list[Row]] = defaultdict(list)
     findings: dict[str, list[Row]] = defaultdict(list)
     sorted_into = {"frames": frames, "findings": findings}

@@ -11,18 +11,6 @@ import pytest
 from tests.conftest import REPO
 from tests.house import packaging
 
-OF_OBJECTS = {
-    "amqpsniff.decode.values._unsigned",
-    "amqpsniff.decode.state.body_rest",
-    "amqpsniff.session.census._name",
-    "amqpsniff.session.linkables._signed",
-    "amqpsniff.session.links.id_number",
-    "amqpsniff.session.links.id_text",
-    "amqpsniff.session.relinking._unsigned",
-    "amqpsniff.tcp.shares._numbers",
-}
-"""Functions of compiled modules with large literals that meet Python objects, or are seldom met."""
-
 
 def test_every_module_with_a_cython_line_is_listed_and_no_other() -> None:
     listed = {
@@ -50,25 +38,6 @@ def test_mypy_is_told_which_modules_cython_checks() -> None:
 
 def test_every_compiled_module_may_stay_uncompiled() -> None:
     assert all(module["optional"] for module in packaging.tool_table("setuptools")["ext-modules"])
-
-
-def test_large_numbers_of_hot_functions_are_declared() -> None:
-    """A literal of 2^31 or more is a Python object in C, made and compared anew each time."""
-    found = set()
-    for name, path in packaging.compiled_modules().items():
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(function, ast.FunctionDef):
-                if any(_number(one) >= 1 << 31 for one in ast.walk(function)):
-                    found.add(f"{name}.{function.name}")
-    assert found == OF_OBJECTS
-
-
-def _number(node: ast.AST) -> int:
-    """The integer that a literal or a shifted literal is; 0 for anything else."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift):
-        return _number(node.left) << _number(node.right)
-    value = getattr(node, "value", None)
-    return value if isinstance(value, int) else 0
 
 
 def test_numbers_of_compiled_modules_are_declared() -> None:
@@ -99,24 +68,22 @@ def test_compiled_modules_are_compiled() -> None:
         )
 
 
-def test_every_module_has_a_docstring() -> None:
-    for path in packaging.sources().values():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        assert ast.get_docstring(tree), f"{path.relative_to(REPO)} has no docstring"
-
-
 def test_no_module_has_a_name_that_says_nothing() -> None:
     names = {path.stem for path in packaging.sources().values()}
     assert not names & {"utils", "util", "common", "helpers", "misc"}
 
 
-def test_architecture_has_the_layers_that_are_checked() -> None:
-    """The lines of ARCHITECTURE.md are those of the contract, with a place for every module."""
-    text = (REPO / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    _, _, behind = text.partition("checked by `make lint`:\n\n")
-    told = [line.strip() for line in behind.partition("\n\n")[0].splitlines()]
-    layers = packaging.tool_table("importlinter")["contracts"][0]["layers"]
-    assert [set(re.findall(r"\w+", line)) for line in told] == [
-        set(re.findall(r"\w+", layer)) for layer in layers
-    ]
-    assert [" | " in line for line in told] == [" | " in layer for layer in layers]
+def test_no_text_names_a_page_that_is_not_installed() -> None:
+    """Documentation is not part of the package: a message, a help or a page says it itself."""
+    pages = re.compile(r"\b[\w/-]+\.md\b|\bdocs/")
+    found = []
+    for folder in packaging.INSTALLED_AS:
+        for path in sorted((REPO / folder).rglob("*")):
+            if path.suffix in {".py", ".js", ".css", ".json", ".tsv", ".txt"}:
+                lines = path.read_text(encoding="utf-8").splitlines()
+                found += [
+                    f"{path.relative_to(REPO)}:{number}: {line.strip()}"
+                    for number, line in enumerate(lines, 1)
+                    if pages.search(line)
+                ]
+    assert not found, "\n".join(found)

@@ -12,7 +12,7 @@ import amqpsniff
 from amqpsniff.capture import tshark
 from amqpsniff.errors import TsharkError, UsageError
 from amqpsniff.opinion import Comparison, compare
-from tests.conftest import SAMPLES
+from tests.conftest import OWN, SAMPLES
 from tests.opinion.doctored import REAL, doctored, speaking
 
 pytest.importorskip("pyshark")
@@ -108,8 +108,8 @@ def test_one_port(capture: Path) -> None:
 
 
 @real
-def test_secrets_are_compared_and_not_shown(own_captures: Path) -> None:
-    capture = own_captures / "violations.pcap"
+def test_secrets_are_compared_and_not_shown() -> None:
+    capture = OWN / "violations.pcap"
     for show in (False, True):
         comparison = Comparison(amqpsniff.open(capture, show_secrets=show))
         text = " ".join(str(each.row()) for each in comparison)

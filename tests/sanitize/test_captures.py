@@ -15,7 +15,7 @@ from amqpsniff.capture import open_capture
 from amqpsniff.errors import CaptureError
 from amqpsniff.sanitize import SanitizeOptions
 from tests.cli.running import write_capture
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import SHARED, own_captures
 from tests.encoder import PROTOCOL_HEADERS
 from tests.sanitize.safe import made, octets_of, packets, rows, secrets
 from tests.tcp.wire import Talk
@@ -35,16 +35,12 @@ DERIVED["bunny.pcapng"] = DERIVED["bunny.pcap"]
 
 def paths() -> list[Path]:
     """Every capture there is, of ours and of others."""
-    captures = SHARED / "captures"
-    own = sorted((captures / "own").glob("*.pcap"))
-    names = {path.stem for path in own}
-    samples = [p for p in sorted(SAMPLES.glob("*.pcap*")) if p.name.split(".")[0] not in names]
     public = [
         path
-        for path in sorted((captures / "public").glob("*/*"))
+        for path in sorted((SHARED / "captures" / "public").glob("*/*"))
         if path.is_file() and path.parent.name != "raw"
     ]
-    return [*own, *samples, *public]
+    return [*own_captures().values(), *public]
 
 
 def encrypted(path: Path) -> list[dict[str, Any]]:

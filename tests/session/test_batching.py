@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff import pipeline
 from amqpsniff.capture import CaptureSet
+from amqpsniff.limits import Limits
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tables.schema import TABLES
@@ -23,9 +25,9 @@ SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.pcap*"))
 Rows = dict[str, list[dict[str, Any]]]
 
 
-def told(path: Path, at_once: int) -> Rows:
+def told(path: Path, at_once: int, **limits: int) -> Rows:
     """All rows of a capture whose packets come so many at a time."""
-    joined = pipeline.Pipeline(plan=Plan(TABLES))
+    joined = Pipeline(Options(limits=Limits(**limits)), Plan(TABLES))
     makers = {table: Maker(table) for table in TABLES}
     rows: Rows = {table: [] for table in TABLES}
 
@@ -52,14 +54,10 @@ def told(path: Path, at_once: int) -> Rows:
 
 @pytest.mark.parametrize("at_once", [1, 7])
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
-def test_rows_are_those_of_the_whole(
-    path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_those_of_the_whole(path: Path, at_once: int) -> None:
     capture = amqpsniff.open(path)
     whole = {table: capture.table(table).to_pylist() for table in TABLES}
-    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
-    rows = told(path, at_once)
-    assert rows == whole
+    assert told(path, at_once, rows_per_batch=1) == whole
 
 
 def test_a_handshake_behind_what_does_not_look_like_a_begin(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
-from amqpsniff.session.limits import Limits
+from amqpsniff.session.limits import Limits as SessionLimits
 from tests.session.script import Script
 from tests.tcp import wire
 
@@ -21,8 +22,7 @@ CANCEL = "C1: basic.cancel consumer_tag=t{0}\nS1: basic.cancel-ok consumer_tag=t
 
 def fed(scripts: list[str], *, goodbye: bool = False, **limits: int) -> Pipeline:
     """Connections one after the other, which are over when they say goodbye."""
-    joined = Pipeline(Options(), Plan(TABLES))
-    joined.tracker.use_limits(Limits(**limits))
+    joined = Pipeline(Options(limits=Limits(session=SessionLimits(**limits))), Plan(TABLES))
     for place, script in enumerate(scripts):
         talk = wire.Talk(ports=(40000 + place, 5672), start_ns=wire.START_NS + place * 10**10)
         talk.hands()

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from amqpsniff import pipeline
+from amqpsniff.limits import Limits
 from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.session import census
 from amqpsniff.session.census import Census
@@ -30,10 +31,10 @@ MESSAGES = """
 """
 
 
-def _counted(turned: bool = False) -> list[dict[Any, list[int]]]:
+def _counted(turned: bool = False, **limits: int) -> list[dict[Any, list[int]]]:
     """What a census counts that sees every packet alone; `turned`: asked after each of them."""
     counts = Census()
-    joined = pipeline.Pipeline(Options(), Plan((), census=counts))
+    joined = Pipeline(Options(limits=Limits(**limits)), Plan((), census=counts))
     talk = wire.Talk()
     talk.hands()
     for packet in Script(TALK + 3 * MESSAGES).packets:
@@ -59,16 +60,16 @@ QUEUES = {"q": [0, 0, 3, 15, 0, 3]}
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
-    [(None, ""), (pipeline, "NAMES_PER_BATCH"), (census, "MOST_NAMES")],
+    ("most", "limits"),
+    [(None, {}), (None, {"names_per_batch": 1}), (1, {})],
     ids=["one vocabulary", "many vocabularies", "many names"],
 )
 def test_names_are_counted_across_batches(
-    module: Any, name: str, monkeypatch: pytest.MonkeyPatch
+    most: int | None, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if module is not None:
-        monkeypatch.setattr(module, name, 1)
-    routes, queues = _counted()
+    if most is not None:
+        monkeypatch.setattr(census, "MOST_NAMES", most)
+    routes, queues = _counted(**limits)
     assert (list(routes.items()), queues) == (list(ROUTES.items()), QUEUES)
 
 
@@ -80,7 +81,7 @@ def test_methods_that_no_dialect_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """By name as they come, but not without end."""
     monkeypatch.setattr(census, "MOST_OTHERS", 2)
     counts = Census()
-    joined = pipeline.Pipeline(Options(), Plan((), census=counts))
+    joined = Pipeline(Options(), Plan((), census=counts))
     talk = wire.Talk().hands()
     for packet in Script(TALK).packets:
         talk.put(0 if packet.sender == "client" else 1, packet.octets)

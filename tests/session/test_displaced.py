@@ -16,7 +16,7 @@ import pytest
 
 from amqpsniff import Engine
 from amqpsniff.capture import open_capture
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import own_capture
 
 Packet = tuple[bytes, int, int, int]
 """Octets, time, link type and length on the wire."""
@@ -32,9 +32,7 @@ MILLISECOND = 1_000_000
 
 
 def _paths() -> list[Path]:
-    own = SHARED / "captures" / "own"
-    found = ([*SAMPLES.glob(f"{name}.pcap*"), own / f"{name}.pcap"] for name in NAMES)
-    return [path for paths in found for path in [one for one in paths if one.is_file()][:1]]
+    return [own_capture(name) for name in NAMES]
 
 
 @cache

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.session import Journeys, Memory
+from amqpsniff.limits import Limits
+from amqpsniff.session import Memory
 from amqpsniff.session.lines import Lines
 from amqpsniff.tables.schema import EVERYTHING
 from tests.encoder import Field
@@ -48,9 +49,7 @@ def linked(script: str, memory: Memory | None = None) -> list[str]:
 
 
 def _fed_with(script: Script, memory: Memory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("amqpsniff.pipeline.Journeys", lambda **more: Journeys(memory, **more))
-        return feed(script)
+    return feed(script, limits=Limits(memory=memory))
 
 
 def lines(text: str) -> list[str]:

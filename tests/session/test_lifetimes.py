@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from amqpsniff import Engine
+from amqpsniff.limits import Limits
 from amqpsniff.session import state
+from amqpsniff.session.limits import Limits as SessionLimits
 from tests.session.script import Script
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
@@ -19,8 +21,8 @@ CONFIRM = "C1: confirm.select\nS1: confirm.select-ok\n"
 class Talk:
     """An engine that is told lines of a script, again and again with other numbers."""
 
-    def __init__(self, opening: str) -> None:
-        self.engine = Engine()
+    def __init__(self, opening: str, **limits: Any) -> None:
+        self.engine = Engine(limits=Limits(**limits))
         for packet in Script(OPEN + opening).packets:
             self._feed(packet)
         self.session = self.engine._pipeline.decoder.look()[2][0].session
@@ -85,10 +87,9 @@ def test_confirms_in_any_order() -> None:
     assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
 
 
-def test_publishes_that_nothing_confirms_are_done_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishes_that_nothing_confirms_are_done_with() -> None:
     """The oldest, when there are more than the limit; the others may come back."""
-    talk = Talk("")
-    talk.tracker.settler.most_returnable = 3
+    talk = Talk("", session=SessionLimits(returnable=3))
     talk.say(PUBLISH, range(1, 10))
     assert [key for _, key in talk.channel.returnable] == ["k7", "k8", "k9"]
     assert talk.outstanding == 3
@@ -144,9 +145,8 @@ def test_a_delivery_is_found_by_its_tag(
 
 def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row was given out before: nothing of its columns is left there."""
-    monkeypatch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 4)
     monkeypatch.setattr("amqpsniff.session.waiting.HELD_ROWS", 8)
-    talk = Talk(CONSUME).say(DELIVER, [1])
+    talk = Talk(CONSUME, rows_per_batch=4).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 20))
     entry = talk.channel.deliveries.find(1)
     assert entry.rows.given
@@ -160,8 +160,7 @@ def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.Monkey
 
 def test_a_confirming_publish_that_waits_for_long_does_not_come_back() -> None:
     """It still waits for its confirm; those that have theirs are not kept behind it."""
-    talk = Talk(CONFIRM)
-    talk.tracker.settler.most_returnable = 3
+    talk = Talk(CONFIRM, session=SessionLimits(returnable=3))
     talk.say(PUBLISH, [1])
     talk.say(PUBLISH + "S1: basic.ack delivery_tag={n}\n", range(2, 50))
     assert (talk.channel.returnable, talk.channel.alike) == ({}, {})
@@ -183,8 +182,7 @@ def test_nothing_is_kept_of_publishes_beyond_the_limit() -> None:
 
 def test_commits_that_nobody_answers_keep_nothing() -> None:
     """A commit means the publishes before it, which are not listed once more for it."""
-    talk = Talk("C1: tx.select\nS1: tx.select-ok\n")
-    talk.tracker.settler.most_returnable = 5
+    talk = Talk("C1: tx.select\nS1: tx.select-ok\n", session=SessionLimits(returnable=5))
     talk.say(PUBLISH + "C1: tx.commit\n", range(1, 50))
     assert len(talk.channel.uncommitted) == 5 + 1  # the first is dropped with the next
     requests = talk.session.lanes[1].requests
@@ -209,8 +207,7 @@ def test_what_is_remembered_of_a_message_is_small() -> None:
 
 def test_consumers_of_a_queue_that_never_gets_its_name_are_bounded() -> None:
     """As in a capture of the client's packets alone: it polls a queue that the server names."""
-    talk = Talk("C1: queue.declare\n")
-    talk.tracker.use_limits(talk.tracker.limits._replace(consumers=4))
+    talk = Talk("C1: queue.declare\n", session=SessionLimits(consumers=4))
     talk.say("C1: basic.get\n", range(10))
     assert len(talk.channel.declaring) == 4
     assert talk.tracker.settler.hits == {"consumers": 6}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from amqpsniff.session import Journeys, Memory
+from amqpsniff.limits import Limits
+from amqpsniff.session import Memory
 from tests.session.crossing import crossings
 from tests.session.events import Row
 from tests.session.linking import linked
@@ -48,17 +49,12 @@ def test_the_engine_links_what_the_reference_links(bodies: bool, script: Script)
 @settings(max_examples=40)
 def test_links_do_not_depend_on_batches(script: Script) -> None:
     """Packets one by one, rows in small batches."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("amqpsniff.engine.HELD_PACKETS", 1)
-        patch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 5)
-        assert by_engine(script) == linked(script)
+    assert by_engine(script, limits=Limits(packets=1, rows_per_batch=5)) == linked(script)
 
 
 @given(script=CONVERSATIONS)
 @settings(max_examples=80)
 def test_what_is_forgotten_links_nothing(script: Script) -> None:
     """Four publishes and two requests are remembered."""
-    with pytest.MonkeyPatch.context() as patch:
-        few = Memory(publishes=4, calls=2)
-        patch.setattr("amqpsniff.pipeline.Journeys", lambda **more: Journeys(few, **more))
-        assert by_engine(script) == linked(script, memory=(4, 2))
+    few = Limits(memory=Memory(publishes=4, calls=2))
+    assert by_engine(script, limits=few) == linked(script, memory=(4, 2))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 
 import amqpsniff
+from amqpsniff.limits import Limits
 from amqpsniff.tables.schema import EVERYTHING, LINKS
 from tests.conftest import SAMPLES
 
@@ -64,13 +64,10 @@ def test_nothing_is_linked_that_nobody_asked_for() -> None:
     assert few.equals(every.select(chosen))
 
 
-def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_do_not_matter() -> None:
     """Rows given out in small batches have the links that those of one large one have."""
-    whole = (
-        amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages", columns=EVERY).to_pylist()
+    whole, small = (
+        amqpsniff.open(SAMPLES / "aiopika_rpc.pcap", limits=limits).table("messages", columns=EVERY)
+        for limits in (Limits(), Limits(rows_per_batch=5))
     )
-    monkeypatch.setattr("amqpsniff.pipeline.ROWS_PER_BATCH", 5)
-    small = (
-        amqpsniff.open(SAMPLES / "aiopika_rpc.pcap").table("messages", columns=EVERY).to_pylist()
-    )
-    assert small == whole
+    assert small.to_pylist() == whole.to_pylist()

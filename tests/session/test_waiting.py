@@ -12,6 +12,8 @@ from amqpsniff import pipeline
 from amqpsniff.capture import CaptureSet
 from amqpsniff.columns import NULL, Codes, Integers, Texts
 from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
+from amqpsniff.limits import Limits
+from amqpsniff.options import Options
 from amqpsniff.plan import Plan
 from amqpsniff.session import waiting
 from amqpsniff.tables.schema import schema_of
@@ -24,9 +26,9 @@ CONFIRM = "C1: confirm.select\nS1: confirm.select-ok\n"
 EVERY = schema_of("messages", everything=True).names
 
 
-def rows_of(name: str) -> list[list[dict[str, Any]]]:
+def rows_of(name: str, **limits: int) -> list[list[dict[str, Any]]]:
     """Frames, and messages with their links."""
-    capture = amqpsniff.open(SAMPLES / name)
+    capture = amqpsniff.open(SAMPLES / name, limits=Limits(**limits))
     messages = [
         row for one in capture.batches("messages", columns=EVERY) for row in one.to_pylist()
     ]
@@ -39,10 +41,9 @@ def rows_of(name: str) -> list[list[dict[str, Any]]]:
 @pytest.mark.parametrize("most", [1, 7, 100])
 def test_packed_rows_are_the_same(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = rows_of(name)
-    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", most)
-    assert rows_of(name) == expected
+    assert rows_of(name, rows_per_batch=most) == expected
     monkeypatch.setattr(waiting, "OPEN_ROWS", 0)
-    assert rows_of(name) == expected
+    assert rows_of(name, rows_per_batch=most) == expected
 
 
 def message_rows(count: int) -> MessageRows:
@@ -88,14 +89,13 @@ def test_what_changes_is_written_while_packed(monkeypatch: pytest.MonkeyPatch) -
     """Confirms find the rows that wait, and rows that are given early are counted."""
     script = CONFIRM + "C1: basic.publish routing_key=k | body=5\n" * 9
     script += "S1: basic.ack delivery_tag=9 multiple=1\n"
-    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
     monkeypatch.setattr(waiting, "OPEN_ROWS", 2)
-    assert outcomes(script) == ["confirmed"] * 9
+    assert outcomes(script, rows_per_batch=1) == ["confirmed"] * 9
 
 
-def outcomes(script: str) -> list[str | None]:
+def outcomes(script: str, **limits: int) -> list[str | None]:
     """Outcomes of messages, of packets one by one."""
-    engine = amqpsniff.Engine()
+    engine = amqpsniff.Engine(limits=Limits(**limits))
     for packet in Script(OPEN + script).packets:
         key = ("10.0.0.1:40000", "10.0.0.2:5672")
         engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
@@ -116,10 +116,10 @@ def test_texts_do_not_wait_without_bound(
     """Rows are given early where they hold too much."""
     script = CONFIRM + "".join(f"{line}\n".replace("{n}", str(n)) for n in range(10, 20))
     script += "S1: basic.ack delivery_tag=10 multiple=1\n"
-    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
 
     def held() -> tuple[int, list[str]]:
-        joined = pipeline.Pipeline(plan=Plan(("messages", "findings")))
+        limits = Limits(rows_per_batch=1)
+        joined = pipeline.Pipeline(Options(limits=limits), Plan(("messages", "findings")))
         talk = wire.Talk()
         talk.hands()
         for packet in Script(OPEN + script).packets:
@@ -168,16 +168,18 @@ def test_texts_that_wait_have_no_room_to_spare(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "line", ["message_id=" + "m" * 200, 'headers=\'{"h":"' + "x" * 200 + "\"}'"]
 )
-def test_batches_end_at_their_octets(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "OCTETS_PER_BATCH", 1_000)
-    joined = pipeline.Pipeline(plan=Plan(("messages",)))
+def test_batches_end_at_their_octets(line: str) -> None:
+    """As many batches come at the end as there are thousands of bytes, for nothing is settled."""
+    limits = Limits(bytes_per_batch=1_000)
+    joined = pipeline.Pipeline(Options(limits=limits), Plan(("messages",)))
     talk = wire.Talk()
     talk.hands()
     for packet in Script(OPEN + f"C1: basic.publish | body=5 {line}\n" * 50).packets:
         talk.put(0 if packet.sender == "client" else 1, packet.octets)
     for packet in talk.packets:
         joined.feed(wire.batch([packet]))
-    assert len(joined._held) >= 50 * 200 // 1_000 - 1
+    joined.finish()
+    assert len(list(joined.rest())) >= 50 * 200 // 1_000 - 1
 
 
 @pytest.mark.parametrize(("outcomes", "outstanding"), [(True, 9), (False, 0)])

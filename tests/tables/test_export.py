@@ -16,6 +16,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.tables import export
 from amqpsniff.tables.batches import plain
 from amqpsniff.tables.schema import IN_EVERY_ROW, JSON_COLUMNS, TABLES, schema_of
+from tests.conftest import own_captures
 
 CAPTURES = ("pika_mix.pcap", "v08_v09.pcap", "bunny.pcapng", "snapped.pcap")
 
@@ -53,8 +54,8 @@ def test_parquet_says_what_is_in_every_row(capture: amqpsniff.Capture, table: st
     assert read.cast(schema).equals(capture.table(table))
 
 
-def test_what_is_in_every_row(own_captures: Path) -> None:
-    for path in sorted(own_captures.glob("*.pcap*")):
+def test_what_is_in_every_row() -> None:
+    for path in own_captures().values():
         rows = amqpsniff.open(path).table("frames")
         assert not any(rows[name].null_count for name in IN_EVERY_ROW["frames"]), path.name
 

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import REPO, SHARED
+from tests.conftest import REPO, SHARED, own_captures
 from tests.fuzz import fuzz_tcp
 from tests.plain import copied, lines_of
 from tests.tcp.test_headers import CASES
@@ -51,11 +51,10 @@ def test_compiled_and_uncompiled_agree(tmp_path: Path) -> None:
     copied(tmp_path, "tests")
     made = tmp_path / "cases"
     made.write_bytes(pickle.dumps(cases()))
-    captures = SHARED / "captures"
-    names = [str(path) for path in sorted((captures / "own").glob("[ptvz]*.pcap"))]
+    names = [str(path) for name, path in own_captures().items() if name[0] in "ptvz"]
     names += [
         str(path)
-        for path in sorted((captures / "public" / "formats").glob("*"))
+        for path in sorted((SHARED / "captures" / "public" / "formats").glob("*"))
         if path.suffix != ".snoop"
     ]
     plain = lines_of(tmp_path, SCRIPT, str(made), *names)

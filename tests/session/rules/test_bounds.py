@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from amqpsniff import Engine, pipeline
+from amqpsniff import Engine
+from amqpsniff.limits import Limits
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.session import repeats, waiting, watcher
 from amqpsniff.session.rules import amounts, churn
@@ -109,8 +112,10 @@ def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.Monkey
 def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     script = "C1: confirm.select\nS1: confirm.select-ok\n" + "C1: basic.publish routing_key=k\n" * 9
 
-    def said() -> list[str]:
-        joined = pipeline.Pipeline(plan=Plan(("frames", "messages", "findings")))
+    def said(**limits: int) -> list[str]:
+        joined = Pipeline(
+            Options(limits=Limits(**limits)), Plan(("frames", "messages", "findings"))
+        )
         talk = wire.Talk()
         talk.hands()
         for packet in Script(OPEN + script).packets:
@@ -122,7 +127,6 @@ def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatc
         return [one.detail for one in joined.findings() if one.code == "session-limit"]
 
     assert said() == []
-    monkeypatch.setattr(pipeline, "ROWS_PER_BATCH", 1)
     monkeypatch.setattr(waiting, "HELD_ROWS", 4)
-    (detail,) = said()
+    (detail,) = said(rows_per_batch=1)
     assert detail.startswith("rows that wait: ")

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
-from tests.conftest import SAMPLES, SHARED
-
-OWN = SHARED / "captures" / "own"
+from tests.conftest import OWN, SAMPLES
 
 TRUE = {
     "credentials-in-clear",  # all but those of one host log in with a password in clear
@@ -49,7 +47,6 @@ def test_healthy_traffic_has_no_errors_of_connections(path: Path) -> None:
     assert errors <= TRUE
 
 
-@pytest.mark.skipif(not OWN.exists(), reason="the captures are not on this machine")
 def test_what_a_broker_answered_to_violations() -> None:
     codes = _codes(OWN / "violations.pcap")
     assert {code: codes[code] for code in _MINE} == {

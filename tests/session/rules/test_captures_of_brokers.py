@@ -17,6 +17,7 @@ from amqpsniff.session.rules import (
     suspecting,
     windows,
 )
+from tests.conftest import OWN
 from tests.house import packaging
 
 MODULES = (
@@ -79,17 +80,17 @@ def _errors(path: Path) -> dict[str, int]:
     return dict(counts)
 
 
-def test_faults_that_a_broker_answered(own_captures: Path) -> None:
+def test_faults_that_a_broker_answered() -> None:
     found: dict[str, list[int | None]] = {}
-    for finding in amqpsniff.open(own_captures / "violations.pcap").findings():
+    for finding in amqpsniff.open(OWN / "violations.pcap").findings():
         found.setdefault(finding.code, []).append(finding.packet_number)
     assert {code: found.get(code) for code in FAULTS} == FAULTS
 
 
-def test_what_follows_from_a_fault_says_so(own_captures: Path) -> None:
+def test_what_follows_from_a_fault_says_so() -> None:
     causes = {
         finding.packet_number: (finding.code, finding.cause_code, finding.cause_packet_number)
-        for finding in amqpsniff.open(own_captures / "violations.pcap").findings()
+        for finding in amqpsniff.open(OWN / "violations.pcap").findings()
     }
     closed = "channel-closed-by-broker"
     assert causes[921] == (closed, "acknowledgement-invalid", 920)

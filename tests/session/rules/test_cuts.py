@@ -14,7 +14,7 @@ import pytest
 from amqpsniff import Engine
 from amqpsniff.capture import open_capture
 from amqpsniff.findings import KINDS, SUBJECTS
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import own_capture
 
 Packets = list[tuple[bytes, int, int]]
 """Octets, time and link type of each packet."""
@@ -52,9 +52,7 @@ SNAPPED = {
 
 
 def _paths() -> list[Path]:
-    own = SHARED / "captures" / "own"
-    found = ([own / f"{name}.pcap", *SAMPLES.glob(f"{name}.pcap*")] for name in NAMES)
-    return [path for paths in found for path in [one for one in paths if one.is_file()][:1]]
+    return [own_capture(name) for name in NAMES]
 
 
 def _packets(path: Path) -> Packets:

@@ -1,0 +1,33 @@
+"""What the commands write for programs is what they wrote when it was reviewed."""
+
+import pytest
+
+from amqpsniff.cli.commands import COMMANDS
+from tests.golden import outputs
+
+ELSEWHERE = {
+    "live": "tests/live",
+    "batch": "tests/archive, tests/spark",
+    "verify": "tests/differential",
+    "sanitize": "tests/sanitize",
+}
+"""Commands that write no rows, or rows that another program has a part in, with their tests."""
+
+
+@pytest.mark.parametrize("kind", outputs.KINDS)
+def test_outputs(kind: str) -> None:
+    differences = "\n".join(outputs.differences(outputs.kept(kind), outputs.outputs(kind)))
+    if differences:
+        pytest.fail(differences, pytrace=False)
+
+
+def test_every_command_is_kept() -> None:
+    lines = [line for kind in outputs.KINDS for line in outputs.kept(kind)]
+    assert {line.split()[0] for line in lines} == set(COMMANDS) - ELSEWHERE.keys()
+
+
+def test_kept_outputs_are_few() -> None:
+    """They are small enough to keep."""
+    paths = list(outputs.OUTPUTS.iterdir())
+    assert {path.name for path in paths} == {f"{kind}.txt.xz" for kind in outputs.KINDS}
+    assert sum(path.stat().st_size for path in paths) < 2_000_000
