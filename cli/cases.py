@@ -76,24 +76,29 @@ def finding_rows(batch: Any) -> list[Row]:
         values = batch.column(name).to_pylist()
         repeats = name in _REPEAT
         columns.append([kept.setdefault(one, one) for one in values] if repeats else values)
-    rows = [dict(zip(own, values, strict=True)) for values in zip(*columns, strict=True)]
-    codes = {row["code"] for row in rows}
-    shown = {code: {name: getattr(KINDS[code], name) for name in SHOWN} for code in codes}
-    for row in rows:
-        row.update(shown[row["code"]])
+    empty: Row = dict.fromkeys(own)
+    of_code = {
+        code: empty | {name: getattr(KINDS[code], name) for name in SHOWN}
+        for code in set(columns[own.index("code")])
+    }
+    rows = []
+    for code, *values in zip(columns[own.index("code")], *columns, strict=True):
+        row = of_code[code].copy()
+        row.update(zip(own, values, strict=True))
+        rows.append(row)
     return rows
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows by importance: severity, trouble before costs and settings, how sure they are, time."""
-    return sorted(rows, key=lambda row: (-rank(row["severity"]), *_order(row)))
+    return sorted(rows, key=_order)
 
 
-def _order(row: Row) -> tuple[int, int, int]:
-    """What comes first of the same severity."""
+def _order(row: Row) -> tuple[int, int, int, int]:
+    """What comes first."""
     code = row["code"]
     kind = 2 if code in SETTINGS else 1 if code in COSTS else 0
-    return kind, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
+    return -rank(row["severity"]), kind, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
 
 
 def cases(rows: Iterable[Row]) -> list[Case]:
@@ -120,7 +125,7 @@ def headings(roots: Iterable[Case], severity: str) -> list[Case]:
 
 def _importance(case: Case) -> tuple[int, int, int, int]:
     worst = max(rank(one.first["severity"]) for one in case.walk())
-    return -worst, *_order(case.first)
+    return -worst, *_order(case.first)[1:]
 
 
 class _Causes:

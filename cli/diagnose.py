@@ -67,7 +67,7 @@ def diagnose(
         write(found[: rows.limit], run.reading.capture.names, run.reading.exit_code)
     from .entry import FOUND
 
-    failed = any(fails(row["severity"], fail_on) for row in found)
+    failed = any(fails(severity, fail_on) for severity in {row["severity"] for row in found})
     return run.reading.exit_code or (FOUND if failed else 0)
 
 

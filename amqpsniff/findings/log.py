@@ -71,7 +71,7 @@ class FindingLog:
             self._news[key] = known or finding
         if known is not None:
             _fold(finding, known)
-        elif self._has_room(finding.code):
+        elif self.has_room(finding.code):
             if finding.last_packet_number is None:
                 finding.last_packet_number = finding.packet_number
             self._findings[key] = finding
@@ -90,7 +90,8 @@ class FindingLog:
             each = (f"{name}: {n} time{'' if n == 1 else 's'}" for name, n in hits.items())
             self.add(Finding("session-limit", ", ".join(each), capture, count=len(hits)))
 
-    def _has_room(self, code: str) -> bool:
+    def has_room(self, code: str) -> bool:
+        """True if another finding of a code gets a place of its own."""
         if self._most is not None:
             return len(self._findings) < self._most
         return len(self._findings) < MAX_FINDINGS and self._places[code] < MAX_PLACES
@@ -123,7 +124,7 @@ class FindingLog:
 
         If `quiet`, it is no news before `announce`.
         """
-        if finding.key in self._findings or not self._has_room(finding.code):
+        if finding.key in self._findings or not self.has_room(finding.code):
             return False
         self.add(finding)
         if quiet and self._news is not None:

@@ -47,6 +47,7 @@ class Machine:
         closing: By code, who has closed, as one bit a side.
         after: The codes of the states after each method, the same one where it changes nothing; see
             `place`.
+        allowed: In the same places 1 where the side may send the method, as far as the table goes.
     """
 
     def __init__(self, name: str, table: str, closed: Iterable[str] = ()) -> None:
@@ -64,6 +65,7 @@ class Machine:
             self._proved.setdefault((row.side, row.method), row.then)
         steps = [method for method in METHODS if method.name in self.methods]
         self.after = b"".join(self._after(state, steps) for state in self.states)
+        self.allowed = b"".join(self._allowed(state) for state in self.states)
 
     def allows(self, state: str, side: int, method: str) -> bool:
         """Whether a side (0: the client) may send a method in a state, as far as the table goes."""
@@ -84,6 +86,10 @@ class Machine:
                 then = self._step(state, name, method.name)
                 after[place(0, method.index, side)] = self.code(then)
         return bytes(after)
+
+    def _allowed(self, state: str) -> bytes:
+        """For each method, by the client and by the server."""
+        return bytes(self.allows(state, side, method.name) for method in METHODS for side in (0, 1))
 
     def _step(self, state: str, side: str, method: str) -> str:
         then = self._next.get((state, side, method))

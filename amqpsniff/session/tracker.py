@@ -17,6 +17,7 @@ from amqpsniff.session.journeys import Journeys
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.records import channel_row, connection_row
 from amqpsniff.session.states import CONNECTION
+from amqpsniff.spec import METHODS
 
 if cython.compiled:
     from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
@@ -57,6 +58,8 @@ _CHANNEL_OPEN = cython.declare(cython.int, kinds.CHANNEL_OPEN)
 _CHANNEL_CLOSE_OK = cython.declare(cython.int, kinds.CHANNEL_CLOSE_OK)
 _LATE = cython.declare(cython.int, LATE)
 _NULL = cython.declare(cython.longlong, NULL)
+_ALLOWED = cython.declare(bytes, CONNECTION.allowed)
+_METHODS = cython.declare(cython.int, len(METHODS))
 _NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
 
 
@@ -284,8 +287,8 @@ class Tracker(MessageMethods):
             return None
         event: Event = event_of(self.names[method], frames, row)
         if self.judges:
-            state = CONNECTION.states[before]
-            if not CONNECTION.allows(state, side, event.name):
+            if not _ALLOWED[2 * (before * _METHODS + method) + side]:
+                state = CONNECTION.states[before]
                 facts = {"method": event.name, "side": side, "state": state}
                 self.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
         if handler is not None:

@@ -15,15 +15,8 @@ from amqpsniff.session.rules.peers import (
     table,
     user_of,
 )
-from amqpsniff.session.rules.remembering import (
-    Place,
-    across,
-    kept,
-    place_of,
-    report_at,
-    report_once,
-)
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.remembering import across, kept, report_at, report_once
+from amqpsniff.session.rules.scene import Place, Rule, Scene
 from amqpsniff.spec import peer_property
 
 CLEAR = ("PLAIN", "AMQPLAIN")
@@ -78,7 +71,7 @@ class _Users:
 def _shares(scene: Scene, user: str) -> None:
     """Whether applications share a user."""
     who = (server_end(scene), user, client_says(scene, "product"), client_host(scene))
-    across(scene, judge_shared, *who, tuple(place_of(scene)))
+    across(scene, judge_shared, *who, scene.place)
 
 
 def judge_shared(

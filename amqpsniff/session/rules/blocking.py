@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.heartbeats import quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
-from amqpsniff.session.rules.remembering import Place, across, place_of, report_at
-from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.remembering import across, report_at
+from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, reason_text
 from amqpsniff.session.state import SERVER
 
@@ -120,8 +120,8 @@ def _say(scene: Scene, now: int | None, until: str) -> None:
         if under_way:
             share = "all" if under_way == publishes else f"{under_way} of them"
             parts[-1] += f" ({share} in the first {duration(ROUND_TRIP_NS)})"
-    place = place_of(scene)._replace(packet_number=number, ts_ns=since)
-    across(scene, judge_unblocked, ", ".join(parts), tuple(place))
+    place = scene.place._replace(packet_number=number, ts_ns=since)
+    across(scene, judge_unblocked, ", ".join(parts), place)
 
 
 def judge_unblocked(scene: Scene, detail: str, where: tuple[Any, ...]) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 from amqpsniff.session.rules.blame import is_first_close, objection
 from amqpsniff.session.rules.guessing import note_refused_login
+from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
-from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_at
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.remembering import across, kept, report_at
+from amqpsniff.session.rules.scene import Place, Rule, Scene
 from amqpsniff.session.rules.wording import in_packet, number_of, reason_text
 
 _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
@@ -27,7 +28,7 @@ def _connection_closed(scene: Scene) -> None:
     code = _code_of(scene)
     _note_failure(scene, scene.session.close_text)
     if code == "authentication-failed":
-        _, number = scene.memory.get("steps", {}).get("connection.start-ok", (None, None))
+        _, number = step(scene, "connection.start-ok")
         answer = f"{scene.event.reply_code} {reason_text(scene.session.close_text)}"
         scene.report("authentication-failed", f"{shown(scene)}{in_packet(number)}: {answer}")
         note_refused_login(scene)
@@ -60,9 +61,9 @@ def _channel_closed(scene: Scene) -> None:
     if code == 406 and "user_id property set to" in text:
         scene.report("user-id-refused", objection(scene))
     elif is_exclusive(code, text):
-        place = place_of(scene)._replace(capture=scene.channel.capture)
+        place = scene.place._replace(capture=scene.channel.capture)
         what = (objection(scene), _queue_of(scene, text), scene.channel.number)
-        across(scene, judge_locked, _client(scene), *what, tuple(place))
+        across(scene, judge_locked, _client(scene), *what, place)
 
 
 def _queue_of(scene: Scene, text: str) -> Key | None:
@@ -89,18 +90,11 @@ def judge_locked(
     place = Place(*where)
     more = owner_words(scene, queue, place)
     if not more:
-        others = kept(scene, "open", client, _Open).connections
+        others = scene.everything.get("open", {}).get(client, set())
         count = len(others - {place.connection_id})
         more = f"this client has {number_of(count, 'other connection')} open" if count else ""
     detail = f"{objected}; {more}" if more else objected
     report_at(scene, place, "exclusive-queue-locked", detail, channel=channel)
-
-
-class _Open:
-    """The connections of a client that are open."""
-
-    def __init__(self) -> None:
-        self.connections: set[str] = set()
 
 
 def _client(scene: Scene) -> tuple[str, str, str | None]:
@@ -110,13 +104,14 @@ def _client(scene: Scene) -> tuple[str, str, str | None]:
 
 def _opened(scene: Scene) -> None:
     if "client" not in scene.memory:
-        scene.memory["client"] = _client(scene)
-        across(scene, judge_opened, _client(scene), scene.session.peer.name()[0])
+        client = scene.memory["client"] = _client(scene)
+        across(scene, judge_opened, client, scene.session.peer.name()[0])
 
 
 def judge_opened(scene: Scene, client: tuple[Any, ...], connection_id: str) -> None:
     """One more connection of a client is open."""
-    kept(scene, "open", client, _Open).connections.add(connection_id)
+    connections: set[str] = kept(scene, "open", client, set)
+    connections.add(connection_id)
 
 
 def _ended(scene: Scene) -> None:
@@ -127,7 +122,12 @@ def _ended(scene: Scene) -> None:
 
 def judge_ended(scene: Scene, client: tuple[Any, ...], connection_id: str) -> None:
     """One connection of a client less is open."""
-    kept(scene, "open", client, _Open).connections.discard(connection_id)
+    clients = scene.everything.get("open", {})
+    connections = clients.get(client)
+    if connections:
+        connections.discard(connection_id)
+        if not connections:
+            del clients[client]
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -30,6 +30,8 @@ WAITED_SHARE = 0.8
 def judge_confirms(scene: Scene) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = scene.channel
+    if not channel.published:
+        return
     details, number, ts_ns = [], channel.slow_confirm_number, channel.slow_confirm_ns
     mean = channel.confirm_ns / max(channel.confirmed, 1)
     often = channel.confirmed >= FEW and mean >= SLOW_NS

@@ -7,8 +7,8 @@ from typing import Any
 from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
 from amqpsniff.session.rules.amounts import apart
 from amqpsniff.session.rules.peers import client_host
-from amqpsniff.session.rules.remembering import Place, across, report_at
-from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.remembering import across, report_at
+from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.state import CLIENT
 
 RESUME_NS = 5_000_000_000
@@ -103,7 +103,7 @@ def judge_cancelled(scene: Scene) -> None:
             continue
         place = Place(channel.capture, number, ts_ns, *scene.session.peer.name())
         what = (f"consumer '{tag}' of queue '{queue or '?'}'", queue, channel.number)
-        across(scene, judge_lost, client_host(scene), *what, tuple(place))
+        across(scene, judge_lost, client_host(scene), *what, place)
 
 
 def judge_lost(

@@ -16,8 +16,8 @@ from amqpsniff.session.rules.peers import (
     ender,
     server_end,
 )
-from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_once
-from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.session.rules.remembering import across, kept, report_once
+from amqpsniff.session.rules.scene import Place, Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 from amqpsniff.spec import SIDES
 
@@ -139,7 +139,7 @@ def _cut(scene: Scene) -> None:
     if beat is None or 0 < beat * SECOND_NS <= idle:
         return
     beats = f"a heartbeat of {beat} s" if beat else "heartbeats off"
-    place = tuple(place_of(scene))
+    place = scene.place
     across(scene, judge_cut, server_end(scene), idle, application(scene), beats, place)
 
 

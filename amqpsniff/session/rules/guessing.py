@@ -7,8 +7,8 @@ from typing import Any
 
 from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import client_host, server_end, user_of
-from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_once
-from amqpsniff.session.rules.scene import Scene
+from amqpsniff.session.rules.remembering import across, kept, report_once
+from amqpsniff.session.rules.scene import Place, Scene
 
 REFUSALS = 5
 """Refused logins within `WINDOW_NS` of one address, or user names refused, that are no accident."""
@@ -28,7 +28,7 @@ def note_refused_login(scene: Scene) -> None:
     """A login was refused: is it one of many from its address?"""
     scene.memory["failure"] = "the login was refused"
     client = (client_host(scene), server_end(scene))
-    across(scene, judge_refused, client, scene.ts_ns, user_of(scene), tuple(place_of(scene)))
+    across(scene, judge_refused, client, scene.ts_ns, user_of(scene), scene.place)
 
 
 def judge_refused(

@@ -59,7 +59,9 @@ def _opened(scene: Scene) -> None:
 
 def _ended(scene: Scene) -> None:
     beat = interval(scene)
-    if not beat or not scene.certain or "silence" not in scene.memory:
+    if not beat or _longest_ns(scene) <= beat * SECOND_NS or not scene.certain:
+        return
+    if "silence" not in scene.memory:
         return
     found, cut = [], ""
     for side, unheard, at_end in _silences(scene):
@@ -109,6 +111,14 @@ def _interruption(scene: Scene, beat: int, cut: str) -> str:
     if again:
         detail += f", though the {side} sent {number_of(again, 'segment')} again"
     return detail + cut
+
+
+def _longest_ns(scene: Scene) -> int:
+    """No side was silent for longer; very much while a side said nothing."""
+    session = scene.session
+    before = max(session.silence_client_ns, session.silence_server_ns)
+    at_end = (end_ns(scene) or 0) - min(session.last_client_ns, session.last_server_ns)
+    return int(max(before, at_end))
 
 
 def _silences(scene: Scene) -> list[tuple[str, int, bool]]:

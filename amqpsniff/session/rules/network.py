@@ -79,11 +79,13 @@ def _doubt(scene: Scene) -> str:
 
 def _channel_ended(scene: Scene) -> None:
     """Bodies that are larger than the frames agreed on, on average."""
-    frame_max = said(scene, "connection.tune-ok").get("frame_max")
     channel = scene.channel
     messages = channel.published + channel.delivered
+    if not messages:
+        return
+    frame_max = said(scene, "connection.tune-ok").get("frame_max")
     carried = channel.publish_octets + channel.deliver_octets
-    if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX or not messages:
+    if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX:
         return
     if carried > messages * (frame_max - 8) and "small frames" not in scene.memory:
         scene.memory["small frames"] = True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
@@ -38,6 +40,11 @@ STEPS = (
     "connection.open-ok",
 )
 """The methods that open a connection, in their order."""
+
+_PLACES = {name: 2 * place for place, name in enumerate(STEPS)}
+_NO_STEPS = array("q", [NULL] * (2 * len(STEPS)))
+"""Time and packet of each step, where none was seen: very many connections may have nothing but
+their handshake."""
 
 _OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
@@ -75,8 +82,20 @@ v3.10.8 and v4.3)."""
 
 def _step(scene: Scene) -> None:
     """Remember when each step of the handshake was, and where."""
-    steps = scene.memory.setdefault("steps", {})
-    steps.setdefault(scene.event.name, (scene.ts_ns, scene.number))
+    steps = scene.memory.get("steps")
+    if steps is None:
+        steps = scene.memory["steps"] = _NO_STEPS[:]
+    place = _PLACES[scene.event.name]
+    if steps[place + 1] == NULL:
+        steps[place] = NULL if scene.ts_ns is None else scene.ts_ns
+        steps[place + 1] = scene.event.number
+
+
+def step(scene: Scene, name: str) -> tuple[int | None, int | None]:
+    """Time and packet of a step of the handshake; None where it has no time, or was not seen."""
+    steps, place = scene.memory.get("steps", _NO_STEPS), _PLACES[name]
+    ts_ns, number = steps[place : place + 2]
+    return None if ts_ns == NULL else ts_ns, None if number == NULL else number
 
 
 def _opened(scene: Scene) -> None:
@@ -107,11 +126,9 @@ def _opened(scene: Scene) -> None:
 
 def _durations(scene: Scene) -> list[int] | None:
     """How long each step took after the one before; None when one was not seen."""
-    steps = scene.memory.get("steps", {})
-    times = [began_ns(scene), *(steps.get(name, (None, 0))[0] for name in STEPS)]
-    if None in times:
-        return None
-    return [b - a for a, b in pairwise(times)]
+    times = [began_ns(scene), *(step(scene, name)[0] for name in STEPS)]
+    known = [time for time in times if time is not None]
+    return [b - a for a, b in pairwise(known)] if len(known) == len(times) else None
 
 
 # order
@@ -119,10 +136,11 @@ def _durations(scene: Scene) -> list[int] | None:
 
 def _out_of_order(scene: Scene) -> None:
     """A method that is not the next one: the directions may only seem to be out of step."""
-    facts, steps = scene.facts, scene.memory.get("steps", {})
+    facts = scene.facts
     if facts["state"] in CONNECTION.closed or not scene.certain:
         return
-    if "connection.start" not in steps or any(steps[name][1] > scene.number for name in steps):
+    numbers = scene.memory.get("steps", _NO_STEPS)[1::2]
+    if numbers[0] == NULL or max(numbers) > scene.number:
         scene.memory["disorder"] = None  # one direction was understood before the other
         return
     rows = (row for row in CONNECTION.rows if row.state == facts["state"])
@@ -180,9 +198,11 @@ def _hung_up(scene: Scene) -> None:
 
 def _last_step(scene: Scene) -> tuple[str, int, int] | None:
     """Name, time and packet of the last step of a handshake; None when it has no time."""
-    steps = scene.memory.get("steps", {})
-    seen = [(name, *steps[name]) for name in STEPS if name in steps]
-    return seen[-1] if seen and seen[-1][1] is not None else None
+    for name in reversed(STEPS):
+        ts_ns, number = step(scene, name)
+        if number is not None:
+            return None if ts_ns is None else (name, ts_ns, number)
+    return None
 
 
 def _refuse_login(scene: Scene, number: int, then: int, waited: int) -> None:
@@ -263,12 +283,11 @@ def _introduced(scene: Scene) -> None:
     announced = _announced(scene)
     missing = tuple(name for name in CAPABILITIES if announced.get(name) is not True)
     if missing:
-        listed = ", ".join(f"{name} ({CAPABILITIES[name]})" for name in missing)
         report_once(
             scene,
             "capabilities-missing",
             (client, missing),
-            lambda: f"{application(scene) or shown(scene)} does not announce {listed}",
+            lambda: f"{application(scene) or shown(scene)} does not announce {_listed(missing)}",
         )
     if client_says(scene, "connection_name") is None:
         report_once(
@@ -277,6 +296,12 @@ def _introduced(scene: Scene) -> None:
             client,
             lambda: f"{application(scene) or shown(scene)} sets no connection_name",
         )
+
+
+@lru_cache(ALIKE)
+def _listed(missing: tuple[str, ...]) -> str:
+    """Capabilities, and what each costs that is not announced."""
+    return ", ".join(f"{name} ({CAPABILITIES[name]})" for name in missing)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -71,13 +71,15 @@ def application(scene: Scene) -> str:
 
 def shown(scene: Scene) -> str:
     """A client for a person: who logged in, as what, from where."""
-    user, name, host = user_of(scene), application(scene), client_host(scene)
-    words = (
-        f"user '{user}'" if user else "a client",
-        f"({name})" if name else "",
-        f"from {host}" if host else "",
-    )
-    return " ".join(word for word in words if word)
+    return words(user_of(scene), application(scene), client_host(scene))
+
+
+def words(user: str | None, name: str, host: str) -> str:
+    """A client that logged in as a user, calls itself by a name, and has an address."""
+    who = f"user '{user}'" if user else "a client"
+    if name:
+        who += f" ({name})"
+    return f"{who} from {host}" if host else who
 
 
 def on_network(scene: Scene) -> bool:

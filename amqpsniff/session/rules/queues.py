@@ -13,8 +13,8 @@ from typing import Any
 
 from amqpsniff.decode.plan import NO_WAIT
 from amqpsniff.session.rules.peers import application, said, server_end
-from amqpsniff.session.rules.remembering import Place, across, kept, place_of, report_at
-from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.remembering import across, kept, report_at
+from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, queue_text, when_closed
 
 MOST_ASKED = 1_000
@@ -113,7 +113,7 @@ def _own(scene: Scene, name: str, number: int) -> None:
         scene.forget("queues")
         return
     own[name] = None
-    place = place_of(scene)
+    place = scene.place
     who = f"'{application(scene)}'" if application(scene) else "a connection"
     words = f"{who} ({place.client}) declared it exclusive in packet {number}"
     across(scene, judge_owned, _key(scene, name), place.connection_id, words, place.capture)
@@ -194,7 +194,7 @@ def _in_doubt(scene: Scene) -> None:
         left[name].last_ns = max(left[name].last_ns, entry.ts_ns)
     number = channel.closed_packet_number or conversation.last_packet_number
     ended_ns = channel.end_ns or conversation.end_ns
-    place = place_of(scene)._replace(
+    place = scene.place._replace(
         capture=channel.capture, packet_number=number, ts_ns=ended_ns if ended_ns > 0 else None
     )
     across(
@@ -204,7 +204,7 @@ def _in_doubt(scene: Scene) -> None:
         channel.unsettled,
         when_closed(channel.closed_by),
         channel.number,
-        tuple(place),
+        place,
     )
 
 

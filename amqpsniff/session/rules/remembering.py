@@ -7,34 +7,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
-from amqpsniff.session.rules.scene import Scene
+from amqpsniff.session.rules.scene import Place, Scene
 
 MOST_KEPT = 10_000
 """Entries of one kind that are remembered; beyond, the oldest is forgotten. More clients than a
 broker of any size has, and some 5 MB."""
 
 Kept = TypeVar("Kept")
-
-
-class Place(NamedTuple):
-    """Where something was: what a finding says of its place, without a channel."""
-
-    capture: str | None
-    packet_number: int | None
-    ts_ns: int | None
-    connection_id: str
-    client: str | None
-    server: str | None
-
-
-def place_of(scene: Scene) -> Place:
-    """The connection, packet and time of a scene."""
-    connection_id, client, server = scene.session.peer.name()
-    return Place(scene.session.capture, scene.number, scene.ts_ns, connection_id, client, server)
 
 
 def first_place(scene: Scene) -> Place:
@@ -63,15 +46,16 @@ def across(scene: Scene, judge: Callable[..., None], *payload: Any) -> None:
     """Tell a judge what a connection contributes to what is about many.
 
     A judge is asked with the scene (of which it uses only what is about all connections) and the
-    payload, plain values; at once, or, by a reader of some connections, when all are known.
+    payload, plain values and places: at once, or, by a reader of some connections, when all are
+    known.
     """
     records = scene.tracker.log.recorded
     if records is None:
         judge(scene, *payload)
     else:
-        records.note(
-            order(scene), f"{judge.__module__.rpartition('.')[2]}.{judge.__name__}", *payload
-        )
+        plain = (tuple(one) if isinstance(one, Place) else one for one in payload)
+        name = f"{judge.__module__.rpartition('.')[2]}.{judge.__name__}"
+        records.note(order(scene), name, *plain)
 
 
 def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept:
@@ -110,10 +94,8 @@ def report_at(
     channel: int | None = None,
 ) -> None:
     """Raise a finding about the connection of a place; see `Scene.report`."""
-    log = scene.tracker.log
-    ended = last or place.packet_number
-    if not log.again(code, place.connection_id, None, channel, count, ended):
-        log.add(Finding(code, detail, *place, channel, count=count, last_packet_number=last))
+    finding = Finding(code, detail, *place, channel, count=count, last_packet_number=last)
+    scene.tracker.log.add(finding)
 
 
 def report_once(
@@ -135,10 +117,11 @@ def report_once(
         last = scene.number if place is None else place.packet_number
         if scene.tracker.log.again(code, first.connection_id, None, None, 1, last):
             return
-    here = place or place_of(scene)
+    here = place or scene.place
     records = scene.tracker.log.recorded
     if records is not None:
         records.seen(order(scene), (code, *key), detail, tuple(here))
         return
     first = kept(scene, code, key, lambda: here)
-    report_at(scene, first, code, detail(), count, here.packet_number)
+    words = detail() if scene.tracker.log.has_room(code) else ""  # not shown without a place
+    report_at(scene, first, code, words, count, here.packet_number)

@@ -21,17 +21,10 @@ from amqpsniff.session.rules.peers import (
     server_end,
     shown,
     user_of,
+    words,
 )
-from amqpsniff.session.rules.remembering import (
-    MOST_KEPT,
-    Place,
-    across,
-    first_place,
-    kept,
-    place_of,
-    report_at,
-)
-from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.remembering import MOST_KEPT, across, first_place, kept, report_at
+from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
 FAILURES = 3
@@ -76,7 +69,7 @@ def _failed(scene: Scene) -> None:
     if not client_says(scene, "connection_name") and _is_cut(scene):
         return
     client = (scene.session.capture, client_host(scene), server_end(scene), user, name)
-    here = tuple(place_of(scene))
+    here = scene.place
     across(scene, judge_failure, client, failure, now, shown(scene), here)
 
 
@@ -130,7 +123,7 @@ def _was_short(scene: Scene) -> None:
         return
     client = (scene.session.capture, client_host(scene), server_end(scene))
     did = f"{duration(lived)} for {number_of(published, 'publish', 'publishes')}"
-    across(scene, judge_short, client, shown(scene), did, tuple(place_of(scene)))
+    across(scene, judge_short, client, shown(scene), did, scene.place)
 
 
 def judge_short(
@@ -161,14 +154,6 @@ def _published(scene: Scene) -> int:
     return count
 
 
-class _Left:
-    """Connections of one client that were open and idle when the capture ended."""
-
-    def __init__(self) -> None:
-        self.places: list[Place] = []
-        self.who = ""
-
-
 def _stays(scene: Scene) -> None:
     """A connection that was opened in the capture and is idle at its end."""
     session, began = scene.session, began_ns(scene)
@@ -185,37 +170,32 @@ def _stays(scene: Scene) -> None:
             last = max(last, channel.last_publish_ns, channel.last_delivery_ns)
     names = (user_of(scene), application(scene))
     client = (session.capture, client_host(scene), server_end(scene), *names)
-    across(scene, judge_left, client, shown(scene), last, tuple(first_place(scene)))
+    across(scene, judge_left, client, last, first_place(scene))
 
 
-def judge_left(
-    scene: Scene, client: tuple[Any, ...], who: str, last: int, where: tuple[Any, ...]
-) -> None:
+def judge_left(scene: Scene, client: tuple[Any, ...], last: int, where: tuple[Any, ...]) -> None:
     """One more connection that stays."""
-    left = kept(scene, "left", client, _Left)
-    left.who = who
-    if len(left.places) < MOST_KEPT:
-        place = Place(*where)
-        left.places.append(place)
-        left_at = scene.everything.setdefault("left at", {})
-        left_at[place.connection_id] = last
+    left: list[Any] = kept(scene, "left", client, list)
+    if len(left) < MOST_KEPT:
+        left.append((last, where))
 
 
 def judge_leaks(scene: Scene) -> None:
     """capture-ends: clients that left many connections open."""
-    lasts = scene.everything.pop("left at", {})
     now = scene.ts_ns
-    for left in scene.everything.pop("left", {}).values():
+    for client, left in scene.everything.pop("left", {}).items():
         if now is None:
             return
-        idle = [one for one in left.places if now - lasts[one.connection_id] >= IDLE_NS]
+        idle = [Place(*where) for last, where in left if now - last >= IDLE_NS]
         idle.sort(key=lambda place: place.ts_ns or 0)
         if len(idle) < LEAKING:
             continue
         times = [place.ts_ns or 0 for place in idle]
         if times[-1] - times[0] >= LEAKING_WITHIN_NS:
+            _, host, _, user, name = client
             detail = (
-                f"{left.who} opened {len(idle)} connections in {duration(times[-1] - times[0])}, "
+                f"{words(user, name, host)} opened {len(idle)} connections in "
+                f"{duration(times[-1] - times[0])}, "
                 "which are open and idle at the end of the capture"
             )
             last = idle[-1].packet_number

@@ -98,6 +98,17 @@ class Foreseen(NamedTuple):
     quiet: bool
 
 
+class Place(NamedTuple):
+    """Where something was: what a finding says of its place, without a channel."""
+
+    capture: str | None
+    packet_number: int | None
+    ts_ns: int | None
+    connection_id: str
+    client: str | None
+    server: str | None
+
+
 class Scene:
     """One occasion.
 
@@ -109,7 +120,10 @@ class Scene:
         facts: What `OCCASIONS` says.
     """
 
-    __slots__ = ("channel", "event", "facts", "number", "request", "session", "tracker", "ts_ns")
+    __slots__ = (
+        "_complete", "_place", "channel", "event", "facts", "number", "request", "session",
+        "tracker", "ts_ns",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -130,6 +144,8 @@ class Scene:
         self.event = event
         self.request = request
         self.facts = facts or {}
+        self._complete: bool | None = None
+        self._place: Place | None = None
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -146,7 +162,8 @@ class Scene:
     @property
     def both_sides(self) -> bool:
         """Whether packets of both directions of the connection were captured."""
-        return all(self.session.peer.conversation.packets)
+        packets = self.session.peer.conversation.packets
+        return bool(packets[0] and packets[1])
 
     @property
     def complete(self) -> bool:
@@ -156,12 +173,27 @@ class Scene:
         close, a heartbeat) asks this or `certain`. Octets that are still waited for count as
         captured: at an end there are none, and before it see `foresee`.
         """
-        return not self.session.lossy and self.both_sides
+        complete = self._complete
+        if complete is None or self.session.lossy:  # a rule of the same occasion may say so
+            complete = self._complete = not self.session.lossy and self.both_sides
+        return complete
 
     @property
     def certain(self) -> bool:
         """True if no frame of the connection so far is missing, from its first one on."""
-        return bool(self.session.peer.began and self.complete)
+        return self.complete and bool(self.session.peer.began)
+
+    @property
+    def place(self) -> Place:
+        """The connection, packet and time."""
+        place = self._place
+        if place is None:
+            session = self.session
+            connection_id, client, server = session.peer.name()
+            place = self._place = Place(
+                session.capture, self.number, self.ts_ns, connection_id, client, server
+            )
+        return place
 
     @property
     def queue(self) -> str | None:

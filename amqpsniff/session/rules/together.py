@@ -21,8 +21,8 @@ from amqpsniff.session.rules import (
     returning,
     sizes,
 )
-from amqpsniff.session.rules.remembering import Place, report_at
-from amqpsniff.session.rules.scene import Scene
+from amqpsniff.session.rules.remembering import report_at
+from amqpsniff.session.rules.scene import Place, Scene
 
 _MODULES = (access, blocking, churn, closing, consuming, ending, guessing, queues, returning)
 

@@ -39,6 +39,8 @@ times what is allowed cannot, nor can what is too much when the consumer is over
 
 def stuck(scene: Scene) -> None:
     """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
+    if scene.channel.last_delivery_ns <= 0:
+        return
     scene.withdraw("consumer-stuck", scene.channel)
     end_ns = scene.channel.end_ns or scene.session.peer.conversation.end_ns
     scene.memory.get(OLDEST, {}).pop(scene.channel, None)

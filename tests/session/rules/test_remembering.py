@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from amqpsniff.decode import non_amqp
-from amqpsniff.findings import FindingLog
+from amqpsniff.findings import FindingLog, log
 from amqpsniff.session.rules.remembering import MOST_KEPT, kept, report_once
+from amqpsniff.session.rules.scene import Place
 
 
 def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
@@ -18,6 +21,7 @@ def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
         session=session,
         number=number,
         ts_ns=number,
+        place=Place(capture, number, number, *peer.name()),
         tracker=SimpleNamespace(log=FindingLog()),
         forget=lambda what: None,
     )
@@ -45,9 +49,21 @@ def test_one_finding_for_each_capture() -> None:
     ]
 
 
+def test_without_a_place_nothing_is_put_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "MAX_PLACES", 2)
+    first, worded = _scene(), []
+    for number in range(1, 6):
+        scene = _scene(number=number)
+        scene.everything, scene.tracker = first.everything, first.tracker
+        report_once(scene, "connection-unnamed", number, lambda: worded.append(1) or "detail")
+    *placed, rest, _ = first.tracker.log.take()
+    assert len(worded) == len(placed) == 2
+    assert (rest.count, rest.packet_number, rest.last_packet_number) == (3, 3, 5)
+
+
 def test_silent_clients_are_so_many() -> None:
-    log = FindingLog()
-    seen = non_amqp.Bystanders(log, {5672})
+    found = FindingLog()
+    seen = non_amqp.Bystanders(found, {5672})
     for number in range(non_amqp.MOST_CLIENTS + 5):
         conversation = SimpleNamespace(
             a=f"10.0.{number >> 8}.{number & 255}:1",
@@ -70,4 +86,4 @@ def test_silent_clients_are_so_many() -> None:
                 conversation=conversation, is_amqp=False, client_direction=-1, capture="a.pcap"
             )
         )
-    assert len(log.take()) == non_amqp.MOST_CLIENTS
+    assert len(found.take()) == non_amqp.MOST_CLIENTS
