@@ -77,9 +77,10 @@ class _Diagnosis:
     def __init__(self, source: Input, rows: Rows, only: str | None) -> None:
         from dataclasses import replace
 
+        from amqpsniff.analysis.selection import RowFilter
+
         from .explain import kind_of
         from .reading import Reading
-        from .selection import Selection
 
         self._codes = None
         if only is not None:
@@ -87,18 +88,19 @@ class _Diagnosis:
         self._limit = rows.limit
         self.reading = Reading(source, rows, warned_of=())
         # the limit is for what is left when the important stands first
-        self._selection = Selection(replace(rows, limit=None), "findings", self.reading.started)
-        self._selection.check()
+        everything = replace(rows, limit=None).selection()
+        self._selection = RowFilter(everything, "findings", self.reading.started)
 
     def read(self) -> list[Row]:
         """All wanted rows of the findings table, the important first.
 
         Raises UsageError for a connection that is not there: it would pass for a sound one.
         """
-        from .reading import no_connection
+        from amqpsniff.analysis.conversation import no_connection
 
         found: list[Row] = []
-        name, wanted = self._selection.rows.connection, self._selection.wants()
+        part = self._selection.selection
+        name, wanted = part.connection, part.matches_connection()
         tables = ("findings",) if wanted is None else ("findings", "connections")
         missing = wanted is not None
         for table, batch in self.reading.rows(*tables, progress=True):
@@ -115,10 +117,11 @@ class _Diagnosis:
 
     def show(self, found: list[Row], places: int) -> None:
         """Write the findings for a person."""
+        from amqpsniff.analysis.quality import quality
+
         from .output import Output
-        from .quality import quality
+        from .render.clock import Clock
         from .render.diagnosis import Diagnosis, verdict
-        from .times import Clock
 
         totals = self.reading.capture.totals
         codes = {one.code for one in self.reading.findings}

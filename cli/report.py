@@ -100,7 +100,7 @@ def report(
 
 def _check(gathering: Gathering) -> None:
     """Raise UsageError for a connection that was named and is not there."""
-    from .reading import no_connection
+    from amqpsniff.analysis.conversation import no_connection
 
     for name, rows in gathering.named.items():
         if not rows and gathering.connections.number:

@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
 from amqpsniff.findings import KINDS, SEVERITIES
+from amqpsniff.quantities import UNKNOWN, count, of_severity, plural
+from amqpsniff.wire_text import harmless
 
 from ..cases import headings
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
-from .quality import EMPTY, FLAWLESS, flaws
-from .text import NONE, UNKNOWN, count, harmless, of_severity, plural
+from .text import NONE
 from .words import Words
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
 
     from ..cases import Case, Row
-    from ..times import Clock
+    from .clock import Clock
 
 WIDE = 100
 """Columns from which on places are a table."""

@@ -11,20 +11,33 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.counting import is_one_of
+from amqpsniff.analysis.one_line import (
+    LINE_COLUMNS,
+    Part,
+    argument_parts,
+    is_error,
+    message_parts,
+    outcome_parts,
+    reply_parts,
+)
+from amqpsniff.analysis.timeline import (
+    CONTENT_METHODS,
+    FOLDED,
+    FRAME_COLUMNS,
+    GAP,
+    MESSAGE_KEY,
+    Entry,
+    Gaps,
+    Timeline,
+)
+from amqpsniff.analysis.times import seconds
 from amqpsniff.findings import KINDS
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import octets, plural
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
+from amqpsniff.wire_text import harmless
 
-from ..counting import is_one_of
-from ..gaps import GAP, Gaps
-from ..inspect import CONTENT_METHODS, UNSEEN
-from ..render.lines import is_error
-from ..render.outcomes import outcome_parts, reply_parts
-from ..render.shorthand import LINE_COLUMNS, Part, argument_parts, message_parts
-from ..render.text import harmless, plural
-from ..timeline import FRAME_COLUMNS, MESSAGE_KEY, Entry, Timeline
-from ..times import seconds
 from .kept import Row
 
 if TYPE_CHECKING:
@@ -148,7 +161,7 @@ class _Teller:
                     self._timeline.put(gap)
                 import pyarrow.compute as pc
 
-                unseen = is_one_of(piece.column("frame_type"), frozenset(UNSEEN))
+                unseen = is_one_of(piece.column("frame_type"), frozenset(FOLDED))
                 self._timeline.frames(piece.filter(pc.invert(unseen)))
         self._tell(self._timeline.ready())
 

@@ -7,12 +7,13 @@ from html import escape
 from pathlib import PurePath
 from typing import Any
 
+from amqpsniff.analysis.times import seconds
 from amqpsniff.findings import KINDS
+from amqpsniff.quantities import plural
 from amqpsniff.report.tables import Column, shortened, table
+from amqpsniff.wire_text import harmless
 
 from ..cases import Case
-from ..render.text import harmless, plural
-from ..times import seconds
 from .kept import Moment, Row
 
 MOST_CASES = 60

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.graph import Graph
 from amqpsniff.quantities import duration, octets
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
+from amqpsniff.wire_text import harmless
 
-from ..render.graph import Graph
-from ..render.text import harmless
 from .conversations import name_of
 from .kept import ENDS, Row, end_of
 
@@ -210,7 +210,7 @@ def over_time(rows: list[Row], most: int) -> list[Row]:
     return shown + [row for row in rest if id(row) not in taken][: most - len(shown)]
 
 
-def topology(result: Row) -> str:
+def topology(result: Mapping[str, Any]) -> str:
     """The picture of what routes messages, as SVG; empty when there is nothing."""
     graph = Graph(result)
     if not graph.nodes:

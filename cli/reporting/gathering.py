@@ -1,6 +1,6 @@
 """What a report is made of, gathered in one pass over the captures, in memory that does not grow.
 
-Numbers over time are kept in `amqpsniff.report.buckets`, names in `Routing` and in a census, rows
+Numbers over time are kept in `amqpsniff.report.buckets`, names in `Topology` and in a census, rows
 that last in `Kept`. Of what is outstanding, only that counts which is known to have waited, and
 what was never settled goes with its channel, or with its connection.
 """
@@ -12,14 +12,20 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.counting import is_one_of
+from amqpsniff.analysis.topology import (
+    DELIVERIES,
+    FRAME_COLUMNS,
+    MESSAGE_COLUMNS,
+    PUBLISHES,
+    Topology,
+)
 from amqpsniff.report.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
 from amqpsniff.tables.values import rows_of, values
 
 from ..cases import finding_rows
-from ..counting import is_one_of
 from ..options import Scope
-from ..routing import DELIVERIES, FRAME_COLUMNS, MESSAGE_COLUMNS, PUBLISHES, Routing
 from .kept import (
     CHANNEL_COLUMNS,
     CONNECTION_COLUMNS,
@@ -90,11 +96,12 @@ class Gathering:
     """
 
     def __init__(self, source: Input, scope: Scope, named: tuple[str, ...]) -> None:
+        from amqpsniff.analysis.selection import RowFilter
+
         from ..reading import Reading
-        from ..selection import Selection
 
         self.reading: Reading = Reading(source, scope)
-        self.routing = Routing()
+        self.routing = Topology()
         self.counted: dict[str, Any] = {}
         self.found: list[Row] = []
         self.connections = Kept(MOST_CONNECTIONS, connection_weight)
@@ -118,9 +125,11 @@ class Gathering:
         self._whole = scope == Scope()
         tables = ("frames", "messages", "connections", "channels", "findings")
         started = self.reading.started
-        self._selections = {table: Selection(scope, table, started) for table in tables}
+        part = scope.selection()
+        self._selections = {table: RowFilter(part, table, started) for table in tables}
         self._choices = {
-            name: Selection(Scope(connection=name), "connections", started) for name in named
+            name: RowFilter(Scope(connection=name).selection(), "connections", started)
+            for name in named
         }
         self._take: dict[str, Callable[[Any], None]] = {
             "frames": self._frames,
@@ -134,7 +143,8 @@ class Gathering:
         """Read the captures."""
         from amqpsniff.session.census import Census
 
-        census = Census(1, None, None, self._selections["frames"].span)
+        part = self._selections["frames"].selection
+        census = Census(1, None, None, lambda: part.span(self.reading.started))
         batches = self.reading.rows(*self._take, columns=COLUMNS, progress=True, census=census)
         for table, batch in batches:
             self._take[table](self._selections[table].of(batch))

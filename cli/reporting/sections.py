@@ -8,14 +8,14 @@ from html import escape
 from typing import Any
 
 from amqpsniff import __version__
-from amqpsniff.quantities import duration, octets
+from amqpsniff.analysis.summary import summary as summarized
+from amqpsniff.analysis.times import DAY_NS, absolute, of_day
+from amqpsniff.quantities import BEFORE, count, duration, octets
 from amqpsniff.report.page import Page
 from amqpsniff.report.tables import Column, beside, table
+from amqpsniff.wire_text import exchange_name, harmless
 
 from ..cases import cases, in_order
-from ..render.text import BEFORE, count, exchange_name, harmless
-from ..summary import report as summarized
-from ..times import DAY_NS, absolute, of_day
 from . import story
 from .conversations import MOST_CONVERSATIONS, Conversations, choose
 from .evidence import Evidence
@@ -80,7 +80,18 @@ class Report:
     def __init__(self, gathering: Gathering, title: str | None, *, whole: bool) -> None:
         reading = gathering.reading
         self._gathering = gathering
-        self._summary = summarized(reading, gathering.counted, TOP)
+        capture = reading.capture
+        self._summary: Any = summarized(
+            gathering.counted,
+            capture.totals,
+            captures=capture.names,
+            comments=capture.comments,
+            tls=capture.encrypted,
+            outcomes=capture.outcomes,
+            replies=capture.replies,
+            findings=reading.findings,
+            top=TOP,
+        )
         if not whole:
             self._summary["outcomes"], self._summary["replies"] = [], []
         self._cases = cases(gathering.found)
@@ -261,7 +272,7 @@ class Report:
         return None if time_ns is None else (time_ns - (self._start or 0)) / 1e9
 
     def _topology(self) -> None:
-        result = self._gathering.routing.report(MOST_EDGES)
+        result: Any = self._gathering.routing.result(MOST_EDGES)
         picture = topology(result)
         if not picture and not self._summary["exchanges"]["rows"]:
             return

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.quality import FLAWLESS, flaws, quality
 from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import count, duration, octets, of_severity, plural
 from amqpsniff.report.tables import shortened
+from amqpsniff.wire_text import harmless
 
 from ..cases import headings
-from ..quality import quality
-from ..render.quality import FLAWLESS, flaws
-from ..render.text import count, harmless, of_severity, plural
 from .kept import BAD_ENDS, Row
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ Tile = tuple[str, str, str]
 """(number, what it is, severity or nothing)."""
 
 
-def headline(summary: Row) -> str:
+def headline(summary: Mapping[str, Any]) -> str:
     """How much there is of it, and when it was."""
     parts = [plural(summary["packets"], "packet")]
     if summary["span_ns"] == 0:
