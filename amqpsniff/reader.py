@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff import notebook
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.topology import TopologyResult
     from amqpsniff.analysis.trace import TracedMessage, Tracer, Wanted
     from amqpsniff.capture import CaptureSet
+    from amqpsniff.report.capture_page import CapturePage
     from amqpsniff.session.census import Census
     from amqpsniff.tables.query import Result
     from amqpsniff.tcp.shares import Share
@@ -260,23 +262,12 @@ class Capture:
         (4, 53)
         """
         from amqpsniff.analysis.selection import Selection
-        from amqpsniff.analysis.summary import summary
         from amqpsniff.session.census import Census
 
         part = Selection(connection, channel, from_, to)
         census = Census(top, channel, part.matches_connection(), lambda: part.span(self._started))
         deque(self.count(census), 0)
-        return summary(
-            census.facts(),
-            self.totals,
-            captures=self.names,
-            comments=self.comments,
-            tls=self.encrypted,
-            outcomes={} if part.chooses() else self.outcomes,
-            replies={} if part.chooses() else self.replies,
-            findings=self.found,
-            top=top,
-        )
+        return self._summary(census, part, top)
 
     def topology(
         self,
@@ -415,6 +406,63 @@ class Capture:
         batches = self.tables("frames", "messages", encoded=True, options=options)
         return entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        connection: str | Iterable[str] = (),
+        from_: str | None = None,
+        to: str | None = None,
+        title: str | None = None,
+    ) -> None:
+        """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
+
+        `connection` names the connections whose conversations are shown; without it there is one
+        for each finding that matters. `from_` and `to` choose a part of the time. Raises UsageError
+        for a connection that is not there, and if the package with the charts' library is missing:
+        `pip install 'amqpsniff[report]'`.
+        """
+        named = (connection,) if isinstance(connection, str) else tuple(connection)
+        page = self.report_page(named, from_, to, title)
+        self.read_sequences(page)
+        Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
+
+    def report_page(
+        self,
+        connections: Sequence[str] = (),
+        from_: str | None = None,
+        to: str | None = None,
+        title: str | None = None,
+    ) -> CapturePage:
+        """The page of `report` without conversations, which `read_sequences` adds."""
+        from amqpsniff import __version__
+        from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
+        from amqpsniff.analysis.selection import Selection
+        from amqpsniff.report.capture_page import CapturePage
+        from amqpsniff.report.page import begin_bundle
+        from amqpsniff.session.census import Census
+
+        begin_bundle()
+        part = Selection(from_=from_, to=to)
+        data = ReportData(part, connections, self._started)
+        census = Census(1, None, None, lambda: part.span(self._started))
+        for table, batch in self.tables(*COLUMNS, encoded=True, columns=COLUMNS, census=census):
+            data.add(table, batch)
+        data.finish(self._summary(census, part, TOP), self.totals, self.found)
+        secrets = self.options.show_secrets
+        return CapturePage(data, title, version=__version__, show_secrets=secrets)
+
+    def read_sequences(self, page: CapturePage) -> None:
+        """Read the conversations that a page shows; nothing if the input is read only once."""
+        sequences = None if self.once else page.sequences()
+        if sequences is not None:
+            columns = sequences.COLUMNS
+            for table, batch in self.tables(
+                *columns, encoded=True, columns=columns, share=sequences.share
+            ):
+                sequences.add(table, batch)
+            page.show(sequences)
+
     def timeline_pieces(
         self,
         part: Selection,
@@ -503,6 +551,22 @@ class Capture:
         needed = {table: names for table, names in columns.items() if names is not None}
         for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
             yield table, filters[table].of(batch)
+
+    def _summary(self, census: Census, part: Selection, top: int) -> Summary:
+        """The summary of the pass that is over. Times of outcomes are those of the whole alone."""
+        from amqpsniff.analysis.summary import summary
+
+        return summary(
+            census.facts(),
+            self.totals,
+            captures=self.names,
+            comments=self.comments,
+            tls=self.encrypted,
+            outcomes={} if part.chooses() else self.outcomes,
+            replies={} if part.chooses() else self.replies,
+            findings=self.found,
+            top=top,
+        )
 
     def _started(self) -> int | None:
         """The time of the first packet of this pass; None while there was none."""

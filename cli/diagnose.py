@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .cases import Row, cases, finding_rows, in_order
+from amqpsniff.analysis.finding_tree import Row, cases, finding_rows, in_order
+
 from .completions import codes, listed
 from .options import OUTPUT, ROWS, Input, Rows, check_format, format_option, spread
 from .severities import FailOn, check, fails

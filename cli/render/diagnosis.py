@@ -6,22 +6,22 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.finding_tree import headings
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.quantities import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
 
-from ..cases import headings
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
 from .text import NONE
 from .words import Words
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.finding_tree import Case, Row
     from amqpsniff.findings.kind import Kind
     from amqpsniff.pipeline import Totals
 
-    from ..cases import Case, Row
     from .clock import Clock
 
 WIDE = 100

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import KINDS, SHOWN, SUBJECTS
-
-from .severities import rank
+from amqpsniff.findings import KINDS, SEVERITIES, SHOWN, SUBJECTS
 
 Row = dict[str, Any]
 """A row of the findings table; see `finding_rows`."""
@@ -61,6 +59,11 @@ class Case:
         yield self
         for case in self.consequences:
             yield from case.walk()
+
+
+def rank(severity: str) -> int:
+    """How bad a severity is, from 0."""
+    return SEVERITIES.index(severity)
 
 
 def finding_rows(batch: Any) -> list[Row]:
