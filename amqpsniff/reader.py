@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from amqpsniff.analysis.conversation import Conversation
+    from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.frame_bytes import FrameBytes
     from amqpsniff.analysis.selection import Selection
     from amqpsniff.analysis.summary import Summary
@@ -405,6 +406,36 @@ class Capture:
         options = replace(self.options, bodies=True) if bodies else self.options
         batches = self.tables("frames", "messages", encoded=True, options=options)
         return entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
+
+    def diagnose(
+        self,
+        *,
+        only: str | Iterable[str] | None = None,
+        connection: str | None = None,
+        channel: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        where: str | None = None,
+    ) -> Diagnosis:
+        """What is wrong in the capture: findings, the important first, and their tree of causes.
+
+        `only` are codes of findings, with commas between or one by one, `where` is a SQL expression
+        over the columns of the table `findings`; the other arguments are those of `summary`. Raises
+        UsageError for an unknown code, and for a connection that is not there.
+
+        >>> import amqpsniff
+        >>> diagnosis = amqpsniff.open("samples/pika_mix.pcap").diagnose()
+        >>> [case.code for case in diagnosis.cases][:2]
+        ['channel-closed-by-broker', 'declaration-mismatch']
+        """
+        from amqpsniff.analysis.diagnosis import Diagnoser
+        from amqpsniff.analysis.selection import Selection
+
+        part = Selection(connection, channel, from_, to, where)
+        diagnoser = Diagnoser(part, only, self._started)
+        for table, batch in self.tables(*diagnoser.tables, encoded=True):
+            diagnoser.add(table, batch)
+        return diagnoser.result(self.totals, self.found)
 
     def report(
         self,
