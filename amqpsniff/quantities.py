@@ -6,10 +6,17 @@ a bound that is a power of two, such as a broker's limit, is called by its own n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, log10
 
 UNKNOWN = "?"
 """Written for an amount that is not known: None, a null of the tables."""
+
+BEFORE = "before"
+"""Written for the time of what began before its capture."""
+
+MAX_LISTED = 3
+"""Names of a list that are written out."""
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 _SPANS = (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1))
@@ -75,3 +82,24 @@ def _three(number: float) -> str:
     """Three digits of a number from 0.1 to 999."""
     digits = 0 if abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
     return f"{number:.{digits}f}"
+
+
+def count(number: int | None) -> str:
+    """A number with its thousands apart; None is not known."""
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def plural(number: int | None, noun: str) -> str:
+    """A number with a noun: `1 packet`, `2,000 packets`."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def of_severity(number: int, severity: str) -> str:
+    """So many findings of a severity: `2 errors`, `1 warning`, `3 info`."""
+    return f"{count(number)} info" if severity == "info" else plural(number, severity)
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {count(more)} more" if more > 0 else "")

@@ -1,20 +1,25 @@
-"""Captures as tables: `open` names them, `Capture` reads them as often as it is asked.
+"""Captures: `open` names them, `Capture` reads them as often as it is asked.
 
 Every pass reads the input from its beginning through a pipeline of its own and gives rows as they
-are decoded, so memory does not grow with the capture.
+are decoded, so memory does not grow with the capture. What rows mean together (a summary, a
+topology, the way of a message) is found out by `amqpsniff.analysis`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff import notebook
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
 from amqpsniff.limits import Limits
-from amqpsniff.notebook import line, table
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals, run
@@ -25,13 +30,26 @@ from amqpsniff.tls.secrets import without_secrets
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from amqpsniff.analysis.conversation import Conversation
+    from amqpsniff.analysis.diagnosis import Diagnosis
+    from amqpsniff.analysis.frame_bytes import FrameBytes
+    from amqpsniff.analysis.selection import Selection
+    from amqpsniff.analysis.summary import Summary
+    from amqpsniff.analysis.timeline import Entry
+    from amqpsniff.analysis.topology import TopologyResult
+    from amqpsniff.analysis.trace import TracedMessage, Tracer, Wanted
     from amqpsniff.capture import CaptureSet
+    from amqpsniff.report.capture_page import CapturePage
     from amqpsniff.session.census import Census
     from amqpsniff.tables.query import Result
     from amqpsniff.tcp.shares import Share
 
 MOST_NAMES = 3
 """Names of captures that are shown of one."""
+
+FEW_FRAMES = 8_192
+"""Frames from the beginning of a timeline that are chosen one by one: to import Arrow's functions,
+which are faster then, takes 25 ms longer."""
 
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
@@ -115,6 +133,7 @@ class Capture:
             input has no more for now, the rows of what came so far are given.
         found: A list of `Finding` of the last pass, once it is over; all of them when
             `messages` or `findings` were among its tables.
+        finished: True once the last pass has read everything.
     """
 
     def __init__(
@@ -132,11 +151,12 @@ class Capture:
         self.comments: list[str] = []
         self.early = False
         self.found: list[Found] = []
+        self.finished = False
         self.once = [name for name in self.names if not is_regular(name)]
         self._passes = 0
 
     def __repr__(self) -> str:
-        names = ", ".join(map(line, self.names[:MOST_NAMES])) or "closed"
+        names = ", ".join(map(notebook.line, self.names[:MOST_NAMES])) or "closed"
         more = len(self.names) - MOST_NAMES
         return f"<Capture {names}{f' and {more:,} more' if more > 0 else ''}>"
 
@@ -146,7 +166,7 @@ class Capture:
         chosen = {name: value for name, value in given if value != getattr(Options, name)}
         counted = dict(vars(self.totals)) if self._passes else {}
         counted.pop("counters", None)
-        return table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
+        return notebook.table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
 
     def __enter__(self) -> Capture:
         return self
@@ -185,12 +205,14 @@ class Capture:
         columns: Mapping[str, Collection[str]] | None = None,
         census: Census | None = None,
         share: Share | None = None,
+        options: Options | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
         `columns` names the columns that are wanted, by table; else as `batches`. A `census` counts
         on the way, and `outcomes` and `replies` are there afterwards, as with `count`. Of a `share`
-        only its conversations are followed.
+        only its conversations are followed. `options` are those of this pass; None for those of the
+        capture.
         """
         from amqpsniff.tables.batches import Maker
 
@@ -198,7 +220,7 @@ class Capture:
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in dict.fromkeys(tables)
         ]
-        return self._pass(makers, census, share)
+        return self._pass(makers, census, share, options)
 
     def table(self, table: str, *, columns: Collection[str] | None = None) -> pa.Table:
         """All rows of one table as a `pyarrow.Table`; it is as large as they are."""
@@ -223,6 +245,363 @@ class Capture:
     def findings(self) -> Rereadable[Finding]:
         """Findings one by one, as objects, after the whole input was read; as `frames`."""
         return Rows(lambda: rows(Finding, self.batches("findings", encoded=True)))
+
+    def summary(
+        self,
+        *,
+        top: int = 10,
+        connection: str | None = None,
+        channel: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+    ) -> Summary:
+        """What is in the capture: who connected, what went where, what failed, and its quality.
+
+        What `amqpsniff summary --format json` prints; `amqpsniff.analysis.summary.Summary` names
+        the keys. `top` is the number of rows of a section, the other arguments choose a part of the
+        traffic: see `amqpsniff.analysis.selection.Selection`. Raises UsageError for a time that
+        cannot be read.
+
+        >>> import amqpsniff
+        >>> summary = amqpsniff.open("samples/pika_mix.pcap").summary()
+        >>> summary["connection_count"], summary["methods"]["basic.publish"]
+        (4, 53)
+        """
+        from amqpsniff.analysis.selection import Selection
+        from amqpsniff.session.census import Census
+
+        part = Selection(connection, channel, from_, to)
+        census = Census(top, channel, part.matches_connection(), lambda: part.span(self._started))
+        deque(self.count(census), 0)
+        return self._summary(census, part, top)
+
+    def topology(
+        self,
+        *,
+        top: int | None = 20,
+        connection: str | None = None,
+        channel: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+    ) -> TopologyResult:
+        """Exchanges, queues, bindings, publishers and consumers as they were seen.
+
+        What `amqpsniff topology --format json` prints; `amqpsniff.analysis.topology.TopologyResult`
+        names the keys. `top` is the number of rows of a section, None for all; the other arguments
+        choose a part of the traffic, as in `summary`.
+
+        >>> import amqpsniff
+        >>> topology = amqpsniff.open("samples/pika_mix.pcap").topology()
+        >>> [row["queue"] for row in topology["queues"] if row["delivered"] > 10]
+        ['orders.eu']
+        """
+        from amqpsniff.analysis.selection import Selection
+        from amqpsniff.analysis.topology import COLUMNS, topology
+
+        part = Selection(connection, channel, from_, to)
+        return topology(self._selected(part, columns=COLUMNS), top, self.names)
+
+    def trace(
+        self,
+        *,
+        message_id: str | None = None,
+        correlation_id: str | None = None,
+        routing_key: str | None = None,
+        header: str | None = None,
+        body_sha256: str | None = None,
+        connection: str | None = None,
+        channel: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+    ) -> list[TracedMessage]:
+        """The way of messages over all connections: published, confirmed, delivered, acked.
+
+        Of several conditions all must hold: `message_id`, `correlation_id` and `routing_key` are
+        values of these columns, `header` is `NAME=VALUE`, `body_sha256` has 64 hexadecimal digits.
+        The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError if there
+        is no condition.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> (message,) = capture.trace(message_id="m13")
+        >>> [(row["method"], row["outcome"]) for row in message.rows]
+        [('basic.publish', 'confirmed'), ('basic.deliver', 'requeued'), ('basic.deliver', 'acked')]
+        """
+        from amqpsniff.analysis.selection import Selection
+        from amqpsniff.analysis.trace import Wanted
+
+        wanted = Wanted(message_id, correlation_id, routing_key, header, body_sha256)
+        return self.tracer(wanted, Selection(connection, channel, from_, to)).messages()
+
+    def timeline(
+        self,
+        *,
+        frames: bool = False,
+        connection: str | None = None,
+        channel: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> Rereadable[Entry]:
+        """Methods and messages in the order of time, as `amqpsniff inspect` lists them.
+
+        A message is one entry, at its method; with `frames` every frame is one, headers, bodies and
+        heartbeats too. `where` is a SQL expression over the columns of the table `frames`; the
+        other arguments are those of `summary`. Each loop over the result reads the input anew.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> publish = next(capture.timeline(where="method = 'basic.publish'"))
+        >>> publish.message["routing_key"]
+        'order.new.eu'
+        """
+        from amqpsniff.analysis.selection import Selection
+
+        part = Selection(connection, channel, from_, to, where, limit)
+        return Rows(lambda: chain.from_iterable(self.timeline_pieces(part, frames=frames)))
+
+    def follow(
+        self,
+        connection: str | None = None,
+        *,
+        channel: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+        bodies: bool = False,
+    ) -> Conversation | None:
+        """One connection, both directions, from its beginning to its end.
+
+        `connection` is its id or the beginning of it, its client's `address:port` or `:port`; where
+        there is only one, it need not be named. Missing bytes are entries of the type `gap`. With
+        `bodies` messages have a `body`. None if there is no AMQP. Raises UsageError if no
+        connection is meant, or several are.
+
+        The input is read once, and again while the entries are taken.
+
+        >>> import amqpsniff
+        >>> conversation = amqpsniff.open("samples/bunny.pcapng").follow()
+        >>> conversation.row["client_product"], next(conversation.entries).frame_type
+        ('Bunny', 'protocol-header')
+        """
+        from amqpsniff.analysis.conversation import ConversationFinder
+        from amqpsniff.analysis.selection import RowFilter, Selection
+
+        part = Selection(connection, channel, from_, to, where)
+        if self.once:
+            raise UsageError("follow reads captures twice; save standard input to a file first")
+        RowFilter(part, "frames", self._started)  # an invalid `where` is an error before any row
+        finder = ConversationFinder(part, self._started)
+        for table, batch in self.tables(*finder.TABLES, encoded=True):
+            finder.add(table, batch)
+        found = finder.found()
+        if found is not None:
+            part = replace(part, connection=found.row["connection_id"])
+            found.entries = islice(self._entries(part, bodies), limit)
+        return found
+
+    def _entries(self, part: Selection, bodies: bool) -> Iterator[Entry]:
+        from amqpsniff.analysis.conversation import entries_of
+        from amqpsniff.analysis.one_line import LINE_COLUMNS
+        from amqpsniff.analysis.timeline import CONTENT_METHODS, Timeline
+
+        columns = (*LINE_COLUMNS, "body") if bodies else LINE_COLUMNS
+        options = replace(self.options, bodies=True) if bodies else self.options
+        batches = self.tables("frames", "messages", encoded=True, options=options)
+        return entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
+
+    def diagnose(
+        self,
+        *,
+        only: str | Iterable[str] | None = None,
+        connection: str | None = None,
+        channel: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        where: str | None = None,
+    ) -> Diagnosis:
+        """What is wrong in the capture: findings, the important first, and their tree of causes.
+
+        `only` are codes of findings, with commas between or one by one, `where` is a SQL expression
+        over the columns of the table `findings`; the other arguments are those of `summary`. Raises
+        UsageError for an unknown code, and for a connection that is not there.
+
+        >>> import amqpsniff
+        >>> diagnosis = amqpsniff.open("samples/pika_mix.pcap").diagnose()
+        >>> [case.code for case in diagnosis.cases][:2]
+        ['channel-closed-by-broker', 'declaration-mismatch']
+        """
+        from amqpsniff.analysis.diagnosis import Diagnoser
+        from amqpsniff.analysis.selection import Selection
+
+        part = Selection(connection, channel, from_, to, where)
+        diagnoser = Diagnoser(part, only, self._started)
+        for table, batch in self.tables(*diagnoser.tables, encoded=True):
+            diagnoser.add(table, batch)
+        return diagnoser.result(self.totals, self.found)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        connection: str | Iterable[str] = (),
+        from_: str | None = None,
+        to: str | None = None,
+        title: str | None = None,
+    ) -> None:
+        """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
+
+        `connection` names the connections whose conversations are shown; without it there is one
+        for each finding that matters. `from_` and `to` choose a part of the time. Raises UsageError
+        for a connection that is not there, and if the package with the charts' library is missing:
+        `pip install 'amqpsniff[report]'`.
+        """
+        named = (connection,) if isinstance(connection, str) else tuple(connection)
+        page = self.report_page(named, from_, to, title)
+        self.read_sequences(page)
+        Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
+
+    def report_page(
+        self,
+        connections: Sequence[str] = (),
+        from_: str | None = None,
+        to: str | None = None,
+        title: str | None = None,
+    ) -> CapturePage:
+        """The page of `report` without conversations, which `read_sequences` adds."""
+        from amqpsniff import __version__
+        from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
+        from amqpsniff.analysis.selection import Selection
+        from amqpsniff.report.capture_page import CapturePage
+        from amqpsniff.report.page import begin_bundle
+        from amqpsniff.session.census import Census
+
+        begin_bundle()
+        part = Selection(from_=from_, to=to)
+        data = ReportData(part, connections, self._started)
+        census = Census(1, None, None, lambda: part.span(self._started))
+        for table, batch in self.tables(*COLUMNS, encoded=True, columns=COLUMNS, census=census):
+            data.add(table, batch)
+        data.finish(self._summary(census, part, TOP), self.totals, self.found)
+        secrets = self.options.show_secrets
+        return CapturePage(data, title, version=__version__, show_secrets=secrets)
+
+    def read_sequences(self, page: CapturePage) -> None:
+        """Read the conversations that a page shows; nothing if the input is read only once."""
+        sequences = None if self.once else page.sequences()
+        if sequences is not None:
+            columns = sequences.COLUMNS
+            for table, batch in self.tables(
+                *columns, encoded=True, columns=columns, share=sequences.share
+            ):
+                sequences.add(table, batch)
+            page.show(sequences)
+
+    def timeline_pieces(
+        self,
+        part: Selection,
+        *,
+        frames: bool = False,
+        columns: tuple[str, ...] | None = None,
+    ) -> Iterator[Iterable[Entry]]:
+        """The entries of `timeline` in pieces, each as soon as its rows are there.
+
+        For those who show a capture while it is still written. `columns` are those of messages that
+        entries carry; None for those of `amqpsniff.analysis.one_line.LINE_COLUMNS`.
+        """
+        from amqpsniff.analysis.conversation import without_folded
+        from amqpsniff.analysis.one_line import LINE_COLUMNS
+        from amqpsniff.analysis.selection import RowFilter
+        from amqpsniff.analysis.timeline import CONTENT_METHODS, FOLDED, Timeline
+
+        wanted = RowFilter(part, "frames", self._started)
+        timeline = Timeline(frozenset() if frames else CONTENT_METHODS, columns or LINE_COLUMNS)
+        everything = not (frames or part.chooses() or part.limit is not None)
+        seen = 0
+        for table, batch in self.tables("frames", "messages", encoded=True):
+            if table == "messages":
+                yield timeline.messages(batch)
+            else:
+                seen += batch.num_rows
+                if everything and seen <= FEW_FRAMES:
+                    timeline.frames(batch, early=self.early, without=FOLDED)
+                else:
+                    kept = wanted.of(batch if frames else without_folded(batch))
+                    timeline.frames(kept, early=self.early)
+                yield timeline.ready()
+            if wanted.done and timeline.settled:
+                break
+        yield timeline.ready(last=True)
+
+    def tracer(self, wanted: Wanted, part: Selection) -> Tracer:
+        """The rows that `trace` puts together, as an Arrow table too."""
+        from amqpsniff.analysis.trace import Tracer
+
+        tracer = Tracer(wanted)
+        options = replace(self.options, body_sha256=True)
+        for _, batch in self._selected(part, columns={"messages": None}, options=options):
+            tracer.add(batch)
+        return tracer
+
+    def frames_with_bytes(self, part: Selection) -> Iterator[tuple[Entry, FrameBytes]]:
+        """Frames in the order of time, each with a `FrameBytes` that can find its bytes now."""
+        from amqpsniff.analysis.frame_bytes import FrameBytes
+        from amqpsniff.analysis.selection import RowFilter
+        from amqpsniff.analysis.timeline import Timeline
+
+        wanted = RowFilter(part, "frames", self._started)
+        timeline = Timeline(frozenset(), ())
+        kept = FrameBytes()
+        pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
+        for batch in self._frames_at_once(pipeline):
+            timeline.frames(wanted.of(batch), early=True)
+            yield from ((entry, kept) for entry in timeline.ready())
+            if wanted.done:
+                return
+
+    def _frames_at_once(self, pipeline: Pipeline) -> Iterator[Any]:
+        """Batches of frames as soon as they are decoded, which is before replies are known."""
+        from amqpsniff.capture import CaptureSet
+        from amqpsniff.tables.batches import Maker
+
+        maker = Maker("frames", encoded=True)
+        with CaptureSet(self.names, reader=self.options.reader) as packets:
+            for _ in run(packets, pipeline):
+                yield from map(maker.make, pipeline.rest())
+            self._finish(packets, pipeline.findings())
+
+    def _selected(
+        self, part: Selection, *, columns: Mapping[str, Collection[str] | None], **more: Any
+    ) -> Iterator[tuple[str, Any]]:
+        """Batches of tables, given with the columns that are needed or None, as far as wanted."""
+        from amqpsniff.analysis.selection import RowFilter
+
+        filters = {table: RowFilter(part, table, self._started) for table in columns}
+        needed = {table: names for table, names in columns.items() if names is not None}
+        for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
+            yield table, filters[table].of(batch)
+
+    def _summary(self, census: Census, part: Selection, top: int) -> Summary:
+        """The summary of the pass that is over. Times of outcomes are those of the whole alone."""
+        from amqpsniff.analysis.summary import summary
+
+        return summary(
+            census.facts(),
+            self.totals,
+            captures=self.names,
+            comments=self.comments,
+            tls=self.encrypted,
+            outcomes={} if part.chooses() else self.outcomes,
+            replies={} if part.chooses() else self.replies,
+            findings=self.found,
+            top=top,
+        )
+
+    def _started(self) -> int | None:
+        """The time of the first packet of this pass; None while there was none."""
+        return self.totals.first_ns
 
     def sql(self, statement: str) -> Result:
         """Run one SELECT over the tables; gives record batches, with a `schema` and a `table()`.
@@ -256,36 +635,42 @@ class Capture:
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for _ in run(packets, pipeline):
                 yield self.totals.packets
-            self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-            self._describe(packets)
+            self._finish(packets, pipeline.findings(packets.findings))
         self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
 
-    def _describe(self, packets: CaptureSet) -> None:
-        """Keep what the files say of themselves; people paste key logs into comments."""
+    def _finish(self, packets: CaptureSet, findings: Iterable[Found]) -> None:
+        """Keep the findings, and what the files say of themselves: comments may be key logs."""
+        self.found = [*packets.findings, *findings]
+        self.finished = True
         hide = str if self.options.show_secrets else without_secrets
         self.comments = [hide(comment) for comment in packets.comments]
         self.link_types = packets.link_types
 
-    def _pipeline(self, plan: Plan) -> Pipeline:
+    def _pipeline(self, plan: Plan, options: Options | None = None) -> Pipeline:
         """A new pipeline for another reading of the input."""
         if not self.names:
             raise UsageError("this capture is closed")
         if self._passes and self.once:
             raise UsageError(f"{self.once[0]} can be read only once; save it to a file first")
         self._passes += 1
-        pipeline = Pipeline(self.options, plan)
+        self.finished = False
+        pipeline = Pipeline(options or self.options, plan)
         self.totals = pipeline.totals
         self.encrypted = pipeline.encrypted
         return pipeline
 
     def _pass(
-        self, makers: list[Any], census: Census | None = None, share: Share | None = None
+        self,
+        makers: list[Any],
+        census: Census | None = None,
+        share: Share | None = None,
+        options: Options | None = None,
     ) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
         from amqpsniff.capture import CaptureSet
         from amqpsniff.tables.batches import plan_for
 
-        pipeline = self._pipeline(plan_for(makers, census=census, share=share))
+        pipeline = self._pipeline(plan_for(makers, census=census, share=share), options)
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch, _ in run(packets, pipeline):
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
@@ -298,8 +683,7 @@ class Capture:
                     self.early = False
             yield from _made(makers, pipeline.rest())
             yield from _recorded(makers, pipeline)
-            self.found = [*packets.findings, *pipeline.findings(packets.findings)]
-            self._describe(packets)
+            self._finish(packets, pipeline.findings(packets.findings))
         if census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:

@@ -94,15 +94,15 @@ def bodies(
         amqpsniff bodies trace.pcapng -o bodies/
         amqpsniff bodies trace.pcapng -o new/ --where "exchange = 'orders'" --decode
     """
+    from amqpsniff.analysis.selection import RowFilter
+
     from .reading import Reading
-    from .selection import Selection
 
     check_format(format_, MANIFEST_FORMATS)
     reading = Reading(source, rows, bodies=True)
-    selection = Selection(rows, "messages", reading.started)
-    selection.check()
+    wanted = RowFilter(rows.selection(), "messages", reading.started)
     _refuse(output)
-    messages = _messages(reading, selection)
+    messages = _messages(reading, wanted)
     first = list(islice(messages, 1))  # what is no capture leaves no directory behind
     output.mkdir(parents=True, exist_ok=True)
     written = octets = 0
@@ -114,10 +114,10 @@ def bodies(
             written += row["file"] is not None
             octets += row["size"] or 0
     if not source.quiet:
+        from amqpsniff.quantities import count
         from amqpsniff.quantities import octets as shown
 
         from .entry import complain
-        from .render.text import count
 
         noun = "body" if written == 1 else "bodies"
         complain(f"{count(written)} {noun}, {shown(octets)}, in {output}")
@@ -132,15 +132,15 @@ def _refuse(directory: Path) -> None:
         raise UsageError(f"{directory} is not empty; give -o a new or an empty directory")
 
 
-def _messages(reading: Any, selection: Any) -> Iterator[dict[str, Any]]:
+def _messages(reading: Any, wanted: Any) -> Iterator[dict[str, Any]]:
     from amqpsniff.tables.values import values
 
-    columns = None if selection.needs_all_columns else {"messages": COLUMNS}
+    columns = None if wanted.needs_all_columns else {"messages": COLUMNS}
     for _, batch in reading.rows("messages", columns=columns, progress=True):
-        kept = selection.of(batch)
+        kept = wanted.of(batch)
         for row in zip(*(values(kept, name) for name in COLUMNS), strict=True):
             yield dict(zip(COLUMNS, row, strict=True))
-        if selection.done:
+        if wanted.done:
             return
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cases import Row, cases, finding_rows, in_order
 from .completions import codes, listed
 from .options import OUTPUT, ROWS, Input, Rows, check_format, format_option, spread
 from .severities import FailOn, check, fails
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.diagnosis import Diagnosis
+    from amqpsniff.analysis.finding_tree import Row
+
+    from .reading import Reading
 
 FORMATS = ("text", "ndjson", "sarif")
 PLACES = 3
@@ -55,90 +60,51 @@ def diagnose(
     """
     check_format(format_, FORMATS)
     check(fail_on)
-    run = _Diagnosis(source, rows, only)
-    found = run.read()
+    from .entry import FOUND
+    from .reading import Reading
+
+    reading = Reading(source, rows, warned_of=())
+    part = {name: value for name, value in vars(rows).items() if name != "limit"}
+    with reading.passing() as capture:
+        found = capture.diagnose(only=only, **part)
+    shown = found.findings[: rows.limit]
     if format_ == "text":
-        run.show(found, places)
+        _show(reading, found, places, rows.limit)
     elif format_ == "ndjson":
-        run.write(found[: rows.limit])
+        _write(shown)
     else:
         from .sarif import write
 
-        write(found[: rows.limit], run.reading.capture.names, run.reading.exit_code)
-    from .entry import FOUND
+        write(shown, reading.capture.names, reading.exit_code)
+    failed = any(
+        fails(severity, fail_on) for severity in {row["severity"] for row in found.findings}
+    )
+    return reading.exit_code or (FOUND if failed else 0)
 
-    failed = any(fails(severity, fail_on) for severity in {row["severity"] for row in found})
-    return run.reading.exit_code or (FOUND if failed else 0)
+
+def _show(reading: Reading, found: Diagnosis, places: int, limit: int | None) -> None:
+    """Write the findings for a person; the limit is one of cases."""
+    from .output import Output
+    from .render.clock import Clock
+    from .render.diagnosis import CaseText, verdict
+
+    output = Output()
+    clock = Clock("relative", reading.started())
+    several = len(reading.capture.names) > 1
+    text = CaseText(output.room, clock, places, several=several)
+    for case in found.cases[:limit]:
+        output.show(*text.case(case))
+    output.show(verdict(found))
 
 
-class _Diagnosis:
-    """One run of the command."""
+def _write(found: list[Row]) -> None:
+    """Write rows of the findings table."""
+    from amqpsniff.tables.export import write
+    from amqpsniff.tables.schema import FINDINGS
 
-    def __init__(self, source: Input, rows: Rows, only: str | None) -> None:
-        from dataclasses import replace
+    from .rows import standard_output
 
-        from .explain import kind_of
-        from .reading import Reading
-        from .selection import Selection
-
-        self._codes = None
-        if only is not None:
-            self._codes = {kind_of(code.strip().lower()).code for code in only.split(",")}
-        self._limit = rows.limit
-        self.reading = Reading(source, rows, warned_of=())
-        # the limit is for what is left when the important stands first
-        self._selection = Selection(replace(rows, limit=None), "findings", self.reading.started)
-        self._selection.check()
-
-    def read(self) -> list[Row]:
-        """All wanted rows of the findings table, the important first.
-
-        Raises UsageError for a connection that is not there: it would pass for a sound one.
-        """
-        from .reading import no_connection
-
-        found: list[Row] = []
-        name, wanted = self._selection.rows.connection, self._selection.wants()
-        tables = ("findings",) if wanted is None else ("findings", "connections")
-        missing = wanted is not None
-        for table, batch in self.reading.rows(*tables, progress=True):
-            if table == "findings":
-                found += finding_rows(self._selection.of(batch))
-            elif wanted is not None:
-                rows = batch.select(["connection_id", "client", "server"]).to_pylist()
-                missing &= not any(wanted(*(one or "" for one in row.values())) for row in rows)
-        if name is not None and missing and self.reading.capture.totals.connections:
-            raise no_connection(name, self.reading.capture.totals.connections)
-        if self._codes is not None:
-            found = [row for row in found if row["code"] in self._codes]
-        return in_order(found)
-
-    def show(self, found: list[Row], places: int) -> None:
-        """Write the findings for a person."""
-        from .output import Output
-        from .quality import quality
-        from .render.diagnosis import Diagnosis, verdict
-        from .times import Clock
-
-        totals = self.reading.capture.totals
-        codes = {one.code for one in self.reading.findings}
-        output = Output()
-        clock = Clock("relative", self.reading.started())
-        several = len(self.reading.capture.names) > 1
-        diagnosis = Diagnosis(output.room, clock, places, several=several)
-        told = cases(found)
-        for case in told[: self._limit]:
-            output.show(*diagnosis.case(case))
-        output.show(verdict(told, totals, quality(totals), codes))
-
-    def write(self, found: list[Row]) -> None:
-        """Write rows of the findings table, the important first."""
-        from amqpsniff.tables.export import write
-        from amqpsniff.tables.schema import FINDINGS
-
-        from .rows import standard_output
-
-        write(_batches(found), FINDINGS, "ndjson", standard_output())
+    write(_batches(found), FINDINGS, "ndjson", standard_output())
 
 
 def _batches(found: list[Row]) -> Any:

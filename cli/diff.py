@@ -111,21 +111,20 @@ class _Comparison:
 
     def _read(self, source: Input) -> Facts:
         """Everything about one side, in one pass."""
+        from amqpsniff.analysis.quality import flaws, quality
+        from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Topology
         from amqpsniff.compare import Facts
         from amqpsniff.session.census import Census
         from amqpsniff.session.counts import MOST_NAMES
 
-        from .quality import quality
         from .reading import Reading
-        from .render.quality import flaws
-        from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
 
         reading = Reading(source)
-        census, routing = Census(), Routing()
+        census, topology = Census(), Topology()
         facts = Facts(reading.capture.names)
         columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
         tables = ("frames", "messages", "connections", "channels", "findings")
-        takers = {"frames": routing.add_frames, "messages": routing.add_messages}
+        takers = {"frames": topology.add_frames, "messages": topology.add_messages}
         each = {
             "connections": facts.add_connection,
             "channels": facts.add_channel,
@@ -145,7 +144,7 @@ class _Comparison:
         facts.midstream, facts.start_ns = totals.midstream, totals.first_ns
         if totals.first_ns is not None and totals.last_ns is not None:
             facts.span_ns = totals.last_ns - totals.first_ns
-        facts.topology = routing.report(MOST_NAMES)
+        facts.topology = topology.result(MOST_NAMES)
         numbers = quality(totals) | {"messages": counted["statuses"]}
         facts.flaws = flaws(numbers, {one.code for one in reading.findings})
         return facts

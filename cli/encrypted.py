@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,26 +15,11 @@ HOW = (
 )
 
 
-def rows(encrypted: Iterable[dict[str, Any]], top: int | None = None) -> list[dict[str, Any]]:
-    """TLS conversations, those that could not be read first."""
-    found = sorted(encrypted, key=lambda one: bool(one["opened"]))
-    return found[:top]
-
-
-def report(encrypted: list[dict[str, Any]], totals: Totals, top: int) -> dict[str, Any]:
-    """What a summary has of TLS."""
-    return {
-        "conversations": totals.encrypted,
-        "unreadable": totals.sealed,
-        "rows": rows(encrypted, top),
-    }
-
-
 def unread(totals: Totals) -> str:
     """A sentence about what could not be read; empty when all could."""
     if not totals.sealed:
         return ""
-    from .render.text import plural
+    from amqpsniff.quantities import plural
 
     return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {HOW}"
 

@@ -144,7 +144,9 @@ def _reason(error: OSError) -> str:
 
 def complain(text: str) -> None:
     """Write one line to standard error; on a terminal as many as it needs there."""
-    from .render.text import folded, harmless
+    from amqpsniff.wire_text import harmless
+
+    from .render.text import folded
 
     line = f"amqpsniff: {harmless(text)}"
     if sys.stderr.isatty():

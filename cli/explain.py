@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-
-from amqpsniff.errors import UsageError
 
 from .completions import codes_and_subjects
 from .options import check_format, format_option
@@ -16,8 +13,6 @@ if TYPE_CHECKING:
     from amqpsniff.findings import Kind
 
 FORMATS = ("text", "json")
-LIKENESS = 0.5
-"""How alike a code must be to be proposed: with less, anything is."""
 
 
 def explain(
@@ -66,21 +61,9 @@ def _wanted(word: str) -> tuple[list[Kind], bool]:
         return list(KINDS.values()), False
     if word in SUBJECTS:
         return list(SUBJECTS[word]), False
+    from amqpsniff.findings.catalogue import kind_of
+
     return [kind_of(word)], True
-
-
-def kind_of(code: str) -> Kind:
-    """The catalogue's row of a code; raises UsageError that proposes codes like it."""
-    from amqpsniff.findings import KINDS
-
-    if code in KINDS:
-        return KINDS[code]
-    alike = [known for known in KINDS if code and code in known][:3]
-    alike += [one for one in get_close_matches(code, KINDS, 3, LIKENESS) if one not in alike]
-    hint = f"did you mean {', '.join(alike[:3])}?" if alike else "`amqpsniff explain` lists them"
-    if code.isdecimal():
-        hint = f"`amqpsniff spec {code}` knows reply codes"
-    raise UsageError(f"no finding has the code `{code}`; {hint}")
 
 
 def described(kind: Kind) -> dict[str, Any]:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amqpsniff.errors import UsageError
-
-from . import times
-from .inspect import CONTENT_METHODS, UNSEEN
 from .options import (
     OUTPUT,
     Input,
@@ -27,11 +22,12 @@ from .options import (
     limit_option,
     spread,
 )
+from .render.clock import FORMS as TIME_FORMS
 
 if TYPE_CHECKING:
-    from .conversation import Conversation
+    from amqpsniff.analysis.conversation import Conversation
+
     from .reading import Reading
-    from .timeline import Entry
 
 BODY_LIMIT = 64
 """Octets of a body shown by default: enough to know it again."""
@@ -56,7 +52,7 @@ def follow(
     body_limit: Annotated[
         int, body_limit_option("Octets of each body that are shown, 0 for none.")
     ] = BODY_LIMIT,
-    time: TimeForm = times.FORMS[0],
+    time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
         str, format_option(FORMATS, "; ndjson gives the connection's rows of the frames table")
     ] = FORMATS[0],
@@ -98,70 +94,31 @@ class _Following:
 
     def write(self, form: str) -> int:
         """Write the conversation; the exit code."""
-        from .conversation import find
         from .reading import Reading
-        from .selection import Selection
 
-        first = Reading(self._source, self._part)
-        if first.capture.once:
-            raise UsageError("follow reads captures twice; save standard input to a file first")
-        Selection(self._part, "frames", first.started).check()
-        found = find(first, self._part)
+        reading = Reading(self._source, self._part)
+        part = vars(self._part) | {"limit": None}
+        with reading.passing() as capture:
+            found = capture.follow(**part, bodies=self._body_limit > 0)
         if found is None:
-            return first.exit_code
-        self._source.quiet = True  # what there is to warn of was said in the first reading
-        part = replace(self._part, connection=found.row["connection_id"])
+            return reading.exit_code
         if form == "ndjson":
             from .rows import write_rows
 
-            return write_rows(self._source, part, "frames", form, warned_of=())
-        return self._write_text(found, part, first.started())
-
-    def _write_text(self, found: Conversation, part: Rows, started: int | None) -> int:
-        from .reading import Reading
-        from .render.conversation import Telling
-
-        reading = Reading(self._source, bodies=self._body_limit > 0, warned_of=())
-        clock = times.Clock(self._form, started, short=self._output.narrow)
-        telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
-        self._output.lines(telling.heading())
-        entries = self._entries(reading, part)
-        shown = islice(entries, part.limit)
-        self._output.lines(line for entry in shown for line in telling.tell(entry))
-        if next(entries, None) is None:
-            self._output.lines(telling.end(whole=part.to is None))
+            self._source.quiet = True  # the first reading has warned
+            rows = replace(self._part, connection=found.row["connection_id"])
+            return write_rows(self._source, rows, "frames", form, warned_of=())
+        self._write_text(found, reading)
         return reading.exit_code
 
-    def _entries(self, reading: Reading, part: Rows) -> Iterator[Entry]:
-        """What has lines of its own, in the order of time."""
-        from .gaps import Gaps
-        from .render.shorthand import LINE_COLUMNS
-        from .selection import Selection
-        from .timeline import Timeline
+    def _write_text(self, found: Conversation, reading: Reading) -> None:
+        from .render.clock import Clock
+        from .render.conversation import Telling
 
-        timed = Scope(part.connection, None, part.from_, part.to)
-        whole = Selection(Scope(part.connection), "frames", reading.started)
-        in_time = Selection(timed, "frames", reading.started)
-        selection = Selection(replace(part, limit=None), "frames", reading.started)
-        body = ("body",) if self._body_limit else ()
-        timeline = Timeline(CONTENT_METHODS, (*LINE_COLUMNS, *body))
-        gaps = Gaps()
-        for table, batch in reading.rows("frames", "messages"):
-            if table == "messages":
-                yield from timeline.messages(batch)
-            else:
-                for gap, piece in gaps.split(whole.of(batch)):
-                    if gap is not None and in_time.of(piece.slice(0, 1)).num_rows:
-                        timeline.put(gap)
-                    timeline.frames(_seen(selection.of(piece)))
-            yield from timeline.ready()
-        yield from timeline.ready(last=True)
-
-
-def _seen(batch: Any) -> Any:
-    """The frames that have lines of their own."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    unseen = pc.is_in(batch.column("frame_type"), value_set=pa.array(UNSEEN))
-    return batch.filter(pc.invert(unseen))
+        clock = Clock(self._form, reading.started(), short=self._output.narrow)
+        telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
+        self._output.lines(telling.heading())
+        shown = islice(found.entries, self._part.limit)
+        self._output.lines(line for entry in shown for line in telling.tell(entry))
+        if next(found.entries, None) is None:
+            self._output.lines(telling.end(whole=self._part.to is None))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from amqpsniff.errors import UsageError
-from amqpsniff.spec import METHODS
 
-from . import times
 from .options import (
     OUTPUT,
     Input,
@@ -21,21 +19,15 @@ from .options import (
     spread,
     verbose_option,
 )
+from .render.clock import FORMS as TIME_FORMS
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.timeline import Entry
+    from amqpsniff.reader import Capture
+
     from .render.lines import Lines
-    from .timeline import Entry, Timeline
 
 FORMATS = ("text", "ndjson")
-
-FEW = 8_192
-"""Frames from the beginning that are chosen one by one: to import Arrow's functions, which are
-faster then, takes 25 ms longer."""
-
-UNSEEN = ("header", "body", "heartbeat")
-"""Frame types that are no lines of their own: contents are folded into their method's line."""
-
-CONTENT_METHODS = frozenset(row.name for row in METHODS if row.content)
 
 
 @spread
@@ -62,7 +54,7 @@ def inspect(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    time: TimeForm = times.FORMS[0],
+    time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
         str, format_option(FORMATS, "; ndjson gives the rows of the frames table")
     ] = FORMATS[0],
@@ -99,83 +91,56 @@ class _Listing:
     ) -> None:
         from .output import Output
         from .reading import Reading
-        from .selection import Selection
 
         self._hex = hex_
-        self._few = FEW
-        self._frames = frames or hex_
+        self._frames = frames
         self._verbose = verbose
         self._form = form
         self._reading = Reading(source, rows)
-        self._selection = Selection(rows, "frames", self._reading.started)
+        self._selection = rows.selection()
         self._output = Output()
         self._lines: Lines | None = None
+        self._shown = 0
 
     def write(self) -> int:
         """Write all lines; the exit code."""
-        from .render.shorthand import LINE_COLUMNS
+        from .reading import NO_ROW
         from .render.tree import MESSAGE_COLUMNS
-        from .timeline import Timeline
 
-        self._selection.check()
-        opening = frozenset() if self._frames else CONTENT_METHODS
-        timeline = Timeline(opening, MESSAGE_COLUMNS if self._verbose else LINE_COLUMNS)
-        if self._hex:
-            return self._write_hex(timeline)
-        for table, batch in self._reading.rows("frames", "messages"):
-            if table == "frames":
-                self._give(timeline, batch)
-                self._output.lines(self._text(timeline.ready()))
+        with self._reading.passing(progress=False) as capture:
+            if self._hex:
+                self._write_hex(capture)
             else:
-                self._output.lines(self._text(timeline.messages(batch)))
-            if self._selection.done and timeline.settled:
-                break
-        self._output.lines(self._text(timeline.ready(last=True)))
-        self._reading.miss(self._selection, chosen=self._selection.chooses)
+                columns = MESSAGE_COLUMNS if self._verbose else None
+                pieces = capture.timeline_pieces(
+                    self._selection, frames=self._frames, columns=columns
+                )
+                for entries in pieces:
+                    self._output.lines(self._text(entries))
+        if not self._shown and self._selection.limit != 0:
+            chosen = self._selection.chooses()
+            self._reading.warn_of_nothing(NO_ROW if chosen else "no frames in what was captured")
         return self._reading.exit_code
 
-    def _write_hex(self, timeline: Timeline) -> int:
-        """Write the line of every frame with its octets under it."""
-        from .octets import batches
-        from .render.frame_octets import dump
+    def _write_hex(self, capture: Capture) -> None:
+        """Write the line of every frame with its bytes under it."""
+        from .render.frame_bytes import dump
 
-        for batch, octets in batches(self._reading):
-            timeline.frames(self._wanted(batch), early=True)
-            for entry in timeline.ready():
-                self._output.lines(self._text((entry,)))
-                secrets = self._reading.options.show_secrets
-                self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
-            if self._selection.done:
-                break
-        self._reading.miss(self._selection, chosen=self._selection.chooses)
-        return self._reading.exit_code
-
-    def _give(self, timeline: Timeline, batch: Any) -> None:
-        """Give a batch of frames, without those that are not wanted, to the timeline."""
-        early = self._reading.capture.early
-        self._few -= batch.num_rows
-        if self._frames or self._selection.limits or self._few < 0:
-            timeline.frames(self._wanted(batch), early=early)
-        else:
-            self._selection.kept += timeline.frames(batch, early=early, unseen=UNSEEN)
-
-    def _wanted(self, batch: Any) -> Any:
-        if not self._frames:
-            import pyarrow as pa
-            import pyarrow.compute as pc
-
-            unseen = pc.is_in(batch.column("frame_type"), value_set=pa.array(UNSEEN))
-            batch = batch.filter(pc.invert(unseen))
-        return self._selection.of(batch)
+        secrets = self._reading.options.show_secrets
+        for entry, octets in capture.frames_with_bytes(self._selection):
+            self._output.lines(self._text((entry,)))
+            self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
 
     def _text(self, entries: Iterable[Entry]) -> Iterator[str]:
+        from .render.clock import Clock
         from .render.lines import Lines
         from .render.tree import entry_tree
 
         for entry in entries:
+            self._shown += 1
             if self._lines is None:
                 short = self._output.narrow
-                clock = times.Clock(self._form, self._reading.started(), short=short)
+                clock = Clock(self._form, self._reading.started(), short=short)
                 several = len(self._reading.capture.names) > 1
                 self._lines = Lines(self._output, clock, several=several)
             yield self._lines.frame(entry)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from . import times
 from .options import (
     OUTPUT,
     Input,
@@ -21,6 +20,7 @@ from .options import (
     spread,
     verbose_option,
 )
+from .render.clock import FORMS as TIME_FORMS
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -45,7 +45,7 @@ def messages(
     body_limit: Annotated[
         int, body_limit_option("Octets of a body that --body shows.")
     ] = BODY_LIMIT,
-    time: TimeForm = times.FORMS[0],
+    time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
         str, format_option(FORMATS, "; the last two give the rows of the messages table")
     ] = FORMATS[0],
@@ -81,41 +81,41 @@ class _Listing:
     def __init__(
         self, source: Input, rows: Rows, verbose: bool, body_limit: int | None, form: str
     ) -> None:
+        from amqpsniff.analysis.selection import RowFilter
+
         from .output import Output
         from .reading import Reading
-        from .selection import Selection
 
         self._verbose = verbose
         self._body_limit = body_limit
         self._form = form
         self._output = Output()
         self._reading = Reading(source, rows, bodies=body_limit is not None)
-        self._selection = Selection(rows, "messages", self._reading.started)
+        self._wanted = RowFilter(rows.selection(), "messages", self._reading.started)
 
     def write(self) -> int:
         """Write all lines; the exit code."""
+        from .render.clock import Clock
         from .render.lines import Lines
 
-        self._selection.check()
         lines: Lines | None = None
         for _, batch in self._reading.rows("messages"):
             if lines is None:
                 short = self._output.narrow
-                clock = times.Clock(self._form, self._reading.started(), short=short)
+                clock = Clock(self._form, self._reading.started(), short=short)
                 several = len(self._reading.capture.names) > 1
                 lines = Lines(self._output, clock, several=several)
-            self._output.lines(self._text(lines, self._selection.of(_in_order(batch))))
-            if self._selection.done:
+            self._output.lines(self._text(lines, self._wanted.of(_in_order(batch))))
+            if self._wanted.done:
                 break
-        self._reading.miss(self._selection, chosen=self._selection.chooses)
+        self._reading.miss(self._wanted)
         return self._reading.exit_code
 
     def _text(self, lines: Any, batch: Any) -> Iterator[str]:
+        from amqpsniff.analysis.one_line import message_parts, outcome_parts, property_parts
         from amqpsniff.tables.values import values
 
         from .render.body import preview
-        from .render.outcomes import outcome_parts
-        from .render.shorthand import message_parts, property_parts
         from .render.tree import message_tree
 
         early = self._reading.capture.early

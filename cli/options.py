@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -19,7 +19,10 @@ from amqpsniff.errors import UsageError
 from amqpsniff.spec import DIALECTS, READINGS
 
 from .completions import readers, words
-from .times import FORMS
+from .render.clock import FORMS
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import Selection
 
 INPUT = "Input"
 ROWS = "Rows"
@@ -322,6 +325,12 @@ class Scope:
     ] = None
     from_: FromTime = None
     to: ToTime = None
+
+    def selection(self) -> Selection:
+        """The part as the library has it; raises UsageError for what cannot be."""
+        from amqpsniff.analysis.selection import Selection
+
+        return Selection(**vars(self))
 
 
 Where = Annotated[

@@ -5,8 +5,9 @@ Findings about the capture itself go to standard error when the pass is over, on
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
@@ -14,10 +15,11 @@ from amqpsniff.errors import UsageError
 from .entry import FAILED, complain
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import RowFilter
     from amqpsniff.findings import Finding
+    from amqpsniff.reader import Capture
 
     from .options import Input, Scope
-    from .selection import Selection
 
 WARNED_OF = frozenset(
     ("capture-truncated", "capture-damaged", "capture-unreadable", "interface-dropped",
@@ -98,8 +100,7 @@ class Reading:
         """Record batches of the tables, as (table, batch); strings that repeat stay encoded.
 
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
-        `shown` as they come, it is gone by the first one. An `amqpsniff.session.Census` counts on
-        the way.
+        `shown` as they come, it is gone by the first one.
         """
         from .progress import Progress
 
@@ -111,13 +112,24 @@ class Reading:
                 yield made
         self.judge(self.capture.found)
 
-    def count(self, census: Any) -> None:
-        """Count everything with an `amqpsniff.session.Census`; a bar says how far it is."""
+    @contextmanager
+    def passing(self, *, progress: bool = True) -> Iterator[Capture]:
+        """Give the capture to be read; warnings follow if it was read to its end.
+
+        With `progress` a bar says how far it is, on a terminal, when it takes long.
+        """
         from .progress import Progress
 
-        with Progress(not self.options.quiet, self._packets):
-            deque(self.capture.count(census), 0)
-        self.judge(self.capture.found)
+        refused = None
+        with Progress(progress and not self.options.quiet, self._packets):
+            try:
+                yield self.capture
+            except UsageError as error:  # what was asked for is not in what was read
+                refused = error
+        if self.capture.finished:
+            self.judge(self.capture.found)
+        if refused is not None:
+            raise refused
 
     def _packets(self) -> int:
         return self.capture.totals.packets
@@ -142,20 +154,18 @@ class Reading:
         if not totals.connections:
             complain(f"warning: {self._nothing()}")
         elif self._scope is not None:
-            from .times import outside
+            from amqpsniff.analysis.times import outside
 
             scope = self._scope
             self._outside = outside(scope.from_, scope.to, totals.first_ns, totals.last_ns)
             if self._outside:
                 complain(f"warning: {self._outside}")
 
-    def miss(self, selection: Selection, *, chosen: bool) -> None:
-        """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken.
-
-        `chosen` says that options left something out.
-        """
-        if not selection.kept and not selection.done:
-            self.warn_of_nothing(NO_ROW if chosen else f"no {selection.table} in what was captured")
+    def miss(self, rows: RowFilter) -> None:
+        """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken."""
+        if not rows.kept and not rows.done:
+            chosen = rows.selection.chooses()
+            self.warn_of_nothing(NO_ROW if chosen else f"no {rows.table} in what was captured")
 
     def warn_of_nothing(self, text: str) -> None:
         """Say `text` where there is AMQP, unless it was said already why nothing is shown."""
@@ -165,7 +175,7 @@ class Reading:
     def _nothing(self) -> str:
         totals = self.capture.totals
         segments = totals.counters.get("segments", 0)
-        from .render.text import count, plural, some
+        from amqpsniff.quantities import count, plural, some
 
         text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
         text += f", {count(segments) if segments else 'none'} of them TCP" if totals.packets else ""
@@ -194,11 +204,6 @@ class Reading:
         except TsharkError as error:
             return f"link type {', '.join(foreign)} is not read here; reading it by tshark: {error}"
         return f"link type {', '.join(foreign)} is read with --reader tshark"
-
-
-def no_connection(name: str, number: int) -> UsageError:
-    """What to say where a connection was named that is not among so many."""
-    return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
 
 
 def keylog(given: str | None, *, exists: bool = True) -> str | None:

@@ -25,18 +25,18 @@ def show(source: Input, rows: Rows, table: str, form: str, *, verbose: bool) -> 
 
 
 def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
+    from amqpsniff.analysis.selection import RowFilter
+
     from .output import Output
     from .reading import Reading
     from .render.records import blocks, grid
-    from .selection import Selection
 
     reading, output = Reading(source, rows), Output()
-    selection = Selection(rows, table, reading.started)
-    selection.check()
-    wanted = _rows(reading, selection, table)
+    wanted = RowFilter(rows.selection(), table, reading.started)
+    found = _rows(reading, wanted, table)
     several = len(reading.capture.names) > 1
     some = False
-    while piece := list(islice(wanted, MOST_LAID_OUT)):
+    while piece := list(islice(found, MOST_LAID_OUT)):
         some = True
         piece.sort(key=_begin)
         if verbose:
@@ -52,16 +52,16 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
         encrypted.show(
             capture.encrypted, capture.totals, output, rows.limit, below=some, verbose=verbose
         )
-    reading.miss(selection, chosen=selection.chooses)
+    reading.miss(wanted)
     return reading.exit_code
 
 
-def _rows(reading: Any, selection: Any, table: str) -> Iterator[dict[str, Any]]:
+def _rows(reading: Any, wanted: Any, table: str) -> Iterator[dict[str, Any]]:
     from amqpsniff.tables.values import rows_of
 
     for _, batch in reading.rows(table, progress=True, shown=True):
-        yield from rows_of(selection.of(batch))
-        if selection.done:
+        yield from rows_of(wanted.of(batch))
+        if wanted.done:
             return
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from amqpsniff.errors import UsageError
 
 from .options import OUTPUT, ROWS, FromTime, Input, Scope, ToTime, spread
 from .severities import FailOn, check, fails
-
-if TYPE_CHECKING:
-    from .reporting.gathering import Gathering
 
 PAGE = Path("report.html")
 """What the page is called when nobody says."""
@@ -78,42 +75,24 @@ def report(
     check(fail_on)
     from amqpsniff.report.page import begin_bundle
 
+    from .entry import FOUND
     from .export import refuse_captures
-    from .reading import NO_ROW
+    from .reading import NO_ROW, Reading
 
     if output != STANDARD_OUTPUT:
         refuse_captures(output, source.captures)
     elif sys.stdout.isatty():
         raise UsageError("a page is not for a terminal; give -o FILE, or pipe it into a program")
     begin_bundle()  # what is not installed is said before anything is read
-    scope = Scope(from_=from_, to=to)
-    from .reporting.gathering import Gathering
-
-    gathering = Gathering(source, scope, tuple(connection or ()))
-    gathering.run()
-    _check(gathering)
-    if gathering.missed:
-        gathering.reading.warn_of_nothing(NO_ROW)
-    _write(_page(gathering, title, whole=scope == Scope()), output, quiet=source.quiet)
-    return gathering.reading.exit_code or _judged(gathering, fail_on)
-
-
-def _check(gathering: Gathering) -> None:
-    """Raise UsageError for a connection that was named and is not there."""
-    from .reading import no_connection
-
-    for name, rows in gathering.named.items():
-        if not rows and gathering.connections.number:
-            raise no_connection(name, gathering.connections.number)
-
-
-def _page(gathering: Gathering, title: str | None, *, whole: bool) -> str:
-    from .reporting.sections import Report
-
-    made = Report(gathering, title, whole=whole)
-    if not gathering.reading.capture.once:
-        made.tell_conversations()
-    return made.html()
+    reading = Reading(source, Scope(from_=from_, to=to))
+    with reading.passing() as capture:
+        page = capture.report_page(tuple(connection or ()), from_, to, title)
+    if page.data.missed:
+        reading.warn_of_nothing(NO_ROW)
+    reading.capture.read_sequences(page)
+    _write(page.html(), output, quiet=source.quiet)
+    failed = any(fails(row["severity"], fail_on) for row in page.data.found)
+    return reading.exit_code or (FOUND if failed else 0)
 
 
 def _write(page: str, output: Path, *, quiet: bool) -> None:
@@ -132,10 +111,3 @@ def _write(page: str, output: Path, *, quiet: bool) -> None:
         file.write(encoded)
     if not quiet:
         complain(f"{output}: {octets(len(encoded))}")
-
-
-def _judged(gathering: Gathering, fail_on: str | None) -> int:
-    """1 when there is a finding that `--fail-on` asked for."""
-    from .entry import FOUND
-
-    return FOUND if any(fails(row["severity"], fail_on) for row in gathering.found) else 0

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .options import Input, Rows
 
 CHOOSING = ("connection_id", "client", "channel", "ts_ns", "start_ns", "end_ns")
-"""The columns that a `Selection` reads when there is no `--where`, where the table has them."""
+"""The columns that a `RowFilter` reads when there is no `--where`, where the table has them."""
 
 
 def write_rows(
@@ -47,10 +47,10 @@ class Export:
         progress: bool = False,
         warned_of: Collection[str] | None = None,
     ) -> None:
+        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.tables.schema import schema_of
 
         from .reading import Reading
-        from .selection import Selection
 
         self._table = table
         self._schema = _schema(schema_of(table, everything=columns is not None), table, columns)
@@ -59,8 +59,7 @@ class Export:
         self._reading = Reading(
             source, rows, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of
         )
-        self._selection = Selection(rows, table, self._reading.started)
-        self._selection.check()
+        self._wanted = RowFilter(rows.selection(), table, self._reading.started)
 
     def write(self, form: str, sink: IO[bytes]) -> int:
         """Write them in a format of `amqpsniff.tables.export`; the exit code."""
@@ -69,8 +68,8 @@ class Export:
 
         there = IN_EVERY_ROW.get(self._table, ())
         write(self._batches(), self._schema, form, sink, there)
-        if self._selection.chooses:  # of findings, say, there may well be none
-            self._reading.miss(self._selection, chosen=True)
+        if self._wanted.selection.chooses():  # of findings, say, there may well be none
+            self._reading.miss(self._wanted)
         return self._reading.exit_code
 
     def _batches(self) -> Iterator[Any]:
@@ -80,14 +79,14 @@ class Export:
         if self._columns is not None:
             names = schema_of(self._table).names
             choosing = set(names)
-            if not self._selection.needs_all_columns:
+            if not self._wanted.needs_all_columns:
                 choosing.intersection_update(CHOOSING)
             needed = {self._table: {*self._columns, *choosing}}
         for _, batch in self._reading.rows(self._table, columns=needed, progress=self._progress):
-            kept = self._selection.of(batch)
+            kept = self._wanted.of(batch)
             if kept.num_rows:
                 yield kept if self._columns is None else kept.select(list(self._columns))
-            if self._selection.done:
+            if self._wanted.done:
                 return
 
 
@@ -126,7 +125,7 @@ class _Harmless:
     def write(self, octets: Any) -> int:
         import sys
 
-        from .render.text import harmless
+        from amqpsniff.wire_text import harmless
 
         text = bytes(octets).decode(errors="replace")
         sys.stdout.write("\n".join(map(harmless, text.split("\n"))))

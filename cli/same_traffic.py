@@ -45,9 +45,7 @@ def _failures(report: dict[str, Any], fail_on: str | None) -> list[str]:
     """Why the exit code is 1, one line each."""
     from amqpsniff.compare.losses import KINDS
     from amqpsniff.compare.same_traffic import WAYS
-    from amqpsniff.quantities import octets
-
-    from .render.text import plural
+    from amqpsniff.quantities import octets, plural
 
     if not report["connections"]["both"]:
         return ["the captures have no connection in common"]

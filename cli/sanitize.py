@@ -125,7 +125,7 @@ def sanitize(
         amqpsniff sanitize trace.pcapng -o safe.pcapng --keep-headers x-retries
     """
     from amqpsniff.options import Options
-    from amqpsniff.quantities import octets
+    from amqpsniff.quantities import octets, plural
     from amqpsniff.sanitize import SanitizeOptions
     from amqpsniff.sanitize import sanitize as write
 
@@ -133,7 +133,6 @@ def sanitize(
     from .export import refuse_captures
     from .progress import Progress
     from .reading import keylog
-    from .render.text import plural
 
     if capture == "-":
         raise UsageError("a capture is read twice; save standard input to a file first")
@@ -189,9 +188,10 @@ def _sink(output: Path) -> Iterator[IO[bytes]]:
 
 def _tell_of_tls(totals: Totals) -> None:
     """Say what became of TLS."""
+    from amqpsniff.quantities import plural
+
     from .encrypted import HOW
     from .entry import complain
-    from .render.text import plural
 
     if opened := totals.encrypted - totals.sealed:
         complain(

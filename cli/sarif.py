@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import quote
 
 from amqpsniff import __version__
+from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.findings import KINDS
 
-from .cases import Row
 from .explain import described
 from .output import write_text
 

@@ -39,11 +39,6 @@ def check(fail_on: str | None) -> None:
         raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
 
 
-def rank(severity: str) -> int:
-    """How bad a severity is, from 0."""
-    return SEVERITIES.index(severity)
-
-
 def fails(severity: str, fail_on: str | None) -> bool:
     """Whether it is what `--fail-on` names, or worse; false where nothing is named."""
-    return fail_on is not None and rank(severity) >= rank(fail_on)
+    return fail_on is not None and SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)

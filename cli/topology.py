@@ -34,28 +34,17 @@ def topology(
     """
     check_format(format_, FORMATS)
     from .reading import Reading
-    from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
-    from .selection import Selection
 
     reading = Reading(source, scope)
-    routing = Routing()
-    frames = Selection(scope, "frames", reading.started)
-    messages = Selection(scope, "messages", reading.started)
-    columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
-    for table, batch in reading.rows("frames", "messages", columns=columns, progress=True):
-        if table == "frames":
-            routing.add_frames(frames.of(batch))
-        else:
-            routing.add_messages(messages.of(batch))
-    report = routing.report(top)
-    _write({"captures": reading.capture.names, **report}, format_)
-    nothing = not any(isinstance(rows, list) and rows for rows in report.values())
-    if nothing:
+    with reading.passing() as capture:
+        result = capture.topology(top=top, **vars(scope))
+    _write(result, format_)
+    if not any(number for name, number in result.items() if name.endswith("_count")):
         reading.warn_of_nothing("nothing was declared, published or delivered in what was captured")
     return reading.exit_code
 
 
-def _write(result: dict[str, Any], form: str) -> None:
+def _write(result: Any, form: str) -> None:
     if form == "json":
         from .output import write_json
 
@@ -67,7 +56,8 @@ def _write(result: dict[str, Any], form: str) -> None:
         output = Output()
         output.show(*sections(result))
     else:
+        from amqpsniff.analysis.graph import WRITERS
+
         from .output import write_text
-        from .render.graph import WRITERS
 
         write_text(WRITERS[form](result))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amqpsniff.errors import UsageError
-
-from . import times
 from .options import Input, Scope, TimeForm, check_format, format_option, limit_option, spread
+from .render.clock import FORMS as TIME_FORMS
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.trace import Wanted
 
 WANTED = "Message"
 """Panel of the help."""
@@ -73,7 +73,7 @@ def trace(
             "Show this many messages, with their replies; in ndjson and csv, rows.", WANTED
         ),
     ] = None,
-    time: TimeForm = times.FORMS[0],
+    time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
         str, format_option(FORMATS, "; the last two give the rows of the messages table")
     ] = FORMATS[0],
@@ -93,51 +93,29 @@ def trace(
         amqpsniff trace trace.pcapng --correlation-id eef8d969-fd36-42e8-b94f
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
-    from .tracing import Wanted
-
     check_format(format_, FORMATS)
-    columns = {
-        "message_id": message_id,
-        "correlation_id": correlation_id,
-        "routing_key": routing_key,
-        "body_sha256": _sha256(body_sha256),
-    }
-    given = {name: value for name, value in columns.items() if value is not None}
-    return _trace(source, scope, Wanted(given, _header(header)), limit, time, format_)
+    from amqpsniff.analysis.trace import Wanted
 
-
-def _sha256(text: str | None) -> str | None:
-    if text is None or re.fullmatch("[0-9a-f]{64}", text.lower()):
-        return text and text.lower()
-    raise UsageError(f"--body-sha256 {text!r} is no SHA-256; write its 64 hexadecimal digits")
-
-
-def _header(text: str | None) -> tuple[str, str] | None:
-    if text is None:
-        return None
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise UsageError(f"--header {text!r} has no value; write NAME=VALUE")
-    return name, value
+    wanted = Wanted(message_id, correlation_id, routing_key, header, body_sha256)
+    return _trace(source, scope, wanted, limit, time, format_)
 
 
 def _trace(
-    source: Input, scope: Scope, wanted: Any, limit: int | None, time: str, form: str
+    source: Input, scope: Scope, wanted: Wanted, limit: int | None, time: str, form: str
 ) -> int:
+    from amqpsniff.analysis.trace import MAX_ROWS
+
     from .entry import complain
     from .output import Output
-    from .reading import Reading
+    from .reading import NO_ROW, Reading
+    from .render.clock import Clock
     from .render.trace import told
-    from .selection import Selection
-    from .tracing import MOST_TRACED, Tracer
 
-    reading = Reading(source, scope, body_sha256=True)
-    selection = Selection(scope, "messages", reading.started)
-    tracer = Tracer(wanted)
-    for _, batch in reading.rows("messages", progress=True):
-        tracer.add(selection.of(batch))
+    reading = Reading(source, scope)
+    with reading.passing() as capture:
+        tracer = capture.tracer(wanted, scope.selection())
     if tracer.full and not source.quiet:
-        complain(f"warning: only the first {MOST_TRACED:,} rows that match are shown")
+        complain(f"warning: only the first {MAX_ROWS:,} rows that match are shown")
     if form != "text":
         from amqpsniff.tables.export import write
 
@@ -147,9 +125,9 @@ def _trace(
         write(table.to_batches(), table.schema, form, standard_output())
     else:
         output = Output()
-        clock = times.Clock(time, reading.started(), short=output.narrow)
+        clock = Clock(time, reading.started(), short=output.narrow)
         several = len(reading.capture.names) > 1
         output.lines(told(tracer.messages()[:limit], output, clock, several=several))
-    selection.kept = tracer.rows
-    reading.miss(selection, chosen=True)
+    if not tracer.rows:
+        reading.warn_of_nothing(NO_ROW)
     return reading.exit_code

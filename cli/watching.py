@@ -8,16 +8,15 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff import __version__
+from amqpsniff.analysis.times import outside
 from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
 from .measures import span
 from .steps import Steps
-from .times import outside
 
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
@@ -66,14 +65,13 @@ class Live:
 
     def write(self, table: str, form: str) -> int:
         """Write the wanted rows of a table to standard output; the exit code."""
+        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.tables.export import write
         from amqpsniff.tables.schema import schema_of
 
         from .rows import standard_output
-        from .selection import Selection
 
-        selection = Selection(self._rows, table, self._started)
-        selection.check()
+        wanted = RowFilter(self._rows.selection(), table, self._started)
         self._open((table,))
         sink = standard_output()
         out = None if sys.stdout.isatty() else sys.stdout.fileno()
@@ -81,7 +79,7 @@ class Live:
             with Steps(self.watch, self._seconds, out=out) as steps:
                 if not self._decoding.quiet:
                     complain(f"{self._verb()} {self.watch.source.capture}; Ctrl-C ends it")
-                write(self._batches(steps, selection, sink), schema_of(table), form, sink)
+                write(self._batches(steps, wanted, sink), schema_of(table), form, sink)
         finally:
             self._close()
         with suppress(OSError):  # where nobody reads it the rows are there all the same
@@ -126,8 +124,6 @@ class Live:
         from amqpsniff.live.watch import Watch
         from amqpsniff.options import Options
 
-        from .selection import Selection
-
         decoding = self._decoding
         options = Options(
             ports=frozenset(decoding.port or ()),
@@ -138,9 +134,8 @@ class Live:
             tls_keylog_later=True,
             tls_keys=tuple(decoding.tls_key or ()),
         )
-        scope = Selection(self._rows, "frames", self._started)
         source = self._source()
-        self.figures = Figures(TOP, self._rows.channel, scope.wants())
+        self.figures = Figures(TOP, self._rows.channel, self._rows.selection().matches_connection())
         self.watch: Watch = Watch(
             source,
             options,
@@ -227,18 +222,18 @@ class Live:
             recording.write, source.name_of, f"amqpsniff {__version__}", rotation, source.statistics
         )
 
-    def _batches(self, steps: Steps, selection: Any, sink: IO[bytes]) -> Iterator[Any]:
+    def _batches(self, steps: Steps, wanted: Any, sink: IO[bytes]) -> Iterator[Any]:
         """The wanted rows as they come; each batch is written out before the next one is made."""
         for _ in steps:
             for note in self._notes():
                 if not self._decoding.quiet or note.startswith("error: "):
                     complain(note)
             for _, batch in self.watch.rows():
-                yield from _chosen(selection, batch, sink)
-            if selection.done:
+                yield from _chosen(wanted, batch, sink)
+            if wanted.done:
                 steps.stop()
         for _, batch in self.watch.finish():
-            yield from _chosen(selection, batch, sink)
+            yield from _chosen(wanted, batch, sink)
 
     def _notes(self) -> Iterator[str]:
         """What happened to the capture since the last call."""
@@ -253,9 +248,10 @@ class Live:
         """Write the summary of the run."""
         if self._decoding.quiet:
             return
+        from amqpsniff.analysis.summary import summary
+
         from .output import Output
         from .render.summary import sections
-        from .summary import report
 
         watch = self.watch
         pipeline = watch.pipeline
@@ -263,16 +259,16 @@ class Live:
         nothing = outside(self._rows.from_, self._rows.to, totals.first_ns, totals.last_ns)
         if nothing:
             complain(f"warning: {nothing}")
-        capture = SimpleNamespace(
-            names=[watch.source.capture],
-            totals=pipeline.totals,
+        result = summary(
+            self.figures.facts(),
+            totals,
+            captures=[watch.source.capture],
+            tls=pipeline.encrypted,
             outcomes=pipeline.outcomes(),
             replies=pipeline.replies(),
-            comments=(),
-            encrypted=pipeline.encrypted,
+            findings=watch.found,
+            top=TOP,
         )
-        reading: Any = SimpleNamespace(capture=capture, findings=watch.found)
-        result = report(reading, self.figures.facts(), TOP)
         output = Output(file)
         output.show(*sections(result, output.room))
 
@@ -283,9 +279,9 @@ class Live:
         return FAILED if failed else 0
 
 
-def _chosen(selection: Any, batch: Any, sink: IO[bytes]) -> Iterator[Any]:
+def _chosen(wanted: Any, batch: Any, sink: IO[bytes]) -> Iterator[Any]:
     """The wanted rows of a batch; what is written is flushed before it is asked for more."""
-    kept = selection.of(batch)
+    kept = wanted.of(batch)
     if kept.num_rows:
         yield kept
         sink.flush()

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from amqpsniff.analysis.topology import Topology, TopologyResult
 from amqpsniff.spec import SIDES
 
 Row = dict[str, Any]
@@ -34,7 +35,7 @@ class Facts:
         clients: Who the client of a connection is, by connection id.
         products: Connections by (`client` or `server`, product, version, platform).
         closes: Ends by (`connection` or `channel`, who closed it, code), each with a text of one.
-        topology: What `amqpsniff topology --format json` gives, of everything.
+        topology: All of the topology.
         flaws: What is wrong with the capture itself, in words.
     """
 
@@ -52,7 +53,7 @@ class Facts:
     products: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     closes: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     close_texts: dict[tuple[Any, ...], str] = field(default_factory=dict)
-    topology: Row = field(default_factory=dict)
+    topology: TopologyResult = field(default_factory=lambda: Topology().result())
     flaws: list[str] = field(default_factory=list)
 
     def add_connection(self, row: Row) -> None:

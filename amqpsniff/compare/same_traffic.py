@@ -21,8 +21,7 @@ from amqpsniff.compare.delays import (
 )
 from amqpsniff.compare.losses import Loss, View
 from amqpsniff.compare.matching import Pair, pairs
-from amqpsniff.compare.sighting import CRC_BITS, Sighter, Sighting, Talk, Vocabulary
-from amqpsniff.reader import Capture
+from amqpsniff.compare.sighting import CRC_BITS, Readable, Sighter, Sighting, Talk, Vocabulary
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
 
 Row = dict[str, Any]
@@ -43,7 +42,7 @@ class SameTraffic:
     `client` is the capture made nearer to the clients, `broker` the other one.
     """
 
-    def __init__(self, client: Capture, broker: Capture) -> None:
+    def __init__(self, client: Readable, broker: Readable) -> None:
         self._words = Vocabulary()
         self._sighters = [Sighter(one, self._words) for one in (client, broker)]
 

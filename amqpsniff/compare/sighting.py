@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.compare.spans import Coverage
 from amqpsniff.compare.spill import Log, Spill
 from amqpsniff.findings import Finding
+from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, run
 from amqpsniff.plan import Plan
-from amqpsniff.reader import Capture
 from amqpsniff.tables.values import values
 from amqpsniff.tcp.stream import DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch
 
@@ -167,10 +167,17 @@ class Sighting:
     forgotten: int = 0
 
 
+class Readable(Protocol):
+    """Captures that are read as one: their names, and how they are decoded."""
+
+    names: list[str]
+    options: Options
+
+
 class Sighter:
     """Reads one capture: `read` gives packets done now and then; then `sighting` is complete."""
 
-    def __init__(self, capture: Capture, words: Vocabulary) -> None:
+    def __init__(self, capture: Readable, words: Vocabulary) -> None:
         self.sighting = Sighting(capture.names)
         self._capture = capture
         self._words = words

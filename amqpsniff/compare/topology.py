@@ -8,7 +8,7 @@ otherwise the same, if there is just one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,8 @@ def compared(before: Facts, after: Facts) -> dict[str, Any]:
 
 
 def _section(section: Section, before: Facts, after: Facts) -> list[Row]:
-    old, new = (_by_key(section, side.topology.get(section.name, ())) for side in (before, after))
+    sides: tuple[Mapping[str, Any], ...] = (before.topology, after.topology)
+    old, new = (_by_key(section, side[section.name]) for side in sides)
     old, new = _known(section, old, new), _known(section, new, old)
     spans = (before.span_ns, after.span_ns)
     rows = []

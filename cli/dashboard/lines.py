@@ -7,7 +7,9 @@ from typing import Any
 
 from rich.text import Text
 
-from ..render.text import NONE, cells, count, cut, cut_middle
+from amqpsniff.quantities import count
+
+from ..render.text import NONE, cells, cut, cut_middle
 from .views import LEAST, Row, flow, often, wait
 
 DOT = " · "

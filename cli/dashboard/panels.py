@@ -8,8 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from amqpsniff.findings import SEVERITIES
+from amqpsniff.quantities import of_severity
+from amqpsniff.wire_text import harmless
 
-from ..render.text import cells, cut, folded, harmless, of_severity
+from ..render.text import cells, cut, folded
 from .lines import line, pair
 from .picture import Picture
 from .views import Row, clock, name, often, queue_name

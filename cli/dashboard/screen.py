@@ -14,9 +14,10 @@ from rich.segment import Segment
 from rich.text import Text
 
 from amqpsniff.errors import FilterError
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import count, octets, plural
+from amqpsniff.wire_text import harmless
 
-from ..render.text import cells, count, cut, cut_middle, harmless, plural
+from ..render.text import cells, cut, cut_middle
 from .choice import chosen
 from .lines import Part, line, sides, span
 from .panels import FINDING_LINES, counted, finding, latest, names

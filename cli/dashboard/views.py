@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from amqpsniff.findings import KINDS
-from amqpsniff.quantities import duration, octets, rate
+from amqpsniff.quantities import UNKNOWN, count, duration, octets, rate
+from amqpsniff.wire_text import harmless
 
 from ..render.grid import Grid
-from ..render.text import NONE, UNKNOWN, count, harmless
+from ..render.text import NONE
 from ..render.words import Words
 
 Row = dict[str, Any]
@@ -119,7 +120,7 @@ def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
 
 def clock(ts_ns: int | None) -> str:
     """The time of day in UTC."""
-    from ..times import absolute
+    from amqpsniff.analysis.times import absolute
 
     return absolute(ts_ns)[11:19] if ts_ns else NONE
 

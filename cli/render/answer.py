@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+from amqpsniff.wire_text import harmless
+
 from .grid import GAP, Grid
-from .text import cells, harmless
+from .text import cells
 from .theme import Paint
 from .words import Words
 

@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from amqpsniff.wire_text import harmless
+
 from ..entry import tell
 from ..output import UNCUT
-from .text import folded, harmless
+from .text import folded
 
 WIDEST = (48, 32, 24, 18, 12)
 """Characters of a cell that are shown at most: the most with which all columns have room."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from amqpsniff.wire_text import harmless
+
 from .hexdump import hex_lines
-from .text import cut, harmless
+from .text import cut
 
 if TYPE_CHECKING:
     from ..output import Output

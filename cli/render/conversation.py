@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.quantities import octets
+from amqpsniff.analysis.timeline import GAP
+from amqpsniff.quantities import octets, plural
+from amqpsniff.wire_text import harmless, word
 
-from .. import times
-from ..gaps import GAP
 from .body import preview
 from .lines import ARROWS, Lines
-from .text import cut, harmless, plural, word
+from .text import cut
 
 if TYPE_CHECKING:
-    from ..conversation import Conversation
+    from amqpsniff.analysis.conversation import Conversation
+    from amqpsniff.analysis.timeline import Entry
+
     from ..output import Output
-    from ..timeline import Entry
+    from .clock import Clock
 
 ENDS = {
     "fin": "TCP ended without connection.close",
@@ -41,7 +43,7 @@ class Telling:
     def __init__(
         self,
         output: Output,
-        clock: times.Clock,
+        clock: Clock,
         conversation: Conversation,
         body_limit: int,
         captures: int,

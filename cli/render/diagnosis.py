@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from amqpsniff.analysis.finding_tree import headings
+from amqpsniff.analysis.quality import EMPTY, FLAWLESS
 from amqpsniff.findings import KINDS, SEVERITIES
+from amqpsniff.quantities import UNKNOWN, count, of_severity, plural
+from amqpsniff.wire_text import harmless
 
-from ..cases import headings
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
-from .quality import EMPTY, FLAWLESS, flaws
-from .text import NONE, UNKNOWN, count, harmless, of_severity, plural
+from .text import NONE
 from .words import Words
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.diagnosis import Diagnosis
+    from amqpsniff.analysis.finding_tree import Case, Row
     from amqpsniff.findings.kind import Kind
-    from amqpsniff.pipeline import Totals
 
-    from ..cases import Case, Row
-    from ..times import Clock
+    from .clock import Clock
 
 WIDE = 100
 """Columns from which on places are a table."""
@@ -28,7 +30,7 @@ LEAST_WIDTH = 40
 """Columns that a consequence is given, however deep it is."""
 
 
-class Diagnosis:
+class CaseText:
     """Writes cases.
 
     Args:
@@ -138,11 +140,9 @@ def _elsewhere(row: Row) -> str:
     return f"{text}), which is not among the findings shown"
 
 
-def verdict(
-    found: list[Case], totals: Totals, quality: dict[str, Any], codes: Collection[str]
-) -> Words:
+def verdict(found: Diagnosis) -> Words:
     """One line: how many headings, how often in all, in how much, and how good the capture was."""
-    numbers = {severity: headings(found, severity) for severity in reversed(SEVERITIES)}
+    numbers = {severity: headings(found.cases, severity) for severity in reversed(SEVERITIES)}
     parts = [
         (of_severity(len(shown), severity), severity)
         for severity, shown in numbers.items()
@@ -157,7 +157,7 @@ def verdict(
     if often > len(shown):
         text.add(f", {plural(often, 'time')} in all,")
     text.add(
-        f" in {plural(totals.packets, 'packet')}, {plural(totals.connections, 'AMQP connection')}"
+        f" in {plural(found.packets, 'packet')}, {plural(found.connections, 'AMQP connection')}"
     )
-    flawless = FLAWLESS if totals.packets else EMPTY
-    return text.add(f"; capture: {' · '.join(flaws(quality, codes)) or flawless}")
+    flawless = FLAWLESS if found.packets else EMPTY
+    return text.add(f"; capture: {' · '.join(found.flaws) or flawless}")

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.quantities import duration, octets, rate
+from amqpsniff.quantities import UNKNOWN, count, duration, octets, plural, rate, some
+from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from .grid import Grid, facts
-from .text import NONE, UNKNOWN, count, exchange_name, harmless, named, plural, quoted, some
+from .text import NONE
 from .words import Words
 
 Row = dict[str, Any]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.quantities import lasted, octets
+from amqpsniff.analysis import times
+from amqpsniff.quantities import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.spec import SIDES
+from amqpsniff.wire_text import harmless
 
-from .. import times
 from .grid import Grid
-from .text import NONE, UNKNOWN, count, harmless, plural
+from .text import NONE
 from .theme import Paint
 from .tree import Raw, tree
 from .words import Words

@@ -7,17 +7,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.one_line import (
+    Part,
+    argument_parts,
+    is_error,
+    message_parts,
+    outcome_parts,
+    reply_parts,
+)
 from amqpsniff.quantities import octets
-from amqpsniff.spec import FIRST_ERROR_CODE
+from amqpsniff.wire_text import harmless
 
-from .outcomes import outcome_parts, reply_parts
-from .shorthand import Part, argument_parts, joined, message_parts
-from .text import folded, harmless
+from .fitting import joined
+from .text import folded
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.timeline import Entry
+
     from ..output import Output
-    from ..timeline import Entry
-    from ..times import Clock
+    from .clock import Clock
 
 SPACING = 6
 """Columns of an arrow and of the blanks around it and between words, and one to spare: in some
@@ -34,12 +42,6 @@ NOBODY = ""
 
 ARROWS: dict[str | None, str] = {"client": "→", "server": "←", NOBODY: " "}
 """Towards the server, and from it."""
-
-ERRORS = frozenset(
-    ("connection.close", "channel.close", "basic.return", "basic.nack", "channel.alert",
-     "connection.blocked")
-)  # fmt: skip
-"""Methods that stand out in a list; a close only when its code is an error's."""
 
 
 class Lines:
@@ -159,9 +161,3 @@ class Lines:
 
 def _style(method: str, arguments: dict[str, Any]) -> str:
     return "method.error" if is_error(method, arguments) else "method"
-
-
-def is_error(method: str, arguments: dict[str, Any]) -> bool:
-    """Whether a method says that something went wrong."""
-    code = arguments.get("reply_code")
-    return method in ERRORS and not (isinstance(code, int) and code < FIRST_ERROR_CODE)

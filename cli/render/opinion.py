@@ -6,7 +6,10 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from .text import count, cut, harmless, plural
+from amqpsniff.quantities import count, plural
+from amqpsniff.wire_text import harmless
+
+from .text import cut
 
 if TYPE_CHECKING:
     from amqpsniff.opinion import Difference

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from amqpsniff.quantities import duration, lasted, octets
+from amqpsniff.analysis import times
+from amqpsniff.quantities import BEFORE, UNKNOWN, count, duration, lasted, octets
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
+from amqpsniff.wire_text import harmless, named
 
-from .. import times
 from .grid import Grid
-from .text import BEFORE, NONE, UNKNOWN, count, harmless, named
+from .text import NONE
 from .theme import Paint
 from .tree import Raw, tree
 from .words import Words

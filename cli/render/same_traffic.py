@@ -7,11 +7,12 @@ from typing import Any
 
 from amqpsniff.compare.losses import KINDS
 from amqpsniff.compare.same_traffic import WAYS
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import count, duration, octets, plural, some
+from amqpsniff.wire_text import harmless
 
 from .difference import heading
 from .grid import Grid, facts
-from .text import NONE, count, harmless, plural, some
+from .text import NONE
 from .words import Words
 
 Row = dict[str, Any]

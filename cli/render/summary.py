@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from amqpsniff.quantities import duration, octets, rate
+from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
+from amqpsniff.quantities import UNKNOWN, count, duration, octets, plural, rate, some
+from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from .grid import GAP, Grid, facts
-from .quality import EMPTY, FLAWLESS, flaws
 from .records import ended
-from .text import (
-    NONE,
-    UNKNOWN,
-    cells,
-    count,
-    exchange_name,
-    harmless,
-    named,
-    plural,
-    quoted,
-    some,
-)
+from .text import NONE, cells
 from .words import Words
 
 METHOD_COLUMNS = 3
@@ -31,7 +21,9 @@ MOST_COMMENTS = 5
 """Comments of a capture that are shown: it may have one for every section."""
 
 
-def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Iterator[Grid | Words]:
+def sections(
+    result: Mapping[str, Any], width: int, *, narrow: bool = False
+) -> Iterator[Grid | Words]:
     """Everything, most important last: that is what stays on the screen."""
     yield facts(_facts(result))
     if result["methods"]:
@@ -57,7 +49,7 @@ def sections(result: dict[str, Any], width: int, *, narrow: bool = False) -> Ite
         yield Words(f"\n{_verdict(result)}", "key")
 
 
-def _verdict(result: dict[str, Any]) -> str:
+def _verdict(result: Mapping[str, Any]) -> str:
     """What was shown above that is wrong, and that a summary did not look for more."""
     wrong = []
     if result["error_count"]:
@@ -72,7 +64,7 @@ def _verdict(result: dict[str, Any]) -> str:
     return f"above: {', '.join(wrong)}; amqpsniff diagnose explains them and looks for more"
 
 
-def _facts(result: dict[str, Any]) -> Iterator[tuple[str, str | Words]]:
+def _facts(result: Mapping[str, Any]) -> Iterator[tuple[str, str | Words]]:
     names = [harmless(name) for name in result["captures"]]
     packets = plural(result["packets"], "packet")
     if result["span_ns"]:
@@ -89,7 +81,7 @@ def _facts(result: dict[str, Any]) -> Iterator[tuple[str, str | Words]]:
     yield "quality", _quality(result)
 
 
-def _traffic(result: dict[str, Any]) -> str:
+def _traffic(result: Mapping[str, Any]) -> str:
     quality = result["quality"]
     frames = sum(result["frames"].values())
     parts = [plural(result["connection_count"], "AMQP connection")]
@@ -112,14 +104,14 @@ def _traffic(result: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _quality(result: dict[str, Any]) -> Words:
+def _quality(result: Mapping[str, Any]) -> Words:
     parts = flaws(result["quality"], {one["code"] for one in result["findings"]})
     if not result["packets"]:
         parts.append(EMPTY)
     return Words(" · ".join(parts), "warning") if parts else Words(FLAWLESS)
 
 
-def _connections_title(result: dict[str, Any]) -> str:
+def _connections_title(result: Mapping[str, Any]) -> str:
     servers = {one["server"] for one in result["connections"]}
     products = {_product(one, "server") for one in result["connections"]} - {""}
     title = "connections"
@@ -141,7 +133,7 @@ def _product(connection: dict[str, Any], side: str) -> str:
     return harmless(" ".join(part for part in parts if part))
 
 
-def _connections(result: dict[str, Any]) -> Grid:
+def _connections(result: Mapping[str, Any]) -> Grid:
     rows = result["connections"]
     servers = len({one["server"] for one in rows}) > 1
     heading = "id|*client|" + ("*server|" if servers else "")
@@ -163,18 +155,18 @@ def _connections(result: dict[str, Any]) -> Grid:
     return table
 
 
-def _tls_title(result: dict[str, Any]) -> str:
+def _tls_title(result: Mapping[str, Any]) -> str:
     tls = result["tls"]
     return "TLS" + _of(len(tls["rows"]), tls["conversations"])
 
 
-def _tls(result: dict[str, Any], narrow: bool) -> Grid:
+def _tls(result: Mapping[str, Any], narrow: bool) -> Grid:
     from .encrypted import grid
 
     return grid(result["tls"]["rows"], narrow=narrow)
 
 
-def _clients(result: dict[str, Any]) -> Grid:
+def _clients(result: Mapping[str, Any]) -> Grid:
     table = Grid(">connections|*product|version|*platform")
     known = [one for one in result["clients"] if one["client_product"] is not None]
     for one in known[: max(len(result["connections"]), 1)]:
@@ -183,7 +175,7 @@ def _clients(result: dict[str, Any]) -> Grid:
     return table
 
 
-def _methods(result: dict[str, Any], width: int) -> Grid:
+def _methods(result: Mapping[str, Any], width: int) -> Grid:
     """Methods and their numbers side by side, read downwards."""
     pairs = [(count(number), harmless(method)) for method, number in result["methods"].items()]
     widest = sum(max(map(cells, texts)) for texts in zip(*pairs, strict=True)) + 2 * GAP
@@ -197,7 +189,7 @@ def _methods(result: dict[str, Any], width: int) -> Grid:
     return table
 
 
-def _messages(result: dict[str, Any]) -> Grid:
+def _messages(result: Mapping[str, Any]) -> Grid:
     table = Grid("*method|>number|?>per s|>peak/s|>octets|>p50|???>p95|??>p99|>largest")
     for one in result["messages"]:
         sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
@@ -225,12 +217,12 @@ def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
     return table
 
 
-def _named_title(title: str, result: dict[str, Any]) -> str:
+def _named_title(title: str, result: Mapping[str, Any]) -> str:
     tally = result[title.replace(" ", "_")]
     return title + _of(len(tally["rows"]), tally["distinct"])
 
 
-def _names(result: dict[str, Any], section: str) -> Grid:
+def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
     names = [name for name in ("exchange", "routing_key", "queue") if rows and name in rows[0]]
     headings = "|".join("*" + name.replace("_", " ") for name in names)
@@ -252,7 +244,7 @@ def _amount(row: dict[str, Any], way: str) -> tuple[str, str]:
     return count(row[way]), octets(row[f"{way}_octets"])
 
 
-def _errors(result: dict[str, Any]) -> Grid:
+def _errors(result: Mapping[str, Any]) -> Grid:
     table = Grid(">times|method|by|code|>packet|~text")
     for one in result["errors"]:
         text = one["reply_text"]
@@ -267,7 +259,7 @@ def _errors(result: dict[str, Any]) -> Grid:
     return table
 
 
-def _packet(row: dict[str, Any], result: dict[str, Any]) -> str:
+def _packet(row: dict[str, Any], result: Mapping[str, Any]) -> str:
     """A packet's number, with its file where there are several."""
     if row["packet_number"] is None:
         return NONE
@@ -276,12 +268,12 @@ def _packet(row: dict[str, Any], result: dict[str, Any]) -> str:
     return f"{name}{row['packet_number']}"
 
 
-def _findings_title(result: dict[str, Any]) -> str:
+def _findings_title(result: Mapping[str, Any]) -> str:
     shown = _of(len(result["findings"]), result["finding_kinds"])
     return f"found while decoding{shown}"
 
 
-def _findings(result: dict[str, Any]) -> Grid:
+def _findings(result: Mapping[str, Any]) -> Grid:
     table = Grid("severity|>times|>packet|~what")
     for one in result["findings"]:
         what = Words(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import UNKNOWN, count, octets
+from amqpsniff.wire_text import exchange_name, harmless, named
 
 from .grid import Grid
-from .text import UNKNOWN, count, exchange_name, harmless, named
 from .words import Words
 
 SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
 KEYS_SHOWN = 3
 
 
-def sections(result: dict[str, Any]) -> Iterator[Grid | Words]:
+def sections(result: Mapping[str, Any]) -> Iterator[Grid | Words]:
     """Everything, in the order in which messages go."""
     several = len({row["vhost"] for name in SECTIONS for row in result[name]}) > 1
     first = True

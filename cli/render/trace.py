@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amqpsniff.analysis.one_line import STYLES, WAITING, Part, named, property_parts, status
 from amqpsniff.quantities import duration, octets
+from amqpsniff.wire_text import harmless, quoted
 
+from .fitting import joined
 from .lines import NOBODY, Lines
-from .outcomes import STYLES, WAITING
-from .shorthand import Part, joined, named, property_parts, status
-from .text import harmless, quoted
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.trace import Row, TracedMessage
+
     from ..output import Output
-    from ..times import Clock
-    from ..tracing import Message, Row
+    from .clock import Clock
 
 DEEDS = {
     "basic.publish": "published",
@@ -38,7 +39,7 @@ class Step(NamedTuple):
 
 
 def told(
-    messages: Iterable[Message], output: Output, clock: Clock, *, several: bool
+    messages: Iterable[TracedMessage], output: Output, clock: Clock, *, several: bool
 ) -> Iterator[str]:
     """The lines of all messages, an empty one between them."""
     lines = Lines(output, clock, several=several)
@@ -48,7 +49,7 @@ def told(
         yield from _told(message, lines, output)
 
 
-def _told(message: Message, lines: Lines, output: Output) -> Iterator[str]:
+def _told(message: TracedMessage, lines: Lines, output: Output) -> Iterator[str]:
     yield joined(_heading(message), output.paint, output.width)
     began_ns = message.rows[0]["ts_ns"]
     for step in sorted(_steps(message), key=_when):
@@ -60,7 +61,7 @@ def _told(message: Message, lines: Lines, output: Output) -> Iterator[str]:
         yield from _told(reply, lines, output)
 
 
-def _heading(message: Message) -> Iterator[Part]:
+def _heading(message: TracedMessage) -> Iterator[Part]:
     """What the message is; of several rows the first says it."""
     first = message.rows[0]
     publishes = sum(row["method"] == "basic.publish" for row in message.rows)
@@ -82,7 +83,7 @@ def _heading(message: Message) -> Iterator[Part]:
     yield from property_parts(first)
 
 
-def _steps(message: Message) -> Iterator[Step]:
+def _steps(message: TracedMessage) -> Iterator[Step]:
     for row in message.rows:
         yield Step(SimpleNamespace(**row), list(_deed(row, message.rows[0])))
         outcome = row["outcome"]

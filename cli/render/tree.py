@@ -8,15 +8,16 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.one_line import base64_of, links, outcome_text, status
+from amqpsniff.analysis.times import exact
 from amqpsniff.quantities import octets
+from amqpsniff.wire_text import harmless, quoted, word
 
-from ..times import exact
-from .outcomes import links, outcome_text
-from .shorthand import base64_of, status
-from .text import cells, harmless, quoted, word
+from .text import cells
 
 if TYPE_CHECKING:
-    from ..timeline import Entry
+    from amqpsniff.analysis.timeline import Entry
+
     from .theme import Paint
 
 INDENT = "    "

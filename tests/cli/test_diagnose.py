@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.cli.cases import COSTS, SETTINGS, Case, cases, in_order
+from amqpsniff.analysis.finding_tree import COSTS, SETTINGS, Case, cases, in_order
 from amqpsniff.findings import KINDS, SEVERITIES
 from tests.cli.running import run
 from tests.conftest import OWN

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.cli import codec, octets, timeline
+from amqpsniff.analysis import frame_bytes, timeline
+from amqpsniff.cli import codec
 from amqpsniff.spec.describe import describe
 from tests import encoder
 from tests.cli.running import on_terminal, run, write_capture
@@ -177,15 +178,15 @@ def test_a_message_that_never_ends_does_not_hold_up_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = run("inspect", "lost.pcap").out
-    monkeypatch.setattr(timeline, "MOST_WAITING", 3)
+    monkeypatch.setattr(timeline, "MAX_WAITING", 3)
     hasty = run("inspect", "lost.pcap").out
     assert len(hasty.splitlines()) == len(held.splitlines())
 
 
 def test_octets_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("inspect", "lost.pcap", "--hex").out
-    monkeypatch.setattr(octets, "MOST_KEPT_OCTETS", 20_000)
-    monkeypatch.setattr(octets, "PIECES_CLEANED", 2)
+    monkeypatch.setattr(frame_bytes, "MAX_KEPT_BYTES", 20_000)
+    monkeypatch.setattr(frame_bytes, "PIECES_CLEANED", 2)
     some = run("inspect", "lost.pcap", "--hex").out
     assert some.count("--") > whole.count("--")
     assert [line for line in some.splitlines() if "→" in line] == [
@@ -194,7 +195,7 @@ def test_octets_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_frame_is_shown_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(octets, "MOST_SHOWN_OCTETS", 32)
+    monkeypatch.setattr(frame_bytes, "MAX_FRAME_BYTES", 32)
     out = run("inspect", "bunny.pcapng", "--hex", "-n", "3").out
     assert "more octets" in out
     assert "s3cret" not in out

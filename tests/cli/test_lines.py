@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 import amqpsniff
-from amqpsniff.cli import inspect, output, timeline
-from amqpsniff.cli.inspect import CONTENT_METHODS
-from amqpsniff.cli.timeline import Timeline
+from amqpsniff import reader
+from amqpsniff.analysis import timeline
+from amqpsniff.analysis.timeline import CONTENT_METHODS, Timeline
+from amqpsniff.cli import output
 from tests.cli.running import run
 from tests.conftest import SAMPLES
 
@@ -35,7 +36,7 @@ def test_lines_are_written_before_the_last_is_there() -> None:
 @pytest.mark.parametrize("few", [0, 100])
 def test_lines_are_those_of_arrow_however_few(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = run("inspect", "node.pcap").out
-    monkeypatch.setattr(inspect, "FEW", few)
+    monkeypatch.setattr(reader, "FEW_FRAMES", few)
     assert run("inspect", "node.pcap").out == lines
 
 

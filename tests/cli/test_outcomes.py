@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.cli.render.outcomes import outcome_parts, outcome_text, reply_parts
-from amqpsniff.cli.timeline import Entry
+from amqpsniff.analysis.one_line import outcome_parts, outcome_text, reply_parts
+from amqpsniff.analysis.timeline import Entry
 from tests.cli.running import PROGRAM, run
 
 

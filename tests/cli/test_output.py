@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.cli import conversation, tracing
+from amqpsniff.analysis import conversation, trace
 from tests.cli.running import EXPECTED, check, on_terminal, process, run
 
 PIPED = {
@@ -225,7 +225,7 @@ def test_a_trace_that_finds_nothing_says_so() -> None:
 
 def test_a_trace_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("trace", "pika_mix.pcap", "--routing-key", "order.new.eu").out
-    monkeypatch.setattr(tracing, "MOST_TRACED", 3)
+    monkeypatch.setattr(trace, "MAX_ROWS", 3)
     part = run("trace", "pika_mix.pcap", "--routing-key", "order.new.eu")
     assert part.out.count("published") == 3 < whole.count("published")
     assert "only the first 3 rows" in part.err
@@ -285,7 +285,7 @@ def test_a_conversation_is_found_among_more_than_are_remembered(
     )
     words = ("follow", "php_churn.pcap", "--connection", last["connection_id"])
     whole = run(*words)
-    monkeypatch.setattr(conversation, "MOST_HELD", 2)
+    monkeypatch.setattr(conversation, "MAX_KEPT", 2)
     assert run(*words) == whole
     assert whole.out.startswith(last["connection_id"])
     assert "30 connections; give --connection" in run("follow", "php_churn.pcap").err

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.cli import measures, times
+from amqpsniff.analysis import times
+from amqpsniff.cli import measures
 from amqpsniff.errors import UsageError
 from tests.cli.running import run
 
@@ -67,7 +68,7 @@ def test_what_is_no_time(text: str) -> None:
 
 def test_no_time_is_beyond_what_a_table_holds() -> None:
     for text in ("999999999999d", "999999999999"):
-        assert times.parse(text, "from")(START_NS) == times.LAST_NS
+        assert times.parse(text, "from")(START_NS) == times.MAX_TIME_NS
         assert run("inspect", CAPTURE, "--from", text).out == ""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.cli import routing
+from amqpsniff.analysis import topology
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.cli.running import run, write_capture
@@ -250,7 +250,7 @@ def test_names_beyond_the_limit_are_forgotten(
     scripted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the report says so."""
-    monkeypatch.setattr(routing, "MOST_NAMES", 1)
+    monkeypatch.setattr(topology, "MOST_NAMES", 1)
     found = read(scripted)
     assert len(found["bindings"]) == 1
     assert found["forgotten"] is True
@@ -260,8 +260,8 @@ def test_connections_and_channels_beyond_the_limit(
     scripted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Later connections are told by their address, and have no virtual host."""
-    monkeypatch.setattr(routing, "MOST_CONNECTIONS", 1)
-    monkeypatch.setattr(routing, "MOST_CHANNELS", 1)
+    monkeypatch.setattr(topology, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(topology, "MAX_CHANNELS", 1)
     found = read(scripted)
     assert [(row["vhost"], row["name"]) for row in found["consumers"]] == [(None, None)]
     assert found["forgotten"] is True

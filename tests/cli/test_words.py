@@ -8,16 +8,19 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.theme import Theme
 
-from amqpsniff.cli import times
+from amqpsniff.analysis import times
+from amqpsniff.analysis.one_line import Part, argument_parts
 from amqpsniff.cli.render.body import as_text
+from amqpsniff.cli.render.clock import Clock
+from amqpsniff.cli.render.fitting import fitted, joined
 from amqpsniff.cli.render.grid import Grid, facts
 from amqpsniff.cli.render.hexdump import hex_lines
-from amqpsniff.cli.render.shorthand import Part, argument_parts, fitted, joined
-from amqpsniff.cli.render.text import cells, count, cut, cut_middle, folded, harmless, word
+from amqpsniff.cli.render.text import cells, cut, cut_middle, folded
 from amqpsniff.cli.render.theme import STYLES, Paint
 from amqpsniff.cli.render.words import Words
 from amqpsniff.errors import UsageError
-from amqpsniff.quantities import duration, octets, rate
+from amqpsniff.quantities import count, duration, octets, rate
+from amqpsniff.wire_text import harmless, word
 
 PLAIN = Paint(colour=False)
 S = 1_000_000_000
@@ -140,16 +143,16 @@ def test_times_that_are_none(text: str) -> None:
 
 
 def test_clocks() -> None:
-    clock = times.Clock("relative", START)
+    clock = Clock("relative", START)
     assert [clock.show(START + n) for n in (0, 1500, 61 * S, -S)] == [
         "0.000000", "0.000001", "61.000000", "-1.000000",
     ]  # fmt: skip
-    clock = times.Clock("delta", START)
+    clock = Clock("delta", START)
     assert [clock.show(START + n * S) for n in (1, 3, 3)] == ["1.000000", "2.000000", "0.000000"]
-    assert times.Clock("absolute", START).show(START + 1000) == "2026-01-31T11:46:40.000001Z"
-    assert times.Clock("absolute", START, short=True).show(START) == "11:46:40.000000"
-    assert times.Clock("relative", None).show(START) == "0.000000"
-    assert times.Clock("relative", START).show(None) == "-"
+    assert Clock("absolute", START).show(START + 1000) == "2026-01-31T11:46:40.000001Z"
+    assert Clock("absolute", START, short=True).show(START) == "11:46:40.000000"
+    assert Clock("relative", None).show(START) == "0.000000"
+    assert Clock("relative", START).show(None) == "-"
     assert times.absolute(2**63 - 1) == "2262-04-11T23:47:16.854775Z"
     assert times.absolute(-(2**63)) == "1677-09-21T00:12:43.145224Z"
 

@@ -7,10 +7,10 @@ import random
 import pyarrow as pa
 import pytest
 
-from amqpsniff.report.buckets import (
+from amqpsniff.analysis.buckets import (
     FIRST_WIDTH_NS,
     MAX_NS,
-    MOST_STEPS,
+    MAX_STEPS,
     Counts,
     Delays,
     Levels,
@@ -41,8 +41,8 @@ def test_counts_stay_where_they_were_whatever_comes(length_ns: int) -> None:
         assert round(rate * steps.seconds(group)) == sum(low <= time < high for time in times)
     assert max(map(len, groups)) - min(map(len, groups)) <= 1
     used = steps.used[1] - steps.used[0]
-    assert used <= MOST_STEPS
-    assert used >= MOST_STEPS // 4 or steps.width_ns == FIRST_WIDTH_NS
+    assert used <= MAX_STEPS
+    assert used >= MAX_STEPS // 4 or steps.width_ns == FIRST_WIDTH_NS
 
 
 def test_the_highest_level_within_a_step() -> None:
@@ -50,12 +50,12 @@ def test_the_highest_level_within_a_step() -> None:
     level = Levels(steps)
     begun, ended = [0, 1, 2, 10**10, 10**10 + 1], [3, 4, 10**10 + 1]
     level.add(*(_array([BEGIN_NS + at for at in times]) for times in (begun, ended)))
-    found = level.levels(MOST_STEPS)
+    found = level.levels(MAX_STEPS)
     assert (found[0], found[1], found[-1]) == (3, 1, 3)
     level.put(BEGIN_NS + 2 * 10**10, -2)
-    assert (level.levels(MOST_STEPS)[-1], level.total) == (2, 0)  # two until then
+    assert (level.levels(MAX_STEPS)[-1], level.total) == (2, 0)  # two until then
     level.put(BEGIN_NS + 3 * 10**10, 1)
-    assert level.levels(MOST_STEPS)[-1] == 1
+    assert level.levels(MAX_STEPS)[-1] == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -75,7 +75,7 @@ def test_peaks_do_not_depend_on_the_width_of_a_step(seed: int) -> None:
             times[ends].append(now)
         level.add(*map(_array, times))
     held = [count for _, count in moves]
-    assert max(level.levels(MOST_STEPS)) == max(held)
+    assert max(level.levels(MAX_STEPS)) == max(held)
     for group, found in zip(steps.groups(7), level.levels(7), strict=True):
         first, last = steps.at(group.start), steps.at(group.stop)
         before = [count for at, count in moves if at < first][-1:]

@@ -13,9 +13,10 @@ from unittest.mock import Mock
 import pytest
 
 import amqpsniff
-from amqpsniff.cli.reporting import conversations, evidence, gathering, kept, sections, story
+from amqpsniff.analysis import report_data, top_rows
+from amqpsniff.analysis.buckets import MAX_STEPS, Delays, Levels, Steps
 from amqpsniff.quantities import duration
-from amqpsniff.report.buckets import MOST_STEPS, Delays, Levels, Steps
+from amqpsniff.report import capture_page, findings, narrative, sequences
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
 from tests.conftest import SAMPLES
@@ -134,12 +135,13 @@ def test_secrets_are_shown_when_asked_for(tmp_path: Path) -> None:
 def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every bound made small, what is left out is said where it is missing."""
     for module, name, value in (
-        (conversations, "MOST_CONVERSATIONS", 2), (conversations, "FIRST_EVENTS", 5),
-        (conversations, "LAST_EVENTS", 4), (conversations, "MOST_AROUND", 6),
-        (evidence, "MOST_CASES", 10), (evidence, "MOST_PLACES", 1), (gathering, "TOP", 2),
-        (sections, "TOP", 2), (sections, "MOST_CONNECTIONS", 3), (sections, "MOST_CHANNELS", 3),
-        (sections, "MOST_LIVES", 2), (sections, "MOST_EDGES", 1),
-        (sections, "MOST_CONVERSATIONS", 2),
+        (sequences, "MAX_CONVERSATIONS", 2), (sequences, "FIRST_EVENTS", 5),
+        (sequences, "LAST_EVENTS", 4), (sequences, "MAX_AROUND", 6),
+        (findings, "MAX_CASES", 10), (findings, "MAX_PLACES", 1), (report_data, "TOP", 2),
+        (capture_page, "TOP", 2), (capture_page, "MAX_CONNECTIONS", 3),
+        (capture_page, "MAX_CHANNELS", 3),
+        (capture_page, "MAX_LIVES", 2), (capture_page, "MAX_EDGES", 1),
+        (capture_page, "MAX_CONVERSATIONS", 2),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     target = tmp_path / "page.html"
@@ -162,18 +164,18 @@ def test_only_events_that_are_shown_are_written(
 ) -> None:
     """The others are counted: most of a long conversation is not shown."""
     written: list[object] = []
-    write = conversations._Teller._event
+    write = sequences._Sequence._event
     monkeypatch.setattr(
-        conversations._Teller,
+        sequences._Sequence,
         "_event",
         lambda self, one: (written.append(one), write(self, one))[1],
     )
-    for name in ("FIRST_EVENTS", "LAST_EVENTS", "MOST_AROUND"):
-        monkeypatch.setattr(conversations, name, 5)
+    for name in ("FIRST_EVENTS", "LAST_EVENTS", "MAX_AROUND"):
+        monkeypatch.setattr(sequences, name, 5)
     assert report(tmp_path / "page.html", "pika_mix.pcap").code == 0
     told = data_of((tmp_path / "page.html").read_text())["conversations"]
     number = sum(int(one["about"].split()[0].replace(",", "")) for one in told)
-    shown = sum(one[2] != conversations.NOTE for each in told for one in each["events"])
+    shown = sum(one[2] != sequences.NOTE for each in told for one in each["events"])
     assert number > 2 * shown
     assert len(written) == shown
 
@@ -184,7 +186,7 @@ def test_kept_rows_are_bounded() -> None:
          "server_octets": 0, "connection_id": ""}
         for at in range(500)
     ]  # fmt: skip
-    some = kept.Kept(10, kept.connection_weight)
+    some = top_rows.TopRows(10, top_rows.connection_weight)
     for row in rows:
         some.add(row)
     assert [row["client_octets"] for row in some.rows()] == [77, *range(499, 490, -1)]
@@ -359,7 +361,7 @@ def test_depths_where_frames_are_missing(tmp_path: Path, capture: str, said: lis
 @pytest.mark.parametrize(("end", "rest"), [(None, 0), (1, 1), (2, 0)])
 def test_what_a_channel_left_goes_with_it(end: int | None, rest: int) -> None:
     """All of it where it is not known how many waited at its end."""
-    made = object.__new__(gathering.Gathering)
+    made = object.__new__(report_data.ReportData)
     made.steps, made.spans = Steps(), {}
     made.levels = {"unacked": Levels(made.steps)}
     made.levels["unacked"].put(START_NS, 2)
@@ -386,11 +388,11 @@ def test_connections_that_come_and_go_within_a_step() -> None:
     for at in range(3):
         opened.put(START_NS + at * HOUR_NS, 1)
         opened.put(START_NS + at * HOUR_NS + 1, -1)
-    gathering = Mock(levels={"connections": opened})
+    data = Mock(levels={"connections": opened})
     quality = {"midstream_connections": 0}
     summary = {"packets": 9, "connection_count": 3, "clients": [], "quality": quality}
-    assert max(opened.levels(MOST_STEPS)) == 1
-    told = list(story._traffic(summary, gathering))
+    assert max(opened.levels(MAX_STEPS)) == 1
+    told = list(narrative._traffic(summary, data))
     assert told == ["3 AMQP connections were seen; at most about 1 at a time."]
 
 
@@ -401,11 +403,11 @@ def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
     levels["unacked"].put(START_NS, 4)
     levels["unacked"].put(START_NS + HOUR_NS, -3)
     used = steps.used[1] - steps.used[0]
-    assert used > story.MOST_POINTS
-    assert levels["unacked"].levels(story.MOST_POINTS)[-1] == 4
+    assert used > narrative.MAX_POINTS
+    assert levels["unacked"].levels(narrative.MAX_POINTS)[-1] == 4
     delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
-    gathering = Mock(levels=levels, delays=delays, uncounted=Counter())
-    (told,) = story._waiting(gathering)
+    data = Mock(levels=levels, delays=delays, uncounted=Counter())
+    (told,) = narrative._waiting(data)
     assert told.startswith("At most about 4 deliveries waited for an acknowledgement")
     assert told.endswith("; 1 still did at the end.")
 

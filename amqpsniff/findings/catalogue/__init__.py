@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from amqpsniff.errors import UsageError
 from amqpsniff.findings.kind import Kind
 
 from . import (
@@ -39,3 +40,20 @@ SUBJECTS: dict[str, tuple[Kind, ...]] = {
 
 KINDS: dict[str, Kind] = {kind.code: kind for kinds in SUBJECTS.values() for kind in kinds}
 """The catalogue's rows by code."""
+
+MIN_LIKENESS = 0.5
+"""Likeness of a code to one that is proposed instead of it: with less, any would be."""
+
+
+def kind_of(code: str) -> Kind:
+    """The catalogue's row of a code; raises UsageError that proposes codes like it."""
+    if code in KINDS:
+        return KINDS[code]
+    from difflib import get_close_matches
+
+    alike = [known for known in KINDS if code and code in known][:3]
+    alike += [one for one in get_close_matches(code, KINDS, 3, MIN_LIKENESS) if one not in alike]
+    hint = f"did you mean {', '.join(alike[:3])}?" if alike else "`amqpsniff explain` lists them"
+    if code.isdecimal():
+        hint = f"`amqpsniff spec {code}` knows reply codes"
+    raise UsageError(f"no finding has the code `{code}`; {hint}")

@@ -1,4 +1,4 @@
-"""The octets of a frame under its line."""
+"""The bytes of a frame under its line."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from .body import INDENT
 from .hexdump import NOWHERE, hex_lines
 
 if TYPE_CHECKING:
-    from ..octets import Octets
-    from ..timeline import Entry
+    from amqpsniff.analysis.frame_bytes import FrameBytes
+    from amqpsniff.analysis.timeline import Entry
+
     from .theme import Paint
 
 
-def dump(entry: Entry, octets: Octets, paint: Paint, *, secrets: bool) -> Iterator[str]:
+def dump(entry: Entry, octets: FrameBytes, paint: Paint, *, secrets: bool) -> Iterator[str]:
     """The hex dump of a frame, at its place in the half-stream; without secrets unless asked."""
-    from ..octets import hidden_positions, length_of
+    from amqpsniff.analysis.frame_bytes import hidden_positions, length_of
 
     found, missing = octets.find(entry)
     hidden = NOWHERE if secrets else hidden_positions(entry, found, missing)

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN, SUBJECTS
-
-from .severities import rank
+from amqpsniff.findings import CONFIDENCES, KINDS, SEVERITIES, SHOWN, SUBJECTS
 
 _CONFIDENCES = tuple(CONFIDENCES)
 
@@ -63,6 +61,11 @@ class Case:
         yield self
         for case in self.consequences:
             yield from case.walk()
+
+
+def rank(severity: str) -> int:
+    """How bad a severity is, from 0."""
+    return SEVERITIES.index(severity)
 
 
 def finding_rows(batch: Any) -> list[Row]:

@@ -1,32 +1,30 @@
-"""The report, laid out: one section after the other."""
+"""The report of captures as an HTML page, one section after the other."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import Any
 
-from amqpsniff import __version__
-from amqpsniff.quantities import duration, octets
+from amqpsniff.analysis.finding_tree import cases, in_order
+from amqpsniff.analysis.report_data import TOP, ReportData
+from amqpsniff.analysis.times import DAY_NS, absolute, of_day
+from amqpsniff.analysis.top_rows import Row, end_of
+from amqpsniff.quantities import BEFORE, count, duration, octets
+from amqpsniff.report import narrative
+from amqpsniff.report.figures import MAX_LIVES, Figures, capture_name, over_time, topology
+from amqpsniff.report.findings import Evidence
 from amqpsniff.report.page import Page
+from amqpsniff.report.sequences import MAX_CONVERSATIONS, Sequences, choose
 from amqpsniff.report.tables import Column, beside, table
+from amqpsniff.wire_text import exchange_name, harmless
 
-from ..cases import cases, in_order
-from ..render.text import BEFORE, count, exchange_name, harmless
-from ..summary import report as summarized
-from ..times import DAY_NS, absolute, of_day
-from . import story
-from .conversations import MOST_CONVERSATIONS, Conversations, choose
-from .evidence import Evidence
-from .figures import MOST_LIVES, Figures, capture_name, over_time, topology
-from .gathering import TOP, Gathering
-from .kept import Moment, Row, end_of
-
-MOST_CONNECTIONS, MOST_CHANNELS = 300, 300
+MAX_CONNECTIONS, MAX_CHANNELS = 300, 300
 """Rows of the tables: what can still be looked through on a phone."""
 
-MOST_EDGES = 25
+MAX_EDGES = 25
 """Edges of each kind in the picture of the topology."""
 
 _EXACTNESS = "Quantiles are within 0.4 %, those of points over time within 3 %."
@@ -68,42 +66,53 @@ def _span(name: str, title: str = "") -> Column:
     return Column(name, title or name, form=_duration, number=True)
 
 
-class Report:
-    """Makes the page.
+class CapturePage:
+    """The page of a report.
 
     Args:
-        gathering: The first pass, run.
-        title: Of the page; null for one that names the captures.
-        whole: Whether no part of the time was chosen, so that all that was counted counts.
+        data: The first pass, finished.
+        title: Title of the page; None for one that names the captures.
+        version: The version of the product that made it.
+        show_secrets: True if passwords and tokens are shown.
+
+    Attributes:
+        data: The first pass.
     """
 
-    def __init__(self, gathering: Gathering, title: str | None, *, whole: bool) -> None:
-        reading = gathering.reading
-        self._gathering = gathering
-        self._summary = summarized(reading, gathering.counted, TOP)
-        if not whole:
-            self._summary["outcomes"], self._summary["replies"] = [], []
-        self._cases = cases(gathering.found)
-        self._order = in_order(gathering.found)
-        self._figures = Figures(gathering)
-        self._start = reading.started()
-        self._clock: Moment | None = None
+    def __init__(
+        self,
+        data: ReportData,
+        title: str | None = None,
+        *,
+        version: str,
+        show_secrets: bool = False,
+    ) -> None:
+        self.data = data
+        self._version = version
+        self._show_secrets = show_secrets
+        self._summary: Any = data.summary
+        self._cases = cases(data.found)
+        self._order = in_order(data.found)
+        self._figures = Figures(data)
+        self._start = data.start_ns
+        self._clock: Callable[[int], str] | None = None
         if self._figures.utc:
             self._clock = partial(of_day, days=(self._summary["span_ns"] or 0) > DAY_NS)
         self._conversations: list[dict[str, Any]] = []
-        name = capture_name(reading.capture.names)
-        self._page = Page(title or f"AMQP in {name}", story.headline(self._summary))
+        name = capture_name(self._summary["captures"])
+        self._page = Page(title or f"AMQP in {name}", narrative.headline(self._summary))
 
-    def tell_conversations(self) -> None:
-        """Read the captures again for the conversations that are shown."""
-        chosen = choose(self._gathering, self._order)
-        if chosen:
-            conversations = Conversations(self._gathering, chosen)
-            conversations.read()
-            self._conversations = conversations.told()
+    def sequences(self) -> Sequences | None:
+        """What a second pass is to fill before `show`; None if no connection is to be shown."""
+        chosen = choose(self.data, self._order)
+        return Sequences(self.data, chosen) if chosen else None
+
+    def show(self, sequences: Sequences) -> None:
+        """Show the conversations that were filled."""
+        self._conversations = sequences.told()
 
     def html(self) -> str:
-        """The page."""
+        """The page. Raises UsageError if the package with the charts' library is missing."""
         self._page.data("conversations", self._conversations)
         self._story()
         self._findings()
@@ -121,11 +130,11 @@ class Report:
         return frozenset(one["id"] for one in self._conversations)
 
     def _story(self) -> None:
-        told = story.sentences(self._summary, self._gathering, self._cases)
+        told = narrative.sentences(self._summary, self.data, self._cases)
         items = "".join(f"<li>{escape(text)}</li>" for text in told)
         tiles = "".join(
             f'<div class="tile {kind}"><b>{escape(number)}</b><span>{escape(what)}</span></div>'
-            for number, what, kind in story.tiles(self._summary, self._gathering, self._cases)
+            for number, what, kind in narrative.tiles(self._summary, self.data, self._cases)
         )
         self._page.section(
             "story", "What happened", f'<div class="tiles">{tiles}</div>',
@@ -133,7 +142,7 @@ class Report:
         )  # fmt: skip
 
     def _findings(self) -> None:
-        several = len(self._gathering.reading.capture.names) > 1
+        several = len(self._summary["captures"]) > 1
         evidence = Evidence(self._start, self._clock, several, self._shown)
         inside = evidence.html(self._cases) or '<p class="none">Nothing wrong was found.</p>'
         about = "The worst first; consequences stand inside their cause."
@@ -149,7 +158,7 @@ class Report:
             "the highest within it. What was unsettled when its channel closed is not counted "
             "after that."
         )
-        if self._gathering.uncounted:
+        if self.data.uncounted:
             about += " Depths are at least as high as drawn: not all that waited is known."
         timed = page.charts(figures.latencies(), across=3)
         page.section("time", "Over time", page.charts(specs), timed, about=about)
@@ -180,11 +189,11 @@ class Report:
 
     def _connections(self) -> None:
         rows = self._important()
-        number = self._gathering.connections.number
+        number = self.data.connections.number
         page, parts = self._page, []
         if not rows:
             return
-        lives = over_time(rows, MOST_LIVES)
+        lives = over_time(rows, MAX_LIVES)
         parts.append(page.charts([self._figures.lives(lives)]))
         if number > len(lives):
             text = (
@@ -203,7 +212,7 @@ class Report:
             if row["severity"] != "info" and row["connection_id"] not in places:
                 places[row["connection_id"]] = seen[row["code"]]
                 seen[row["code"]] += 1
-        rows = self._gathering.connections.rows()
+        rows = self.data.connections.rows()
         return sorted(rows, key=lambda row: places.get(row["connection_id"], len(self._order)))
 
     def _connection_table(self, rows: list[Row], number: int) -> str:
@@ -216,7 +225,7 @@ class Report:
             _number("delivered"), _size("sent"), _size("received"),
             _number("sent_again", "sent again"),
         ]  # fmt: skip
-        shown = [self._connection(row) for row in rows[:MOST_CONNECTIONS]]
+        shown = [self._connection(row) for row in rows[:MAX_CONNECTIONS]]
         more = _more(len(shown), number, "amqpsniff connections CAPTURE")
         return table(shown, columns, "Connections", more=more, links=self._shown)
 
@@ -249,9 +258,9 @@ class Report:
         ]  # fmt: skip
         rows = [
             row | {"end": end_of(row), "why": _why(row)}
-            for row in self._gathering.channels.rows()[:MOST_CHANNELS]
+            for row in self.data.channels.rows()[:MAX_CHANNELS]
         ]
-        more = _more(len(rows), self._gathering.channels.number, "amqpsniff channels CAPTURE")
+        more = _more(len(rows), self.data.channels.number, "amqpsniff channels CAPTURE")
         return table(rows, columns, "Channels", more=more, links=self._shown)
 
     def _clocked(self, time_ns: int | None) -> str | None:
@@ -261,7 +270,7 @@ class Report:
         return None if time_ns is None else (time_ns - (self._start or 0)) / 1e9
 
     def _topology(self) -> None:
-        result = self._gathering.routing.report(MOST_EDGES)
+        result: Any = self.data.topology.result(MAX_EDGES)
         picture = topology(result)
         if not picture and not self._summary["exchanges"]["rows"]:
             return
@@ -284,9 +293,9 @@ class Report:
             result[f"{kind}_count"] for kind in ("publisher", "route", "consumer", "binding")
         )
         more = ""
-        if most > MOST_EDGES:
+        if most > MAX_EDGES:
             more = (
-                f"Only the {MOST_EDGES} busiest publishers, routes, bindings and consumers are "
+                f"Only the {MAX_EDGES} busiest publishers, routes, bindings and consumers are "
                 "drawn; amqpsniff topology CAPTURE --top N shows more."
             )
         about = (
@@ -298,16 +307,16 @@ class Report:
     def _told(self) -> None:
         if not self._conversations:
             text = "There is none: standard input is read once, and these need a second reading."
-            if self._gathering.connections.number:
+            if self.data.connections.number:
                 self._page.section("conversations", "Conversations", about=text)
             return
         options = "".join(map(_option, self._conversations))
-        number = self._gathering.connections.number
+        number = self.data.connections.number
         about = "What client and broker said to each other, event by event."
         if number > len(self._conversations):
             about += (
                 f" {len(self._conversations)} of {count(number)} connections: one for each finding "
-                f"that matters, at most {MOST_CONVERSATIONS}; --connection ID chooses others."
+                f"that matters, at most {MAX_CONVERSATIONS}; --connection ID chooses others."
             )
         self._page.section(
             "conversations",
@@ -322,7 +331,7 @@ class Report:
         )
 
     def _methods(self) -> None:
-        if not self._gathering.connections.number:
+        if not self.data.connections.number:
             return
         used = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
         errors = table(
@@ -348,26 +357,25 @@ class Report:
         )
 
     def _about(self) -> None:
-        reading, totals = self._gathering.reading, self._gathering.reading.capture.totals
-        names = ", ".join(map(harmless, reading.capture.names[:10]))
-        more = len(reading.capture.names) - 10
+        totals, captures = self.data.totals, self._summary["captures"]
+        names = ", ".join(map(harmless, captures[:10]))
+        more = len(captures) - 10
         segments = totals.counters.get("segments", 0)
         facts = [
             f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
             (f"Packets: {count(totals.packets)}, of them TCP: {count(segments)}."),
-            *(f"Comment: {harmless(text)}." for text in reading.capture.comments[:5]),
+            *(f"Comment: {harmless(text)}." for text in self._summary["comments"][:5]),
         ]
         if self._start is not None:
             facts.append(f"Seconds count from {absolute(self._start)}.")
-        if self._gathering.routing.forgotten or self._summary["routing_keys"]["distinct"] is None:
+        if self.data.topology.forgotten or self._summary["routing_keys"]["distinct"] is None:
             facts.append("There were more names than are counted: rare ones are missing.")
-        shown = self._gathering.reading.options.show_secrets
         facts.append(
             "Passwords and tokens are shown: keep this file to yourself."
-            if shown
+            if self._show_secrets
             else "Passwords and tokens are not in this file; names of queues, users and hosts are."
         )
-        facts.append(f"Made by amqpsniff {__version__}. Nothing is loaded from a network.")
+        facts.append(f"Made by amqpsniff {self._version}. Nothing is loaded from a network.")
         items = "".join(f"<li>{escape(text)}</li>" for text in facts)
         self._page.section("about", "About this report", f'<ul class="story">{items}</ul>')
 

@@ -1,27 +1,31 @@
-"""What routes messages, gathered from rows of frames and messages in bounded memory.
+"""The topology: exchanges, queues and bindings, publishers and consumers, from rows.
 
 Names mean something in their virtual host only, so everything is kept by virtual host, which is
-null where the connection began before the capture. What a request asked for counts when it was
-answered. What was deleted is `removed`, its bindings too; what the broker deletes by itself, as
-exclusive and auto-delete queues, no capture shows.
+None for connections that began before the capture. A declaration, a binding or a deletion counts
+when the broker answered it, or when no answer was asked for. What was deleted is `removed`, its
+bindings too; what the broker deletes by itself, such as exclusive and auto-delete queues, no
+capture shows. Memory is bounded: where there are too many names, rare ones are forgotten.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypedDict, cast
 
+from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_octets
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import MOST_NAMES, NO_COUNTS, Tally, amounts
 from amqpsniff.spec import peer_property
 
-from .counting import SENT, grouped, is_one_of, with_sent_octets
+MAX_CONNECTIONS = 50_000
+"""Connections whose virtual host and name are kept; later ones have their address alone."""
 
-MOST_CONNECTIONS = 50_000
-"""Connections of which it is known who they are; later ones are told by their address alone."""
+MAX_CHANNELS = 20_000
+"""Channels whose last declared queue and prefetch are kept; the oldest are forgotten."""
 
-MOST_CHANNELS = 20_000
-"""Channels of which the last declared queue and the prefetch are kept; the oldest are forgotten."""
+MAX_PENDING = 64
+"""Declarations of one channel that wait for the row of their reply: a client waits for each."""
 
 FRAME_COLUMNS = (
     "packet_number", "ts_ns", "connection_id", "client", "channel", "method", "arguments", "queue",
@@ -31,14 +35,15 @@ MESSAGE_COLUMNS = (
     "ts_ns", "connection_id", "client", "channel", "method", "exchange", "routing_key", "queue",
     "body_size", "body_captured", "status",
 )  # fmt: skip
-"""Columns of the two tables that are needed, and choosing rows by connection or time."""
+COLUMNS = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
+"""Columns by table that are needed, also to choose rows by connection, channel and time."""
 
 PUBLISHES = frozenset(("basic.publish",))
 DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
 
 EXCHANGE = ("type", "durable", "auto_delete", "internal", "arguments")
 QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
-"""What declares say; a passive one says nothing."""
+"""Arguments of declarations; those of a passive one mean nothing."""
 
 NOTHING = (0, 0, 0)
 """No messages: their number, their octets, how many of them have octets."""
@@ -49,15 +54,69 @@ Name = tuple[str, Any, Any]
 
 
 class Client(NamedTuple):
-    """Who connects: connections of the same name (or product) from one host are one client."""
+    """A client: all connections with the same name (or product) from one host."""
 
     vhost: str | None
     name: str | None
     host: str | None
 
 
-class Routing:
-    """Gathers batches of frames and messages."""
+class TopologyResult(TypedDict):
+    """The sections of a topology, the most used rows first. None means unknown.
+
+    captures: Names of the captures.
+    exchanges: `vhost`, `exchange`, `declared`, `type`, `durable`, `auto_delete`, `internal`,
+        `arguments`, `removed`, `published` messages, their `octets`.
+    queues: `vhost`, `queue`, `declared`, `durable`, `exclusive`, `auto_delete`, `arguments`,
+        `server_named`, `removed`, `delivered` messages, their `octets`.
+    bindings: `vhost`, `exchange`, `destination_type` (`queue` or `exchange`), `destination`,
+        `routing_key`, `arguments`, `removed`.
+    routes: `vhost`, `exchange`, `queue`, `delivered`, `octets`: what went from one to the other.
+    publishers: `vhost`, `name`, `host`, `exchange`, `routing_keys` (the first `top`),
+        `routing_key_count`, `published`, `octets`.
+    consumers: `vhost`, `name`, `host`, `queue`, `consumers` (how many), `prefetch_count`,
+        `no_ack`, `delivered`, `octets`.
+    exchange_count and so on: All rows of a section, whatever `top` is.
+    forgotten: True if there were too many names, so that rare ones are missing.
+    """
+
+    captures: list[str]
+    exchanges: list[Facts]
+    queues: list[Facts]
+    bindings: list[Facts]
+    routes: list[Facts]
+    publishers: list[Facts]
+    consumers: list[Facts]
+    exchange_count: int
+    queue_count: int
+    binding_count: int
+    route_count: int
+    publisher_count: int
+    consumer_count: int
+    forgotten: bool
+
+
+def topology(
+    batches: Iterable[tuple[str, Any]], top: int | None = None, captures: Sequence[str] = ()
+) -> TopologyResult:
+    """The topology that rows show.
+
+    Args:
+        batches: (table, record batch) of the tables `frames` and `messages`, with the columns of
+            `COLUMNS` at least, strings dictionary encoded or not; others are skipped. Rows of a
+            connection are in the order of time. A message counts for the virtual host and the
+            client that its connection named in frames before it.
+        top: Rows of each section; None for all that were kept.
+        captures: Where the rows come from, for the result.
+    """
+    made = Topology()
+    for table, batch in batches:
+        made.add(table, batch)
+    return made.result(top, captures)
+
+
+class Topology:
+    """Learns the topology from batches of frames and messages, added as they come."""
 
     def __init__(self) -> None:
         self.exchanges: dict[Any, Facts] = {}
@@ -91,6 +150,13 @@ class Routing:
         }
         self._methods = frozenset(self._steps)
 
+    def add(self, table: str, batch: Any) -> None:
+        """Learn from a batch of `frames` or `messages`; those of other tables are skipped."""
+        if table == "frames":
+            self.add_frames(batch)
+        elif table == "messages":
+            self.add_messages(batch)
+
     def add_frames(self, batch: Any) -> None:
         """Learn from a batch of the frames table."""
         rows = batch.filter(is_one_of(batch.column("method"), self._methods))
@@ -120,7 +186,7 @@ class Routing:
         known = self._clients.get(connection)
         if known is None:
             known = {}
-            if len(self._clients) < MOST_CONNECTIONS:
+            if len(self._clients) < MAX_CONNECTIONS:
                 self._clients[connection] = known
             else:
                 self.forgotten = True
@@ -150,11 +216,11 @@ class Routing:
         self._channels.pop((row["connection_id"], row["channel"]), None)
 
     def _channel(self, row: Facts) -> Facts:
-        """What is known of the channel of a frame."""
+        """The last queue, the prefetch and the pending declarations of a frame's channel."""
         key = row["connection_id"], row["channel"]
         known = self._channels.get(key)
         if known is None:
-            if len(self._channels) >= MOST_CHANNELS:
+            if len(self._channels) >= MAX_CHANNELS:
                 del self._channels[next(iter(self._channels))]
             known = self._channels[key] = {"queue": None, "prefetch": None, "asked": {}}
         return known
@@ -185,7 +251,7 @@ class Routing:
         facts["passive"] = passive
         if row["response_packet_number"] is not None:
             asked = channel["asked"]
-            if len(asked) < MOST_PENDING:
+            if len(asked) < MAX_PENDING:
                 asked[row["response_packet_number"]] = facts
         elif arguments.get("no_wait") and arguments.get("queue"):
             self._add_queue(row, arguments["queue"], facts)
@@ -206,7 +272,7 @@ class Routing:
         self._put(self.queues, key, facts)
 
     def _queue(self, row: Facts, arguments: Facts) -> str | None:
-        """The queue that a method means: the channel's last when it names none."""
+        """The queue that a method means: the channel's last one if it has no name."""
         name: str | None = arguments.get("queue") or self._channel(row)["queue"]
         return name
 
@@ -234,7 +300,7 @@ class Routing:
             self._put(self.bindings, key, {"removed": not bound, "ends": self._ends(key)})
 
     def _ends(self, binding: Any) -> tuple[int, int]:
-        """How often the two ends of a binding were deleted so far."""
+        """Deletions so far of the two ends of a binding."""
         vhost, exchange, kind, name = binding[:4]
         ends = ("exchange", vhost, exchange), (kind, vhost, name)
         return self._deleted.get(ends[0], 0), self._deleted.get(ends[1], 0)
@@ -270,8 +336,8 @@ class Routing:
 
     # what comes out
 
-    def report(self, top: int) -> Facts:
-        """Everything as JSON has it, the most used first; null is not known."""
+    def result(self, top: int | None = None, captures: Sequence[str] = ()) -> TopologyResult:
+        """The topology so far, `top` rows of each section; None for all that were kept."""
         sections = {
             "exchanges": self._exchanges(),
             "queues": self._queues(),
@@ -285,11 +351,13 @@ class Routing:
         }
         forgotten = self.forgotten or self.published.forgotten or self.routes.forgotten
         counts = {f"{name[:-1]}_count": len(rows) for name, rows in sections.items()}
-        return {
+        result = {
+            "captures": list(captures),
             **{name: rows[:top] for name, rows in sections.items()},
             **counts,
             "forgotten": forgotten or self.received.forgotten,
         }
+        return cast(TopologyResult, result)
 
     def _exchanges(self) -> list[Facts]:
         published = Tally()
@@ -332,7 +400,7 @@ class Routing:
             for key, facts in self.bindings.items()
         ]
 
-    def _publishers(self, top: int) -> list[Facts]:
+    def _publishers(self, top: int | None) -> list[Facts]:
         keys: dict[Any, list[Any]] = {}
         for (client, exchange, key), _ in self.keys.top(MOST_NAMES):
             keys.setdefault((client, exchange), []).append(key)
@@ -363,12 +431,8 @@ class Routing:
         return sorted(rows, key=lambda row: -row["delivered"])
 
 
-MOST_PENDING = 64
-"""Declares of one channel that wait for the row of their reply: a client waits for each."""
-
-
 def _holds(row: Facts, arguments: Facts) -> bool:
-    """Whether a request was answered, or needs no answer."""
+    """True if a request was answered, or needs no answer."""
     return row["response_packet_number"] is not None or bool(arguments.get("no_wait"))
 
 

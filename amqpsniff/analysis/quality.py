@@ -1,13 +1,21 @@
-"""How good a capture is, in words."""
+"""The quality of a capture: what of the traffic is missing from it, as numbers and in words."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import octets, plural
 
-from .text import plural
+if TYPE_CHECKING:
+    from amqpsniff.pipeline import Totals
+
+COUNTERS = (
+    "cut", "retransmissions", "out_of_order", "duplicates", "impossible", "not_ip", "not_tcp",
+    "malformed", "other_ports", "fragments",
+)  # fmt: skip
+"""Counters of packets and segments that say how good a capture is."""
+
 
 FLAWLESS = "nothing missing"
 """What is said of a capture without flaws."""
@@ -33,6 +41,20 @@ _QUALITY = (
     ("malformed", "{} with broken headers", "packet"),
 )
 """What is said of a capture's quality where the number is not zero."""
+
+
+def quality(totals: Totals) -> dict[str, Any]:
+    """Numbers of gaps, bytes, connections, packets and segments, by name."""
+    return {
+        "gaps": totals.gaps,
+        "lost_octets": totals.lost_octets,
+        "midstream_connections": totals.midstream,
+        "foreign_conversations": totals.foreign,
+        "unreadable_tls": totals.sealed,
+        "failed_connects": totals.unconnected,
+        **{name: totals.counters.get(name, 0) for name in COUNTERS},
+        "retransmissions": totals.retransmissions,
+    }
 
 
 def flaws(quality: dict[str, Any], codes: Collection[str]) -> list[str]:

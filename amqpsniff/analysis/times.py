@@ -1,4 +1,4 @@
-"""Times as a person types and reads them: absolute in UTC, or from the capture's start."""
+"""Times as people type and read them: absolute in UTC, or counted from the capture's start."""
 
 from __future__ import annotations
 
@@ -8,20 +8,27 @@ from datetime import datetime, timezone
 
 from amqpsniff.errors import UsageError
 
-from .measures import nanoseconds
-
 SECOND_NS = 1_000_000_000
 DAY_NS = 86_400 * SECOND_NS
-FORMS = ("relative", "absolute", "delta")
-"""How lines write times: `--time`."""
 
-LEAST_EPOCH_NS = 3650 * DAY_NS
+MIN_EPOCH_NS = 3650 * DAY_NS
 """A number without a unit is an offset below this, and since 1970 from here on: no capture lasts
 for ten years, and none is of the seventies."""
 
-LAST_NS = (1 << 63) - 1
+MAX_TIME_NS = (1 << 63) - 1
 """The last time that a table can hold, in the year 2262."""
 
+_SPAN_PART = r"(\d{1,12})(?:\.(\d{1,9}))?\s*(ms|min|s|m|h|d)"
+_SPAN = re.compile(rf"(?:{_SPAN_PART}\s*)+", re.ASCII)
+_NUMBER = re.compile(r"(\d{1,12})(?:\.(\d{1,9}))?", re.ASCII)
+_UNITS = {
+    "d": DAY_NS,
+    "h": 3600 * SECOND_NS,
+    "m": 60 * SECOND_NS,
+    "min": 60 * SECOND_NS,
+    "s": SECOND_NS,
+    "ms": SECOND_NS // 1000,
+}
 _CLOCK = r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
 _INSTANT = r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?"
 
@@ -30,6 +37,27 @@ _STARTS_NS = (0, DAY_NS - 1, 1 << 62)
 
 Moment = Callable[[int], int]
 """Nanoseconds since 1970, once it is known when the capture began."""
+
+
+def nanoseconds(text: str) -> int | None:
+    """A span of time: a number of seconds, or numbers with units, larger units first.
+
+    None for any other text.
+    """
+    word = text.strip()
+    if match := _NUMBER.fullmatch(word):
+        return _amount(match[1], match[2], "s")
+    if not _SPAN.fullmatch(word):
+        return None
+    parts = re.findall(_SPAN_PART, word)
+    sizes = [_UNITS[unit] for *_, unit in parts]
+    if sizes != sorted(set(sizes), reverse=True):
+        return None
+    return sum(_amount(*part) for part in parts)
+
+
+def _amount(whole: str, digits: str | None, unit: str) -> int:
+    return int(whole) * _UNITS[unit] + _fraction(digits, _UNITS[unit])
 
 
 def _fraction(digits: str | None, unit_ns: int) -> int:
@@ -42,9 +70,9 @@ def parse(text: str, option: str) -> Moment:
     word = text.strip()
     if (amount_ns := nanoseconds(word.removeprefix("+"))) is not None:
         bare = word.replace(".", "", 1).isdigit()
-        if bare and amount_ns >= LEAST_EPOCH_NS:
-            return lambda _: min(amount_ns, LAST_NS)
-        return lambda start_ns: min(start_ns + amount_ns, LAST_NS)
+        if bare and amount_ns >= MIN_EPOCH_NS:
+            return lambda _: min(amount_ns, MAX_TIME_NS)
+        return lambda start_ns: min(start_ns + amount_ns, MAX_TIME_NS)
     if match := re.fullmatch(_CLOCK, word):
         hours, minutes, seconds, digits = match.groups()
         of_day_ns = (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * SECOND_NS
@@ -123,34 +151,3 @@ def exact(time_ns: int) -> str:
     whole, rest = divmod(time_ns, SECOND_NS)
     instant = datetime.fromtimestamp(whole, timezone.utc)
     return f"{instant:%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
-
-
-class Clock:
-    """Writes the times of lines in one of `FORMS`; `start_ns` is when the capture began.
-
-    A `short` absolute time leaves out the day.
-    """
-
-    def __init__(self, form: str, start_ns: int | None, *, short: bool = False) -> None:
-        self.form = form
-        self.short = short
-        self.start_ns = start_ns
-        self._last_ns = start_ns
-
-    @property
-    def width(self) -> int:
-        """Columns that a time commonly takes."""
-        return (15 if self.short else 27) if self.form == "absolute" else 10
-
-    def show(self, time_ns: int | None) -> str:
-        """The time of a line; `-` where the capture has none."""
-        if time_ns is None:
-            return "-"
-        if self.form == "absolute":
-            return absolute(time_ns)[11:-1] if self.short else absolute(time_ns)
-        if self.start_ns is None:
-            self.start_ns = self._last_ns = time_ns
-        before = self.start_ns if self.form == "relative" else self._last_ns
-        self._last_ns = time_ns
-        assert before is not None
-        return seconds(time_ns - before)

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.graph import Graph
+from amqpsniff.analysis.top_rows import Row, end_of
 from amqpsniff.quantities import duration, octets
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
+from amqpsniff.report.sequences import name_of
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
-
-from ..render.graph import Graph
-from ..render.text import harmless
-from .conversations import name_of
-from .kept import ENDS, Row, end_of
+from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
-    from .gathering import Gathering
+    from amqpsniff.analysis.report_data import ReportData
 
-MOST_POINTS, FEWEST_POINTS = 120, 24
+MAX_POINTS, MIN_POINTS = 120, 24
 """Points of a line: what can be told apart on half a screen, and what still shows a course."""
 
 PER_POINT = 5
 """Events to a point: with fewer each of them would be a peak, at a rate that there never was."""
 
-MOST_LIVES = 60
+MAX_LIVES = 60
 """Connections drawn as bars: what fits on a screen or two."""
 
-MOST_NAME = 18
+MAX_NAME = 18
 """Characters of a name beside a bar; the address that follows is what tells them apart."""
 
 UTC_FROM_NS = 300_000_000_000
@@ -38,21 +37,32 @@ UTC_FROM_NS = 300_000_000_000
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 DELAYS = {"confirm": "Confirms", "ack": "Acknowledgements", "reply": "Replies"}
 
+END_COLOURS = {
+    "closed by the client": "#3b7dd8",
+    "closed by the broker": "#7a4fb5",
+    "closed with an error": "#d3382f",
+    "TCP reset": "#e07b1a",
+    "TCP ended without a close": "#c2a000",
+    "open when the capture ended": "#3f9f63",
+}
+"""Colours of the bars of connections by how these ended, seen on light and dark ground."""
+
+
 Spec = dict[str, Any]
 
 
 class Figures:
-    """Makes charts of a gathering.
+    """Makes charts of a data.
 
     Attributes:
         step_ns: How wide a point of the lines is, None when there is but one time or none.
         utc: Whether times are those of the clock; otherwise seconds since the beginning.
     """
 
-    def __init__(self, gathering: Gathering) -> None:
-        self._gathering = gathering
-        steps = gathering.steps
-        self._points = max(FEWEST_POINTS, min(_events(gathering) // PER_POINT, MOST_POINTS))
+    def __init__(self, data: ReportData) -> None:
+        self._data = data
+        steps = data.steps
+        self._points = max(MIN_POINTS, min(_events(data) // PER_POINT, MAX_POINTS))
         groups = steps.groups(self._points)
         self._first_ns = steps.at(groups[0].start) if groups else 0
         last_ns = steps.at(groups[-1].stop) if groups else 0
@@ -63,7 +73,7 @@ class Figures:
 
     def rates(self) -> list[Spec | None]:
         """Messages and octets per second."""
-        rates = self._gathering.rates
+        rates = self._data.rates
         named = {
             "published": "published", "delivered": "delivered", "confirmed": "confirmed",
             "acked": "acknowledged",
@@ -88,7 +98,7 @@ class Figures:
 
     def levels(self) -> list[Spec | None]:
         """What was outstanding, and open connections."""
-        levels = self._gathering.levels
+        levels = self._data.levels
         depth = {name: levels[name].levels(self._points) for name in ("unacked", "unconfirmed")}
         depth = {name: values for name, values in depth.items() if any(values)}
         made: list[Spec | None] = []
@@ -104,7 +114,7 @@ class Figures:
         """Quantiles over time of what took how long."""
         made: list[Spec | None] = []
         for name, title in DELAYS.items():
-            delays = self._gathering.delays[name]
+            delays = self._data.delays[name]
             if not delays.number:
                 continue
             rows = delays.quantiles(tuple(QUANTILES.values()), self._points)
@@ -123,7 +133,7 @@ class Figures:
         """How often something took how long."""
         made: list[Spec | None] = []
         for name, title in DELAYS.items():
-            delays = self._gathering.delays[name]
+            delays = self._data.delays[name]
             if not delays.number:
                 continue
             places = [
@@ -148,7 +158,7 @@ class Figures:
         shown = sorted(rows, key=lambda row: row["start_ns"] or 0)
         data = [self._life(row) for row in shown if row["start_ns"] is not None]
         data.sort(key=lambda life: life["begin"])
-        return charts.lives(data, "", ENDS, utc=self.utc, span=self._span)
+        return charts.lives(data, "", END_COLOURS, utc=self.utc, span=self._span)
 
     def _life(self, row: Row) -> Row:
         sent = [row[f"{side}_octets"] for side in SIDES]
@@ -159,11 +169,11 @@ class Figures:
             about.append("began before the capture")
         if row["close_code"] is not None:
             about.append(shortened(harmless(f"{row['close_code']} {row['close_text'] or ''}"), 120))
-        first_ns, last_ns = self._gathering.spans[row["capture"]]
+        first_ns, last_ns = self._data.spans[row["capture"]]
         begin_ns = first_ns if row["midstream"] else row["start_ns"]
         end_ns = last_ns if row["closed_by"] is None else row["end_ns"]
         return {
-            "name": name_of(row, MOST_NAME),
+            "name": name_of(row, MAX_NAME),
             "kind": end_of(row),
             "begin": self._time(begin_ns),
             "end": self._time(begin_ns if end_ns is None else end_ns),
@@ -180,7 +190,7 @@ class Figures:
         """A time as the charts have it."""
         if self.utc:
             return time_ns / 1e6
-        start = self._gathering.reading.started()
+        start = self._data.start_ns
         since = time_ns - (self._first_ns if start is None else start)
         return round(max(since, 0) / 1e9, 6)  # the first step may begin before the capture
 
@@ -190,10 +200,10 @@ def _titled(title: str, series: Collection[str]) -> str:
     return f"{title} {next(iter(series))}" if len(series) == 1 else title
 
 
-def _events(gathering: Gathering) -> int:
+def _events(data: ReportData) -> int:
     """Messages and replies: what there is to be drawn over time."""
-    messages = sum(gathering.rates[name].total for name in ("published", "delivered"))
-    return messages + gathering.delays["reply"].number
+    messages = sum(data.rates[name].total for name in ("published", "delivered"))
+    return messages + data.delays["reply"].number
 
 
 def over_time(rows: list[Row], most: int) -> list[Row]:
@@ -210,7 +220,7 @@ def over_time(rows: list[Row], most: int) -> list[Row]:
     return shown + [row for row in rest if id(row) not in taken][: most - len(shown)]
 
 
-def topology(result: Row) -> str:
+def topology(result: Mapping[str, Any]) -> str:
     """The picture of what routes messages, as SVG; empty when there is nothing."""
     graph = Graph(result)
     if not graph.nodes:

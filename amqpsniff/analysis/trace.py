@@ -1,4 +1,4 @@
-"""Rows of the messages table that are about the same message, found and put together.
+"""The whole way of messages: rows of the messages table put together by message.
 
 One pass: a row is wanted when it fulfils the conditions, when it has the message_id of one that
 does (a dead-lettered copy has another routing key), or when it is a reply to one that does. What
@@ -8,50 +8,76 @@ explains a row comes before it: a broker delivers what was published, a reply fo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from amqpsniff.errors import UsageError
 
-MOST_TRACED = 20_000
-"""Rows that are kept; nobody reads more. A routing key alone may match all of a capture."""
+MAX_ROWS = 20_000
+"""Rows that are kept: more than a person reads. A routing key alone may match a whole capture."""
 
 ALIKE = ("exchange", "routing_key", "correlation_id", "type", "app_id", "message_timestamp")
-"""Columns that are the same in all copies of a message, besides its body."""
+"""Columns that are equal in all copies of a message, like its body."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which messages are meant: columns with their values, and a header with its value.
+    """The messages that are meant; all conditions that are given must hold.
 
-    Raises UsageError when nothing is asked for.
+    Raises UsageError if there is no condition, or one that is invalid.
+
+    Attributes:
+        message_id, correlation_id, routing_key: Values of these columns.
+        header: `NAME=VALUE`: a header, with its value as text or as JSON.
+        body_sha256: The SHA-256 of the whole body, 64 hexadecimal digits.
     """
 
-    columns: dict[str, str]
-    header: tuple[str, str] | None = None
+    message_id: str | None = None
+    correlation_id: str | None = None
+    routing_key: str | None = None
+    header: str | None = None
+    body_sha256: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.columns and self.header is None:
+        if not any(value is not None for value in vars(self).values()):
             raise UsageError(
                 "which message? give --message-id, --correlation-id, --header, --body-sha256 or "
                 "--routing-key"
             )
+        digest = self.body_sha256
+        if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
+            raise UsageError(
+                f"--body-sha256 {digest!r} is no SHA-256; write its 64 hexadecimal digits"
+            )
+        name, equals, _ = (self.header or "").partition("=")
+        if self.header is not None and not (name and equals):
+            raise UsageError(f"--header {self.header!r} has no value; write NAME=VALUE")
 
-    def of(self, batch: Any) -> Any:
-        """A mask of the rows that fulfil all conditions."""
+    def mask(self, batch: Any) -> Any:
+        """A mask of the rows of a batch that fulfil all conditions."""
         import pyarrow.compute as pc
 
-        from .counting import is_one_of
+        from amqpsniff.analysis.counting import is_one_of
+
+        columns = {
+            "message_id": self.message_id,
+            "correlation_id": self.correlation_id,
+            "routing_key": self.routing_key,
+            "body_sha256": self.body_sha256 and self.body_sha256.lower(),
+        }
 
         masks = [
             is_one_of(batch.column(name), frozenset((value,)))
-            for name, value in self.columns.items()
+            for name, value in columns.items()
+            if value is not None
         ]
         if self.header is not None:
-            masks.append(_with_header(batch.column("headers"), *self.header))
+            name, _, value = self.header.partition("=")
+            masks.append(_with_header(batch.column("headers"), name, value))
         mask = masks[0]
         for other in masks[1:]:
             mask = pc.and_(mask, other)
@@ -83,22 +109,31 @@ def _said(value: Any) -> str:
 
 
 @dataclass
-class Message:
-    """One message, or several that cannot be told apart: its rows in the order of time.
+class TracedMessage:
+    """One message on its way, or several that cannot be told apart.
+
+    Copies of a message, redelivered or dead-lettered ones too, have the same message_id; without
+    one they are equal in `ALIKE` and in their bodies.
 
     Attributes:
-        rows: Publishes, returns, deliveries, gets.
-        replies: Messages that answer this one.
-        requested_ns: Of a reply, when its request was first seen; null for others.
+        rows: Publishes, returns, deliveries and gets: rows of the messages table in the order of
+            time, of any connection.
+        replies: Messages that answer this one, by `reply_to` and `correlation_id`.
+        requested_ns: Time at which the request of a reply was first seen; None for others.
     """
 
     rows: list[Row]
-    replies: list[Message] = field(default_factory=list)
+    replies: list[TracedMessage] = field(default_factory=list)
     requested_ns: int | None = None
 
 
 class Tracer:
-    """Gathers rows, batch by batch."""
+    """Finds the rows of the messages that are meant, batch by batch.
+
+    Attributes:
+        rows: How many were found.
+        full: True if there are more than `MAX_ROWS`, so that later ones are missing.
+    """
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
@@ -110,16 +145,16 @@ class Tracer:
         self.full = False
 
     def add(self, batch: Any) -> None:
-        """Take what is wanted of a batch of the messages table."""
+        """Look through a batch of the messages table."""
         from amqpsniff.tables.batches import plain
 
         if self.full or not batch.num_rows:
             return
-        wanted = self._wanted.of(batch)
+        wanted = self._wanted.mask(batch)
         self._learn(batch.filter(wanted))
         found = plain(batch.filter(self._mask(batch, wanted)))
-        self.full = self.rows + found.num_rows > MOST_TRACED
-        self._parts.append(found.slice(0, MOST_TRACED - self.rows))
+        self.full = self.rows + found.num_rows > MAX_ROWS
+        self._parts.append(found.slice(0, MAX_ROWS - self.rows))
         self.rows += self._parts[-1].num_rows
 
     def _learn(self, found: Any) -> None:
@@ -139,7 +174,7 @@ class Tracer:
         """The wanted rows, their copies, and replies to them."""
         import pyarrow.compute as pc
 
-        from .counting import is_one_of
+        from amqpsniff.analysis.counting import is_one_of
 
         reply = pc.and_(
             is_one_of(batch.column("routing_key"), frozenset(self._return_addresses)),
@@ -157,15 +192,15 @@ class Tracer:
         table = pa.Table.from_batches(self._parts, MESSAGES)
         return table.sort_by([("ts_ns", "ascending"), ("packet_number", "ascending")])
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[TracedMessage]:
         """The messages, first seen first, replies under their requests."""
-        found: dict[tuple[Any, ...], Message] = {}
+        found: dict[tuple[Any, ...], TracedMessage] = {}
         for row in self.table().to_pylist():
             key = _identity(row)
             if key in found:
                 found[key].rows.append(row)
             else:
-                found[key] = Message([row])
+                found[key] = TracedMessage([row])
         return _with_replies(list(found.values()))
 
 
@@ -176,10 +211,10 @@ def _identity(row: Row) -> tuple[Any, ...]:
     return (*(row[name] for name in ALIKE), row["body_size"], row["body_sha256"])
 
 
-def _with_replies(messages: list[Message]) -> list[Message]:
+def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:
     """The messages that answer none of the others; the others are put under those they answer."""
-    roots: list[Message] = []
-    asked: dict[tuple[str, str], Message] = {}
+    roots: list[TracedMessage] = []
+    asked: dict[tuple[str, str], TracedMessage] = {}
     for message in messages:
         request = next(filter(None, (asked.get(key) for key in _answers(message))), None)
         if request is None:
@@ -192,13 +227,13 @@ def _with_replies(messages: list[Message]) -> list[Message]:
     return roots
 
 
-def _answers(message: Message) -> Iterator[tuple[str, str]]:
+def _answers(message: TracedMessage) -> Iterator[tuple[str, str]]:
     for row in message.rows:
         if row["routing_key"] and row["correlation_id"]:
             yield row["routing_key"], row["correlation_id"]
 
 
-def _questions(message: Message) -> Iterator[tuple[str, str]]:
+def _questions(message: TracedMessage) -> Iterator[tuple[str, str]]:
     """Where a reply goes, and what it is told by: the request's correlation_id or message_id."""
     for row in message.rows:
         for told_by in filter(None, (row["correlation_id"], row["message_id"])):

@@ -2,6 +2,7 @@
 
 A message's content (a method, a header, bodies) is one entry, at its method. The rest of it may
 come much later, so entries wait behind it until the message's row is there; not without end.
+Bytes of a connection that no frame holds are entries too, where `Gaps` finds them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,19 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, METHODS
 from amqpsniff.tables.values import values
 
-MOST_WAITING = 65_536
+FOLDED = ("header", "body", "heartbeat")
+"""Frame types without an entry of their own: contents are part of their method's entry."""
+
+CONTENT_METHODS = frozenset(row.name for row in METHODS if row.content)
+"""Methods that a content follows."""
+
+GAP = "gap"
+"""The frame type of an entry that stands for missing bytes; its size is how many."""
+
+MAX_WAITING = 65_536
 """Entries that wait for a message to end. A content that a hostile or broken client never ends
 would otherwise hold all that follow; when there are more, it is shown without its message."""
 
@@ -70,11 +81,11 @@ class Timeline:
         self._entries: deque[Entry] = deque()
         self._waiting: dict[tuple[Any, ...], deque[Entry]] = {}
 
-    def frames(self, batch: Any, *, early: bool = False, unseen: Collection[str] = ()) -> int:
-        """Take frames, in order, but those of an `unseen` type; how many it took."""
+    def frames(self, batch: Any, *, early: bool = False, without: Collection[str] = ()) -> int:
+        """Take frames, in order, but not those of a type in `without`; how many it took."""
         taken = 0
         for row in zip(*(values(batch, name) for name in FRAME_COLUMNS), strict=True):
-            if row[_FRAME_TYPE] in unseen:
+            if row[_FRAME_TYPE] in without:
                 continue
             taken += 1
             entry = Entry(*row)
@@ -122,6 +133,37 @@ class Timeline:
     def ready(self, *, last: bool = False) -> Iterator[Entry]:
         """Entries whose turn it is; with `last` all of them."""
         while self._entries:
-            if self._entries[0].waiting and not last and len(self._entries) <= MOST_WAITING:
+            if self._entries[0].waiting and not last and len(self._entries) <= MAX_WAITING:
                 return
             yield self._entries.popleft()
+
+
+class Gaps:
+    """Finds holes between the frames of one connection, direction by direction."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}
+
+    def split(self, batch: Any) -> Iterator[tuple[Entry | None, Any]]:
+        """The frames of a batch in pieces, each with the gap before it or None."""
+        names = ("sender", "stream_offset", "size", "frame_type")
+        rows = zip(*(values(batch, name) for name in names), strict=True)
+        begin, gap = 0, None
+        for at, (sender, offset, size, kind) in enumerate(rows):
+            if sender is None:
+                continue
+            expected = self._next.get(sender, offset)
+            if offset > expected:
+                yield gap, batch.slice(begin, at - begin)
+                begin, gap = at, _gap(batch.slice(at, 1), offset - expected)
+            end = offset + size + (0 if kind == "protocol-header" else FRAME_OVERHEAD_OCTETS)
+            self._next[sender] = max(expected, end)
+        yield gap, batch.slice(begin)
+
+
+def _gap(frame: Any, octets: int) -> Entry:
+    """The entry of a hole before a frame."""
+    entry = Entry(*(values(frame, name)[0] for name in FRAME_COLUMNS))
+    entry.frame_type, entry.size = GAP, octets
+    entry.method = entry.arguments = None
+    return entry

@@ -9,42 +9,53 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from amqpsniff.analysis.counting import is_one_of
+from amqpsniff.analysis.one_line import (
+    LINE_COLUMNS,
+    Part,
+    argument_parts,
+    is_error,
+    message_parts,
+    outcome_parts,
+    reply_parts,
+)
+from amqpsniff.analysis.timeline import (
+    CONTENT_METHODS,
+    FOLDED,
+    FRAME_COLUMNS,
+    GAP,
+    MESSAGE_KEY,
+    Entry,
+    Gaps,
+    Timeline,
+)
+from amqpsniff.analysis.times import seconds
+from amqpsniff.analysis.top_rows import Row
 from amqpsniff.findings import KINDS
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import octets, plural
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
-
-from ..counting import is_one_of
-from ..gaps import GAP, Gaps
-from ..inspect import CONTENT_METHODS, UNSEEN
-from ..render.lines import is_error
-from ..render.outcomes import outcome_parts, reply_parts
-from ..render.shorthand import LINE_COLUMNS, Part, argument_parts, message_parts
-from ..render.text import harmless, plural
-from ..timeline import FRAME_COLUMNS, MESSAGE_KEY, Entry, Timeline
-from ..times import seconds
-from .kept import Row
+from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.report_data import ReportData
     from amqpsniff.tcp.shares import Share
 
-    from .gathering import Gathering
-
-MOST_CONVERSATIONS = 12
+MAX_CONVERSATIONS = 12
 """Conversations in a report: one for each finding that matters, or those that were named."""
 
-FIRST_EVENTS, LAST_EVENTS, MOST_AROUND = 70, 40, 90
+FIRST_EVENTS, LAST_EVENTS, MAX_AROUND = 70, 40, 90
 """Events kept of a conversation: of its beginning, its end, and around findings."""
 
 BEFORE, AFTER = 6, 4
 """Events kept before and after one with a finding."""
 
-MOST_FINDINGS = 30
+MAX_FINDINGS = 30
 """Findings shown in a conversation."""
 
-MOST_CHARACTERS = 240
+MAX_CHARACTERS = 240
 """Characters of an event: an argument may have a hundred thousand."""
 
 NOTE = "note"
@@ -54,69 +65,68 @@ Event = list[Any]
 """[time, packet, side, channel, method, detail, outcome, level], as the page's script has it."""
 
 
-def choose(gathering: Gathering, order: Iterable[Row]) -> list[Row]:
+def choose(data: ReportData, order: Iterable[Row]) -> list[Row]:
     """The connections to be shown: those that were named, or one for each finding, or the largest.
 
     `order` are rows of findings, the important first.
     """
-    named = [row for rows in gathering.named.values() for row in rows]
-    if gathering.named:
-        return list({row["connection_id"]: row for row in named}.values())[:MOST_CONVERSATIONS]
-    kept = {row["connection_id"]: row for row in gathering.connections.rows()}
+    named = [row for rows in data.named.values() for row in rows]
+    if data.named:
+        return list({row["connection_id"]: row for row in named}.values())[:MAX_CONVERSATIONS]
+    kept = {row["connection_id"]: row for row in data.connections.rows()}
     chosen: dict[str, Row] = {}
     codes: set[str] = set()
     for row in order:
         name = row["connection_id"]
-        if row["code"] not in codes and name in kept and len(chosen) < MOST_CONVERSATIONS:
+        if row["code"] not in codes and name in kept and len(chosen) < MAX_CONVERSATIONS:
             codes.add(row["code"])
             chosen.setdefault(name, kept[name])
     for name, row in kept.items():
-        if len(chosen) >= MOST_CONVERSATIONS:
+        if len(chosen) >= MAX_CONVERSATIONS:
             break
         chosen.setdefault(name, row)
     return list(chosen.values())
 
 
-class Conversations:
-    """Events of the chosen connections.
+class Sequences:
+    """Events of the chosen connections, from a second pass over their frames and messages.
 
     Args:
-        gathering: The first pass.
+        data: The first pass.
         chosen: Rows of connections.
+
+    Attributes:
+        share: The conversations to follow; None for all, if some cannot be told apart.
     """
 
-    def __init__(self, gathering: Gathering, chosen: list[Row]) -> None:
-        self._gathering = gathering
-        self._start = gathering.reading.started()
-        several = len(gathering.reading.capture.names) > 1
-        self._tellers = {row["connection_id"]: _Teller(row, self._start, several) for row in chosen}
-        for finding in gathering.found:
-            teller = self._tellers.get(finding["connection_id"])
-            if teller is not None:
-                teller.expect(finding)
+    COLUMNS: ClassVar[dict[str, Collection[str]]] = {
+        "frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS),
+    }  # fmt: skip
 
-    def read(self) -> None:
-        """Read the captures again."""
-        from ..reading import Reading
+    def __init__(self, data: ReportData, chosen: list[Row]) -> None:
+        several = len(data.summary["captures"]) > 1
+        self.share = _share(chosen)
+        self._sequences = {
+            row["connection_id"]: _Sequence(row, data.start_ns, several) for row in chosen
+        }
+        for finding in data.found:
+            sequence = self._sequences.get(finding["connection_id"])
+            if sequence is not None:
+                sequence.expect(finding)
 
-        capture = Reading(self._gathering.reading.options).capture
-        names = frozenset(self._tellers)
-        columns: dict[str, Collection[str]]
-        columns = {"frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS)}
-        share = _share([teller.row for teller in self._tellers.values()])
-        batches = capture.tables("frames", "messages", encoded=True, columns=columns, share=share)
-        for table, batch in batches:
-            for name in names:
-                some = batch.filter(is_one_of(batch.column("connection_id"), frozenset((name,))))
-                if some.num_rows:
-                    self._tellers[name].take(table, some)
+    def add(self, table: str, batch: Any) -> None:
+        """Take a batch of `frames` or `messages`."""
+        for name, sequence in self._sequences.items():
+            some = batch.filter(is_one_of(batch.column("connection_id"), frozenset((name,))))
+            if some.num_rows:
+                sequence.take(table, some)
 
     def told(self) -> list[dict[str, Any]]:
         """The conversations as the page's script has them."""
-        return [teller.told() for teller in self._tellers.values()]
+        return [sequence.told() for sequence in self._sequences.values()]
 
 
-class _Teller:
+class _Sequence:
     """Makes events of the entries of one conversation, and keeps some of them."""
 
     def __init__(self, row: Row, start_ns: int | None, several: bool) -> None:
@@ -135,7 +145,7 @@ class _Teller:
 
     def expect(self, finding: Row) -> None:
         """A finding that is to stand in its place; rows come in the order of time."""
-        if len(self._findings) < MOST_FINDINGS:
+        if len(self._findings) < MAX_FINDINGS:
             self._findings.append(finding)
 
     def take(self, table: str, batch: Any) -> None:
@@ -148,7 +158,7 @@ class _Teller:
                     self._timeline.put(gap)
                 import pyarrow.compute as pc
 
-                unseen = is_one_of(piece.column("frame_type"), frozenset(UNSEEN))
+                unseen = is_one_of(piece.column("frame_type"), frozenset(FOLDED))
                 self._timeline.frames(piece.filter(pc.invert(unseen)))
         self._tell(self._timeline.ready())
 
@@ -184,10 +194,10 @@ class _Teller:
         if len(self._events) < FIRST_EVENTS:
             self._events.append(self._shown(event))
             return
-        if wanted and self._around < MOST_AROUND:
+        if wanted and self._around < MAX_AROUND:
             self._bring_last(BEFORE)
             self._after = AFTER
-        if (wanted or self._after > 0) and self._around < MOST_AROUND and not self._last:
+        if (wanted or self._after > 0) and self._around < MAX_AROUND and not self._last:
             self._after -= not wanted
             self._around += 1
             self._events.append(self._shown(event))
@@ -214,7 +224,7 @@ class _Teller:
         text = f"{KINDS[row['code']].title}: {row['detail'] or ''}".rstrip(": ")
         if row["count"] > 1:
             text += f" ({plural(row['count'], 'time')})"
-        text = shortened(harmless(text), MOST_CHARACTERS)
+        text = shortened(harmless(text), MAX_CHARACTERS)
         when = [self._when(row["ts_ns"]), self._packet(row)]
         return [*when, NOTE, _channel(row["channel"]), "", text, "", row["severity"]]
 
@@ -234,7 +244,7 @@ class _Teller:
         ending = list(last)
         level = _level(entry.method, arguments, ending)
         side = entry.sender if entry.sender in SIDES else NOTE
-        told = [shortened(_text(parts), MOST_CHARACTERS) for parts in (detail, ending)]
+        told = [shortened(_text(parts), MAX_CHARACTERS) for parts in (detail, ending)]
         return [*when, side, _channel(entry.channel), entry.method, *told, level]
 
     def _when(self, ts_ns: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The topology as a graph: DOT for Graphviz, Mermaid for pages that draw it.
+"""A topology as a graph: DOT for Graphviz, Mermaid for pages that draw it.
 
 Publishers lead to exchanges, exchanges to queues and to other exchanges, queues to consumers. Nodes
 are numbered, names stand in labels only; a label holds nothing that its language could take for
@@ -7,14 +7,13 @@ something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import count, octets
+from amqpsniff.wire_text import exchange_name, named, shortened
 
-from .text import count, cut, exchange_name, named
-
-LABEL_CELLS = 60
+MAX_LABEL = 60
 """Characters of a name in a label: longer ones make a graph that nobody can read."""
 
 
@@ -41,9 +40,14 @@ class Edge(NamedTuple):
 
 
 class Graph:
-    """Nodes as (kind, lines of the label), in order, and edges between them."""
+    """The graph of an `amqpsniff.analysis.topology.TopologyResult`.
 
-    def __init__(self, result: dict[str, Any]) -> None:
+    Attributes:
+        nodes: (kind, lines of the label), in order.
+        edges: What leads from one to another.
+    """
+
+    def __init__(self, result: Mapping[str, Any]) -> None:
         self.nodes: list[tuple[str, list[str]]] = []
         self.edges: list[Edge] = []
         self._places: dict[Any, int] = {}
@@ -56,7 +60,7 @@ class Graph:
             end = self._client("consumer", row)
             self._edge(self._queue(row["vhost"], row["queue"]), end, row, "delivered")
 
-    def _flows(self, result: dict[str, Any]) -> None:
+    def _flows(self, result: Mapping[str, Any]) -> None:
         """Exchanges to what is bound to them, or was when one of both was deleted."""
         keys: dict[Any, list[str]] = {}
         gone = {
@@ -103,7 +107,7 @@ class Graph:
         return self._node("queue", name, vhost, _name(name))
 
 
-def _rows(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for section in ("publishers", "bindings", "routes", "consumers"):
         yield from result[section]
 
@@ -113,7 +117,7 @@ def _name(name: str | None) -> str:
 
 
 def _short(text: str) -> str:
-    return cut(text, LABEL_CELLS)
+    return shortened(text, MAX_LABEL)
 
 
 def _keys(names: Any) -> str:
@@ -125,7 +129,7 @@ def _keys(names: Any) -> str:
     return " ".join(shown)
 
 
-def dot(result: dict[str, Any]) -> str:
+def dot(result: Mapping[str, Any]) -> str:
     """A digraph in the DOT language."""
     graph = Graph(result)
     lines = ["digraph topology {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
@@ -144,7 +148,7 @@ def _for_dot(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def mermaid(result: dict[str, Any]) -> str:
+def mermaid(result: Mapping[str, Any]) -> str:
     """A flowchart in Mermaid's language."""
     graph = Graph(result)
     lines = ["flowchart LR"]
@@ -165,5 +169,5 @@ def _for_mermaid(text: str) -> str:
     )
 
 
-WRITERS: dict[str, Callable[[dict[str, Any]], str]] = {"dot": dot, "mermaid": mermaid}
+WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {"dot": dot, "mermaid": mermaid}
 """Graph formats by name."""

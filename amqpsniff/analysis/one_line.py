@@ -1,19 +1,22 @@
-"""The field's shorthand: `basic.publish x=orders rk=eu.new 241 B`.
+"""Methods and messages in one line: `basic.publish x=orders rk=eu.new 241 B → confirmed 8.00 ms`.
 
 A line is a list of parts. Each has a style, a text that stays and a text that may be cut, so that
-a line can be made to fit a terminal where it hurts least: in its longest names.
+a line can be made to fit where it hurts least: in its longest names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amqpsniff.quantities import octets
+from amqpsniff.quantities import duration, octets
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS, PEER_PROPERTIES, peer_property
+from amqpsniff.wire_text import harmless, quoted, word
 
-from .text import cells, cut, harmless, quoted, word
-from .theme import Paint
+if TYPE_CHECKING:
+    from amqpsniff.analysis.timeline import Entry
+
 
 NAMES = {
     "exchange": "x",
@@ -29,6 +32,12 @@ UNSAID = frozenset(
     "locale locales mechanisms response challenge class_id method_id cluster_id".split()
 )
 """Arguments that say nothing in a line: reserved ones, secrets, what a tree shows in full."""
+
+ERRORS = frozenset(
+    ("connection.close", "channel.close", "basic.return", "basic.nack", "channel.alert",
+     "connection.blocked")
+)  # fmt: skip
+"""Methods that stand out in a list; a close only when its code is an error's."""
 
 USUAL_ARGUMENTS = (("prefetch_size", 0),)
 """What arguments say so often that a line leaves it out."""
@@ -50,10 +59,6 @@ USUAL = ("", 0, "utf-8", "UTF-8")
 
 PERSISTENT = 2
 """The delivery mode of a message that is written to disk."""
-
-LEAST_CELLS = (24, 10, 7)
-"""Columns that are left of a name that is cut: the first of these that makes the whole line fit.
-Where none does it is the first, and the end of the line is cut."""
 
 _METHOD_NAMES = {
     (row.class_id, row.method_id): row.name for row in reversed(METHODS) if "0-9-1" in row.dialects
@@ -160,7 +165,7 @@ LINE_COLUMNS = (
     "routing_key", "body_size", "redelivered", "mandatory", "immediate", "status", "body_captured",
     "outcome", "outcome_packet_number", "outcome_ns",
 )  # fmt: skip
-"""The columns of messages that `message_parts` and `outcomes.outcome_parts` need."""
+"""The columns of messages that `message_parts` and `outcome_parts` need."""
 
 
 def _identity(properties: dict[str, Any]) -> Iterator[Part]:
@@ -202,76 +207,84 @@ def _value(value: Any) -> str:
     return word(value) if isinstance(value, str) else str(value)
 
 
-def joined(
-    parts: Iterable[Part],
-    paint: Paint,
-    room: int | None,
-    more: Iterable[Part] = (),
-    last: Iterable[Part] = (),
-) -> str:
-    """The parts as one text of at most `room` columns; null does not cut.
+STYLES = {
+    "confirmed": "key",
+    "acked": "key",
+    "automatic": "key",
+    "rejected": "error",
+    "returned": "error",
+    "discarded": "warning",
+    "requeued": "warning",
+    "unconfirmed": "warning",
+    "unsettled": "warning",
+}
+"""Outcomes of messages, and how they stand out."""
 
-    `last` stands behind the parts, which are cut to make room for it; it is never more than half.
-    Of `more` there is as much as has room behind both.
-    """
-    parts, more, last = list(parts), list(more), list(last)
-    if room is None:
-        parts += last + more
-    else:
-        taken = sum(cells(part.fixed + part.text) + 1 for part in last)
-        if taken > room // 2:
-            parts, last, taken = parts + last, [], 0
-        parts = fitted(parts, room - taken) + last
-        left = room - sum(cells(part.fixed + part.text) + 1 for part in parts)
-        if more and left > 1:
-            parts += _within(more, *_widths(more), left)
-    if not paint.colour:
-        return " ".join([fixed + text for _, fixed, text in parts])
-    words = []
-    for style, fixed, text in parts:
-        words.append(paint("key", fixed) + paint(style, text) if text else paint(style, fixed))
-    return " ".join(words)
+WAITING = ("unconfirmed", "unsettled")
+"""Outcomes that say that nothing was seen by the end of the capture."""
+
+_REQUESTS = {row.name: row for row in METHODS if row.synchronous}
+_ASKS = {
+    name: any(one.name == "no_wait" for one in row.arguments) for name, row in _REQUESTS.items()
+}
 
 
-def fitted(parts: list[Part], room: int) -> list[Part]:
-    """Parts that fit: the longest names are cut first, then the end of the line."""
-    fixed, texts = _widths(parts)
-    most = room - sum(fixed) - len(parts) + 1
-    for least in LEAST_CELLS:
-        cut_texts = _shortened(texts, most, least)
-        if sum(cut_texts) <= most:
-            return list(_within(parts, fixed, cut_texts, room))
-    return list(_within(parts, fixed, _shortened(texts, most, LEAST_CELLS[0]), room))
+def outcome_parts(message: dict[str, Any], *, early: bool = False) -> Iterator[Part]:
+    """What a line says of a message's outcome. `early`: what is not there may still come."""
+    outcome = message["outcome"]
+    if outcome is None or (early and outcome in WAITING):
+        return
+    text = f"→ {outcome}"
+    if message["outcome_ns"]:
+        text += f" {duration(message['outcome_ns'])}"
+    yield Part(STYLES.get(outcome, "key"), text)
 
 
-def _widths(parts: list[Part]) -> tuple[list[int], list[int]]:
-    """Columns of the fixed texts and of the others."""
-    return [cells(part.fixed) for part in parts], [cells(part.text) for part in parts]
+def reply_parts(entry: Entry, arguments: dict[str, Any]) -> Iterator[Part]:
+    """What a line says of a request's reply; nothing of other methods."""
+    if entry.response_packet_number is not None:
+        said = "answered" if len(_replies(entry)) > 1 else "ok"
+        took = "" if entry.response_ns is None else f" {duration(entry.response_ns)}"
+        yield Part("key", f"→ {said}{took}")
+    elif waits_in_vain(entry, arguments):
+        yield Part("warning", "→ no reply")
 
 
-def _shortened(widths: list[int], most: int, least: int) -> list[int]:
-    """The widths, the largest made smaller but not below `least`, until they are `most` in all."""
-    widths = list(widths)
-    excess = sum(widths) - most
-    while excess > 0 and max(widths) > least:
-        longest = max(widths)
-        at = widths.index(longest)
-        second = max((one for one in widths if one < longest), default=0)
-        even = -(-excess // widths.count(longest))
-        widths[at] = max(least, second, longest - even)
-        excess -= longest - widths[at]
-    return widths
+def waits_in_vain(entry: Entry, arguments: dict[str, Any]) -> bool:
+    """Whether it is a request to which no reply was seen, for all that is known."""
+    row = _REQUESTS.get(entry.method or "")
+    if row is None or entry.early or entry.response_packet_number is not None:
+        return False
+    if row.sender not in ("both", entry.sender):
+        return False
+    return not _ASKS[row.name] or arguments.get("no_wait") is False
 
 
-def _within(parts: list[Part], fixed: list[int], texts: list[int], room: int) -> Iterator[Part]:
-    for part, width, text_width in zip(parts, fixed, texts, strict=True):
-        if room < 1:
-            return
-        if part.text and room <= width:
-            yield Part(part.style, cut(part.fixed + part.text, room))
-            return
-        kept = cut(part.fixed, room)
-        yield Part(
-            part.style, kept, cut(part.text, min(text_width, room - width)) if room > width else ""
-        )
-        room -= width + text_width + 1
+def links(entry: Entry) -> dict[str, str]:
+    """What a tree says of a request's reply."""
+    if entry.response_packet_number is not None:
+        after = "" if entry.response_ns is None else f" after {duration(entry.response_ns)}"
+        return {"reply": f"in packet {entry.response_packet_number}{after}"}
+    arguments = json.loads(entry.arguments) if entry.arguments else {}
+    return {"reply": "none in the capture"} if waits_in_vain(entry, arguments) else {}
+
+
+def outcome_text(message: dict[str, Any]) -> str | None:
+    """What a tree says of a message's outcome."""
+    outcome, packet_number = message["outcome"], message["outcome_packet_number"]
+    if outcome is None or packet_number is None:
+        return outcome  # type: ignore[no-any-return]
+    if not message["outcome_ns"]:
+        return f"{outcome} in packet {packet_number}"
+    return f"{outcome} in packet {packet_number} after {duration(message['outcome_ns'])}"
+
+
+def _replies(entry: Entry) -> tuple[str, ...]:
+    row = _REQUESTS.get(entry.method or "")
+    return row.replies if row is not None else ()
+
+
+def is_error(method: str, arguments: dict[str, Any]) -> bool:
+    """Whether a method says that something went wrong."""
+    code = arguments.get("reply_code")
+    return method in ERRORS and not (isinstance(code, int) and code < FIRST_ERROR_CODE)

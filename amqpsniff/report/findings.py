@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape
 from pathlib import PurePath
 from typing import Any
 
+from amqpsniff.analysis.finding_tree import Case
+from amqpsniff.analysis.times import seconds
+from amqpsniff.analysis.top_rows import Row
 from amqpsniff.findings import KINDS
+from amqpsniff.quantities import plural
 from amqpsniff.report.tables import Column, shortened, table
+from amqpsniff.wire_text import harmless
 
-from ..cases import Case
-from ..render.text import harmless, plural
-from ..times import seconds
-from .kept import Moment, Row
-
-MOST_CASES = 60
+MAX_CASES = 60
 """Findings of one report."""
 
-MOST_PLACES = 12
+MAX_PLACES = 12
 """Places of a finding: enough to see what they have in common."""
 
 OPEN = 3
 """Findings that are unfolded when the page is opened."""
 
-MOST_DETAIL = 300
+MAX_DETAIL = 300
 
 
 class Evidence:
@@ -38,13 +39,17 @@ class Evidence:
     """
 
     def __init__(
-        self, start_ns: int | None, clock: Moment | None, several: bool, shown: frozenset[str]
+        self,
+        start_ns: int | None,
+        clock: Callable[[int], str] | None,
+        several: bool,
+        shown: frozenset[str],
     ) -> None:
         self._start = start_ns
         self._clock = clock
         self._several = several
         self._shown = shown
-        self._left = MOST_CASES
+        self._left = MAX_CASES
         self._tables = 0
         self._names: dict[str | None, str] = {}
 
@@ -52,8 +57,8 @@ class Evidence:
         """All of them, and how many there was no room for."""
         number = sum(1 for root in cases for _ in root.walk())
         parts = [self._case(case, unfolded=at < OPEN) for at, case in enumerate(cases)]
-        if number > MOST_CASES:
-            more = number - MOST_CASES
+        if number > MAX_CASES:
+            more = number - MAX_CASES
             parts.append(
                 f'<p class="about">{plural(more, "more finding")} not shown; '
                 "<code>amqpsniff diagnose CAPTURE</code> shows all of them.</p>"
@@ -88,7 +93,7 @@ class Evidence:
         )
 
     def _places(self, case: Case) -> str:
-        rows = [self._place(row) for row in case.rows[:MOST_PLACES]]
+        rows = [self._place(row) for row in case.rows[:MAX_PLACES]]
         columns = [
             Column("packets", "packets"),
             Column("detail", "detail", wide=True),
@@ -99,9 +104,9 @@ class Evidence:
             Column("channel", "channel", number=True),
         ]
         more = ""
-        if len(case.rows) > MOST_PLACES:
+        if len(case.rows) > MAX_PLACES:
             more = (
-                f"{plural(len(case.rows) - MOST_PLACES, 'more place')}: amqpsniff diagnose CAPTURE "
+                f"{plural(len(case.rows) - MAX_PLACES, 'more place')}: amqpsniff diagnose CAPTURE "
                 f"--only {case.code} --places {len(case.rows)}"
             )
         self._names = {row["connection_id"]: row["ends"] for row in rows}
@@ -113,7 +118,7 @@ class Evidence:
             label=f"Places of finding {self._tables}, {case.code}",
             more=more,
             links=self._shown,
-            most=MOST_DETAIL,
+            most=MAX_DETAIL,
         )
 
     def _name(self, connection: Any) -> str:

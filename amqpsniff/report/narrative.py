@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.finding_tree import headings
+from amqpsniff.analysis.quality import FLAWLESS, flaws
+from amqpsniff.analysis.top_rows import BAD_ENDS, Row
 from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.quantities import duration, octets
+from amqpsniff.quantities import count, duration, octets, of_severity, plural
 from amqpsniff.report.tables import shortened
-
-from ..cases import headings
-from ..quality import quality
-from ..render.quality import FLAWLESS, flaws
-from ..render.text import count, harmless, of_severity, plural
-from .kept import BAD_ENDS, Row
+from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
-    from ..cases import Case
-    from .gathering import Gathering
+    from amqpsniff.analysis.finding_tree import Case
+    from amqpsniff.analysis.report_data import ReportData
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 """Groups of steps in which the deepest point is looked for."""
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Findings of a severity that are named in a sentence."""
 
-MOST_CHARACTERS = 60
+MAX_CHARACTERS = 60
 """Characters of a client's product, and of its version."""
 
 FEW = 100
@@ -35,7 +33,7 @@ Tile = tuple[str, str, str]
 """(number, what it is, severity or nothing)."""
 
 
-def headline(summary: Row) -> str:
+def headline(summary: Mapping[str, Any]) -> str:
     """How much there is of it, and when it was."""
     parts = [plural(summary["packets"], "packet")]
     if summary["span_ns"] == 0:
@@ -48,17 +46,17 @@ def headline(summary: Row) -> str:
     return " · ".join(parts)
 
 
-def tiles(summary: Row, gathering: Gathering, cases: list[Case]) -> list[Tile]:
+def tiles(summary: Row, data: ReportData, cases: list[Case]) -> list[Tile]:
     """The numbers that one looks for first."""
-    totals = _totals(gathering)
+    totals = _totals(data)
     found = {severity: len(headings(cases, severity)) for severity in SEVERITIES}
     return [
         _tile(summary["connection_count"], "connection"),
         _tile(totals["published"], "message", " published"),
         _tile(totals["delivered"], "message", " delivered"),
-        (_p99(gathering, "confirm"), "confirms, 99 % within", ""),
-        (_p99(gathering, "ack"), "acks, 99 % within", ""),
-        (_p99(gathering, "reply"), "replies, 99 % within", ""),
+        (_p99(data, "confirm"), "confirms, 99 % within", ""),
+        (_p99(data, "ack"), "acks, 99 % within", ""),
+        (_p99(data, "reply"), "replies, 99 % within", ""),
         *(_severity_tile(found[severity], severity) for severity in reversed(SEVERITIES)),
     ]
 
@@ -73,30 +71,30 @@ def _severity_tile(number: int, severity: str) -> Tile:
     return shown, what, severity if number else ""
 
 
-def sentences(summary: Row, gathering: Gathering, cases: list[Case]) -> list[str]:
+def sentences(summary: Row, data: ReportData, cases: list[Case]) -> list[str]:
     """What happened, the whole of it first, then what was wrong, then what is not known."""
-    if gathering.missed:
-        return [*_traffic(summary, gathering), "Nothing of it lies in the time that was chosen."]
+    if data.missed:
+        return [*_traffic(summary, data), "Nothing of it lies in the time that was chosen."]
     return [
-        *_traffic(summary, gathering),
-        *_flow(summary, gathering),
-        *_waiting(gathering),
-        *_ends(summary, gathering),
-        *(_found(cases, gathering.found) if summary["packets"] or gathering.found else ()),
-        *_unknown(gathering),
+        *_traffic(summary, data),
+        *_flow(summary, data),
+        *_waiting(data),
+        *_ends(summary, data),
+        *(_found(cases, data.found) if summary["packets"] or data.found else ()),
+        *_unknown(data),
     ]
 
 
-def _totals(gathering: Gathering) -> dict[str, int]:
-    return {name: counts.total for name, counts in gathering.rates.items()}
+def _totals(data: ReportData) -> dict[str, int]:
+    return {name: counts.total for name, counts in data.rates.items()}
 
 
-def _p99(gathering: Gathering, name: str) -> str:
-    (found,) = gathering.delays[name].overall((0.99,))
+def _p99(data: ReportData, name: str) -> str:
+    (found,) = data.delays[name].overall((0.99,))
     return "–" if found is None else duration(found)
 
 
-def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
+def _traffic(summary: Row, data: ReportData) -> Iterator[str]:
     number = summary["connection_count"]
     if not summary["packets"]:
         yield "There is no packet in the capture."
@@ -110,13 +108,13 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
         names = [
             f"{_short(one['client_product'])} {_short(one['client_version'] or '')}".strip()
             + (f" ({count(one['connections'])})" if number > 1 else "")
-            for one in clients[:MOST_NAMED]
+            for one in clients[:MAX_NAMED]
         ]
         more = len(clients) - len(names)
         text += f", made with {', '.join(names)}" + (
             f" and {plural(more, 'other')}" if more else ""
         )
-    most = max((1, *gathering.levels["connections"].levels(MOST_POINTS)))
+    most = max((1, *data.levels["connections"].levels(MAX_POINTS)))
     if number > 1:
         text += f"; at most about {count(int(most))} at a time"
     midstream = summary["quality"]["midstream_connections"]
@@ -126,10 +124,10 @@ def _traffic(summary: Row, gathering: Gathering) -> Iterator[str]:
     yield f"{text}."
 
 
-def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
+def _flow(summary: Row, data: ReportData) -> Iterator[str]:
     rows = {row["method"]: row for row in summary["messages"]}
     published = rows.get("basic.publish")
-    totals = _totals(gathering)
+    totals = _totals(data)
     if published is not None and totals["published"]:
         text = f"Clients published {plural(totals['published'], 'message')}"
         if totals["published"] == published["count"]:
@@ -158,11 +156,11 @@ def _flow(summary: Row, gathering: Gathering) -> Iterator[str]:
         yield f"Of the messages, {_joined(bad)}."
 
 
-def _waiting(gathering: Gathering) -> Iterator[str]:
+def _waiting(data: ReportData) -> Iterator[str]:
     nouns = (("confirm", "confirm", "Confirms"), ("ack", "acknowledgement", "Acknowledgements"),
              ("reply", "reply to a request", "Replies to requests"))  # fmt: skip
     for name, one, noun in nouns:
-        delays = gathering.delays[name]
+        delays = data.delays[name]
         if not delays.number:
             continue
         half, most = delays.overall((0.5, 0.99))
@@ -182,9 +180,9 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
     depths = (("unacked", "delivery", "deliveries", "an acknowledgement"),
               ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
     for name, one, several, awaited in depths:
-        level = gathering.levels[name]
-        least = gathering.uncounted[name] > 0
-        deepest = max(level.levels(MOST_POINTS), default=0)
+        level = data.levels[name]
+        least = data.uncounted[name] > 0
+        deepest = max(level.levels(MAX_POINTS), default=0)
         if deepest > 0:
             number = f"about {count(int(deepest))} {several}" if deepest > 1 else f"1 {one}"
             rest = _rest(level.total, least=least)
@@ -193,7 +191,7 @@ def _waiting(gathering: Gathering) -> Iterator[str]:
     parts = [
         f"{plural(channels, 'channel')} that {'was' if channels == 1 else 'were'} {way}"
         for level, way in (("unacked", "delivered to"), ("unconfirmed", "published on"))
-        if (channels := gathering.uncounted[level])
+        if (channels := data.uncounted[level])
     ]
     if parts:
         yield (
@@ -208,8 +206,8 @@ def _rest(left: int, *, least: bool) -> str:
     return "" if least else "; none did at the end"
 
 
-def _ends(summary: Row, gathering: Gathering) -> Iterator[str]:
-    ends = gathering.connections.ends
+def _ends(summary: Row, data: ReportData) -> Iterator[str]:
+    ends = data.connections.ends
     bad = [(name, ends[name]) for name in ends if name in BAD_ENDS]
     if bad:
         told = [f"{count(number)} {_ended(name)}" for name, number in bad]
@@ -235,7 +233,7 @@ def _found(cases: list[Case], found: list[Row]) -> Iterator[str]:
         if not shown:
             continue
         codes = list(dict.fromkeys(case.code for case in shown))
-        names = [f"{KINDS[code].title} ({code})" for code in codes[:MOST_NAMED]]
+        names = [f"{KINDS[code].title} ({code})" for code in codes[:MAX_NAMED]]
         more = len(codes) - len(names)
         often = sum(case.count for case in shown)
         text = of_severity(len(shown), severity)
@@ -245,10 +243,9 @@ def _found(cases: list[Case], found: list[Row]) -> Iterator[str]:
         yield f"Nothing is wrong; {of_severity(len(headings(cases, 'info')), 'info')} below."
 
 
-def _unknown(gathering: Gathering) -> Iterator[str]:
-    totals = gathering.reading.capture.totals
-    numbers = quality(totals) | {"messages": gathering.counted["statuses"]}
-    parts = flaws(numbers, {one.code for one in gathering.reading.findings})
+def _unknown(data: ReportData) -> Iterator[str]:
+    totals = data.totals
+    parts = flaws(data.summary["quality"], data.codes)
     if parts:
         yield f"The capture is not perfect: {', '.join(parts)}."
     elif totals.packets:
@@ -258,7 +255,7 @@ def _unknown(gathering: Gathering) -> Iterator[str]:
 
 
 def _short(name: str) -> str:
-    return shortened(harmless(name), MOST_CHARACTERS)
+    return shortened(harmless(name), MAX_CHARACTERS)
 
 
 def _joined(parts: list[str]) -> str:

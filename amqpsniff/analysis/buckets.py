@@ -1,6 +1,6 @@
 """Numbers over time in bounded memory: so many steps, which grow wider as the time grows longer.
 
-`Steps` is the axis that all of them share: `MOST_STEPS` of equal width from a beginning. When a
+`Steps` is the axis that all of them share: `MAX_STEPS` of equal width from a beginning. When a
 time comes that lies outside, two steps at a time become one until it has its place; what has been
 counted moves along. `Counts` adds numbers up by step; `Levels` has the highest number within each;
 `Delays` counts times by step and size, for quantiles over time.
@@ -15,18 +15,18 @@ from typing import Any
 
 from amqpsniff.session.counts import Spread, quantile_places
 
-MOST_STEPS = 1_024
+MAX_STEPS = 1_024
 """Steps in time, at least half of them used: four or more to a point of a chart."""
 
 FIRST_WIDTH_NS = 20_000
 """Width of a step in the beginning; a capture of 20 ms is seen in full detail."""
 
 PLACES_PER_OCTAVE = 12
-MOST_OCTAVES = 44
-PLACES = PLACES_PER_OCTAVE * MOST_OCTAVES
+MAX_OCTAVES = 44
+PLACES = PLACES_PER_OCTAVE * MAX_OCTAVES
 """Times from 1 ns to 4.9 h, twelve to a doubling: a quantile of a step is within 3 %."""
 
-MAX_NS = (1 << MOST_OCTAVES) - 1
+MAX_NS = (1 << MAX_OCTAVES) - 1
 
 
 class Steps:
@@ -53,7 +53,7 @@ class Steps:
         self._first, self._last = min(first_ns, self._first), max(last_ns, self._last)
         while first_ns < self.begin_ns:
             self._reach_back(first_ns)
-        while last_ns >= self.begin_ns + MOST_STEPS * self.width_ns:
+        while last_ns >= self.begin_ns + MAX_STEPS * self.width_ns:
             self._fold()
 
     def _reach_back(self, first_ns: int) -> None:
@@ -61,7 +61,7 @@ class Steps:
         assert self.begin_ns is not None
         missing = -((first_ns - self.begin_ns) // self.width_ns)
         last = (self._last - self.begin_ns) // self.width_ns
-        if last + missing >= MOST_STEPS:
+        if last + missing >= MAX_STEPS:
             self._fold()
             return
         self.begin_ns -= missing * self.width_ns
@@ -123,17 +123,17 @@ class Counts:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._sums = array("q", bytes(8 * MOST_STEPS))
+        self._sums = array("q", bytes(8 * MAX_STEPS))
         steps.join(self)
 
     def fold(self) -> None:
         """Two steps become one."""
         halves = map(sum, zip(self._sums[::2], self._sums[1::2], strict=True))
-        self._sums = array("q", halves) + array("q", bytes(4 * MOST_STEPS))
+        self._sums = array("q", halves) + array("q", bytes(4 * MAX_STEPS))
 
     def move(self, steps: int) -> None:
         """The axis begins so many steps earlier."""
-        self._sums = (array("q", bytes(8 * steps)) + self._sums)[:MOST_STEPS]
+        self._sums = (array("q", bytes(8 * steps)) + self._sums)[:MAX_STEPS]
 
     def add(self, times: Any, amounts: Any = None) -> None:
         """Add an amount at each time, 1 if none is given; both are Arrow arrays without nulls."""
@@ -176,14 +176,14 @@ class Levels:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._sums = array("q", bytes(8 * MOST_STEPS))
-        self._peaks = array("q", bytes(8 * MOST_STEPS))
+        self._sums = array("q", bytes(8 * MAX_STEPS))
+        self._peaks = array("q", bytes(8 * MAX_STEPS))
         steps.join(self)
 
     def fold(self) -> None:
         """Two steps become one."""
         sums, peaks = self._sums, self._peaks
-        rest = array("q", bytes(4 * MOST_STEPS))
+        rest = array("q", bytes(4 * MAX_STEPS))
         self._sums = array("q", map(sum, zip(sums[::2], sums[1::2], strict=True))) + rest
         later = map(sum, zip(sums[::2], peaks[1::2], strict=True))
         self._peaks = array("q", map(max, zip(peaks[::2], later, strict=True))) + rest
@@ -191,8 +191,8 @@ class Levels:
     def move(self, steps: int) -> None:
         """The axis begins so many steps earlier."""
         missing = array("q", bytes(8 * steps))
-        self._sums = (missing + self._sums)[:MOST_STEPS]
-        self._peaks = (missing + self._peaks)[:MOST_STEPS]
+        self._sums = (missing + self._sums)[:MAX_STEPS]
+        self._peaks = (missing + self._peaks)[:MAX_STEPS]
 
     def add(self, begun: Any, ended: Any) -> None:
         """One more at each time of the first Arrow array, one less at each of the second."""

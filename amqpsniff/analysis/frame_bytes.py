@@ -1,14 +1,12 @@
-"""The octets behind frames: what `--hex` shows.
+"""The bytes of frames: rows say where a frame lies in its half-stream, not what its bytes are.
 
-Rows say where a frame lies in its half-stream, not what its octets are. `Octets` stands before the
-decoder of a pipeline, keeps what passes for a while, and finds it again by place.
+`FrameBytes` keeps what the decoder is fed for a while, and finds it again by place.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.decode.redaction import (
@@ -17,27 +15,25 @@ from amqpsniff.decode.redaction import (
     SECRET_METHODS,
     secret_positions,
 )
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
 from amqpsniff.tcp.stream import DATA
 
 if TYPE_CHECKING:
-    from .reading import Reading
-    from .timeline import Entry
+    from amqpsniff.analysis.timeline import Entry
 
-MOST_KEPT_OCTETS = 64 * 1024 * 1024
-"""Octets kept: rows are written soon after their octets came, but a message that takes long to
+MAX_KEPT_BYTES = 64 * 1024 * 1024
+"""Bytes kept: rows are written soon after their bytes came, but a message that takes long to
 arrive holds up those behind it."""
 
-MOST_SHOWN_OCTETS = 256 * 1024
-"""Octets of one frame that are found: twice the frame-max that brokers agree on. A frame may claim
+MAX_FRAME_BYTES = 256 * 1024
+"""Bytes of one frame that are found: twice the frame-max that brokers agree on. A frame may claim
 to be of gigabytes."""
 
 PIECES_CLEANED = 1024
 """Pieces dropped from the front of a half-stream's list before it is made shorter."""
 
-FRAME_OCTETS = HEADER_OCTETS + 1
-
 REDACTED = "[redacted]"
-"""What rows have in place of a secret."""
+"""Stands in rows for a secret."""
 
 
 class _Half:
@@ -51,26 +47,17 @@ class _Half:
         self.first = 0
 
 
-class Octets:
-    """Stands in for the TLS stage, and keeps the octets of the events that it gives."""
+class FrameBytes:
+    """The bytes of streams as they are decoded; `add` is the plan's `on_stream`."""
 
-    def __init__(self, stage: Any) -> None:
-        self._stage = stage
+    def __init__(self) -> None:
         self._halves: dict[tuple[str, str], _Half] = {}
         self._order: deque[tuple[tuple[str, str], int]] = deque()
         self._kept = 0
 
-    def feed(self, events: Any) -> Any:
-        """The stage's events."""
-        return self._watched(self._stage.feed(events))
-
-    def finish(self, events: Any) -> Any:
-        """The stage's last events."""
-        return self._watched(self._stage.finish(events))
-
     def find(self, entry: Entry) -> tuple[bytes, frozenset[int]]:
-        """The first `MOST_SHOWN_OCTETS` of a frame, and which positions are not there (zero)."""
-        length = min(length_of(entry), MOST_SHOWN_OCTETS)
+        """The first `MAX_FRAME_BYTES` of a frame, and which positions are not there (zero)."""
+        length = min(length_of(entry), MAX_FRAME_BYTES)
         end = entry.client if entry.sender != "server" else entry.server
         half = self._halves.get((entry.connection_id, end or ""), _Half())
         found = bytearray(length)
@@ -86,7 +73,8 @@ class Octets:
             at += 1
         return bytes(found), frozenset(missing)
 
-    def _watched(self, events: Any) -> Any:
+    def add(self, events: Any) -> None:
+        """Keep the bytes of a `StreamBatch`."""
         for row in range(events.count):
             if events.kind[row] == DATA:
                 slot = events.half[row]
@@ -96,7 +84,6 @@ class Octets:
                 end = conversation.b if slot & 1 else conversation.a
                 piece = bytes(octets[start : start + events.length[row]])
                 self._keep((conversation.connection_id, end), events.stream_offset[row], piece)
-        return events
 
     def _keep(self, key: tuple[str, str], offset: int, piece: bytes) -> None:
         half = self._halves.setdefault(key, _Half())
@@ -104,7 +91,7 @@ class Octets:
         half.pieces.append(piece)
         self._order.append((key, len(piece)))
         self._kept += len(piece)
-        while self._kept > MOST_KEPT_OCTETS:
+        while self._kept > MAX_KEPT_BYTES:
             old, length = self._order.popleft()
             self._kept -= length
             self._drop(old)
@@ -121,12 +108,12 @@ class Octets:
 
 
 def length_of(entry: Entry) -> int:
-    """Octets of a frame, all told."""
-    return entry.size + (FRAME_OCTETS if entry.frame_type != "protocol-header" else 0)
+    """Bytes of a frame with its header and its end."""
+    return entry.size + (FRAME_OVERHEAD_OCTETS if entry.frame_type != "protocol-header" else 0)
 
 
 def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> frozenset[int]:
-    """Where in a frame's octets secrets may be; all arguments where its row quotes one."""
+    """Positions in a frame's bytes that may be a secret's; all arguments if its row hides one."""
     if REDACTED in (entry.arguments or "") and entry.method not in SECRET_METHODS:
         return frozenset(range(HEADER_OCTETS + METHOD_OCTETS, len(octets) - 1))
     return frozenset(
@@ -134,22 +121,3 @@ def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> fr
             entry.frame_type, entry.channel, entry.method, entry.sender, octets, missing
         )
     )
-
-
-def batches(reading: Reading) -> Iterator[tuple[Any, Octets]]:
-    """Batches of the frames table with the octets behind them, a few packets at a time."""
-    from amqpsniff.capture import CaptureSet
-    from amqpsniff.pipeline import Pipeline, run
-    from amqpsniff.plan import Plan
-    from amqpsniff.tables.batches import Maker
-
-    pipeline = Pipeline(reading.capture.options, Plan(("frames",)))
-    octets = Octets(pipeline.tls)
-    pipeline.tls = octets  # type: ignore[assignment]
-    reading.capture.totals = pipeline.totals
-    maker = Maker("frames", encoded=True)
-    with CaptureSet(reading.capture.names, reader=pipeline.options.reader) as packets:
-        for _ in run(packets, pipeline):
-            yield from ((maker.make(taken), octets) for taken in pipeline.rest())
-        found = [*packets.findings, *pipeline.findings()]
-    reading.judge(found)

@@ -1,44 +1,52 @@
-"""What a report is made of, gathered in one pass over the captures, in memory that does not grow.
+"""The data of a report, collected from batches of all tables in memory that does not grow.
 
-Numbers over time are kept in `amqpsniff.report.buckets`, names in `Routing` and in a census, rows
-that last in `Kept`. Of what is outstanding, only that counts which is known to have waited, and
-what was never settled goes with its channel, or with its connection.
+Numbers over time are kept in `amqpsniff.analysis.buckets`, names in a `Topology`, rows of
+connections and channels in `TopRows`. Of what is outstanding only what is known to have waited
+counts; what was never settled ends with its channel, or with its connection.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.report.buckets import Counts, Delays, Levels, Steps
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
-from amqpsniff.tables.values import rows_of, values
-
-from ..cases import finding_rows
-from ..counting import is_one_of
-from ..options import Scope
-from ..routing import DELIVERIES, FRAME_COLUMNS, MESSAGE_COLUMNS, PUBLISHES, Routing
-from .kept import (
+from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
+from amqpsniff.analysis.conversation import no_connection
+from amqpsniff.analysis.counting import is_one_of
+from amqpsniff.analysis.finding_tree import finding_rows
+from amqpsniff.analysis.selection import RowFilter, Selection
+from amqpsniff.analysis.top_rows import (
     CHANNEL_COLUMNS,
     CONNECTION_COLUMNS,
-    MOST_CHANNELS,
-    MOST_CONNECTIONS,
-    Kept,
+    MAX_CHANNELS,
+    MAX_CONNECTIONS,
     Row,
+    TopRows,
     channel_weight,
     connection_weight,
 )
+from amqpsniff.analysis.topology import (
+    DELIVERIES,
+    FRAME_COLUMNS,
+    MESSAGE_COLUMNS,
+    PUBLISHES,
+    Topology,
+)
+from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
+from amqpsniff.tables.values import rows_of, values
 
 if TYPE_CHECKING:
-    from ..options import Input
-    from ..reading import Reading
+    from amqpsniff.analysis.selection import Started
+    from amqpsniff.analysis.summary import Summary
+    from amqpsniff.findings import Finding
+    from amqpsniff.pipeline import Totals
 
 TOP = 100
 """Names of each kind in the tables of a report."""
 
-MOST_OPEN = 50_000
+MAX_OPEN = 50_000
 """Channels of which it is remembered how much they left unsettled."""
 
 OTHER_FRAMES = ("protocol-header",)
@@ -69,36 +77,39 @@ COLUMNS = {
 }
 
 
-class Gathering:
-    """One pass.
+class ReportData:
+    """Collects the data of a report: `add` batches, then `finish`.
 
     Args:
-        source: What is read.
-        scope: The part of the time that is wanted.
-        named: Connections that somebody named, as `--connection` has it.
+        selection: The part of the time that is wanted.
+        named: Connections that are to be shown, named as in `Selection.connection`.
+        started: Gives the time at which the capture began.
 
     Attributes:
-        reading: The pass; its findings and totals are there afterwards.
-        counted: What a `Census` counted.
+        summary: The summary, with `TOP` rows of each section, once it is finished.
+        totals: Counts of the pass, once it is finished.
+        codes: Codes of all findings of the pass, once it is finished.
+        start_ns: Time of the first packet, or None.
         found: Rows of the findings table.
+        topology: What routes messages.
         connections, channels: Rows that were kept, and how many ended how.
         named: Rows of the connections that were named, by the name.
         rates, levels: `Counts` and `Levels` by what is counted.
         uncounted: Channels of which not all that waited is known, by level.
         delays: `Delays` by what took so long: confirm, ack, reply.
-        spans: From when to when, in nanoseconds, each capture has connections.
+        spans: First and last time of connections in nanoseconds, by capture.
     """
 
-    def __init__(self, source: Input, scope: Scope, named: tuple[str, ...]) -> None:
-        from ..reading import Reading
-        from ..selection import Selection
+    summary: Summary
+    totals: Totals
 
-        self.reading: Reading = Reading(source, scope)
-        self.routing = Routing()
-        self.counted: dict[str, Any] = {}
+    def __init__(self, selection: Selection, named: Sequence[str], started: Started) -> None:
+        self.codes: frozenset[str] = frozenset()
+        self.start_ns: int | None = None
         self.found: list[Row] = []
-        self.connections = Kept(MOST_CONNECTIONS, connection_weight)
-        self.channels = Kept(MOST_CHANNELS, channel_weight)
+        self.topology = Topology()
+        self.connections = TopRows(MAX_CONNECTIONS, connection_weight)
+        self.channels = TopRows(MAX_CHANNELS, channel_weight)
         self.named: dict[str, list[Row]] = {name: [] for name in named}
         self.steps = Steps()
         self.rates = {
@@ -110,19 +121,17 @@ class Gathering:
         }
         self.delays = {name: Delays(self.steps) for name in ("confirm", "ack", "reply")}
         self.spans: dict[str | None, tuple[int, int]] = {}
-        self._midstream: Counter[str | None] = Counter()
         self.uncounted: Counter[str] = Counter()
+        self._midstream: Counter[str | None] = Counter()
         self._left: dict[str, Counter[Place]] = {"unacked": Counter(), "unconfirmed": Counter()}
         self._ended: dict[str, int] = {}
         self._closed: list[tuple[Place, int, dict[str, int | None]]] = []
-        self._whole = scope == Scope()
-        tables = ("frames", "messages", "connections", "channels", "findings")
-        started = self.reading.started
-        self._selections = {table: Selection(scope, table, started) for table in tables}
+        self._whole = not selection.chooses()
+        self._filters = {table: RowFilter(selection, table, started) for table in COLUMNS}
         self._choices = {
-            name: Selection(Scope(connection=name), "connections", started) for name in named
+            name: RowFilter(Selection(connection=name), "connections", started) for name in named
         }
-        self._take: dict[str, Callable[[Any], None]] = {
+        self._takers: dict[str, Callable[[Any], None]] = {
             "frames": self._frames,
             "messages": self._messages,
             "connections": self._connections,
@@ -130,27 +139,32 @@ class Gathering:
             "findings": self._findings,
         }
 
-    def run(self) -> None:
-        """Read the captures."""
-        from amqpsniff.session.census import Census
+    def add(self, table: str, batch: Any) -> None:
+        """Take a batch of one of the tables, with `COLUMNS` at least."""
+        self._takers[table](self._filters[table].of(batch))
 
-        census = Census(1, None, None, self._selections["frames"].span)
-        batches = self.reading.rows(*self._take, columns=COLUMNS, progress=True, census=census)
-        for table, batch in batches:
-            self._take[table](self._selections[table].of(batch))
+    def finish(self, summary: Summary, totals: Totals, findings: Iterable[Finding]) -> None:
+        """Take what is known at the end of the pass.
+
+        Raises UsageError for a connection that was named and is not there.
+        """
         self._settle_rest()
-        self.counted = census.facts()
+        self.summary, self.totals, self.start_ns = summary, totals, totals.first_ns
+        self.codes = frozenset(finding.code for finding in findings)
+        for name, rows in self.named.items():
+            if not rows and self.connections.number:
+                raise no_connection(name, self.connections.number)
 
     @property
     def missed(self) -> bool:
-        """Whether there is AMQP, and nothing of it in the time that was chosen."""
-        kept = (self._selections[table].kept for table in ("frames", "messages", "findings"))
-        return not self._whole and bool(self.reading.capture.totals.connections) and not any(kept)
+        """True if there is AMQP, and nothing of it in the time that was chosen."""
+        kept = (self._filters[table].kept for table in ("frames", "messages", "findings"))
+        return not self._whole and bool(self.totals.connections) and not any(kept)
 
     def _frames(self, batch: Any) -> None:
         import pyarrow.compute as pc
 
-        self.routing.add_frames(batch)
+        self.topology.add_frames(batch)
         batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
         header = is_one_of(batch.column("frame_type"), frozenset(OTHER_FRAMES))
         octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OVERHEAD_OCTETS))
@@ -165,7 +179,7 @@ class Gathering:
     def _messages(self, batch: Any) -> None:
         import pyarrow.compute as pc
 
-        self.routing.add_messages(batch)
+        self.topology.add_messages(batch)
         batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
         ways = (
             (PUBLISHES, "published", "confirmed", "confirm", "unconfirmed", WAITED_FOR),
@@ -193,7 +207,7 @@ class Gathering:
         known = self._left[level]
         places = zip(values(left, "connection_id"), values(left, "channel"), strict=True)
         for place, number in Counter(places).items():
-            if place in known or len(known) < MOST_OPEN:
+            if place in known or len(known) < MAX_OPEN:
                 known[place] += number
 
     def _connections(self, batch: Any) -> None:
@@ -211,11 +225,11 @@ class Gathering:
                 begun.append(row["start_ns"])
             if row["closed_by"] is not None and row["end_ns"] is not None:
                 ended.append(row["end_ns"])
-                if len(self._ended) < MOST_OPEN:
+                if len(self._ended) < MAX_OPEN:
                     self._ended[row["connection_id"]] = row["end_ns"]
         self.levels["connections"].add(pa.array(begun, pa.int64()), pa.array(ended, pa.int64()))
-        for name, selection in self._choices.items():
-            self.named[name] += islice(rows_of(selection.of(batch)), TOP)
+        for name, wanted in self._choices.items():
+            self.named[name] += islice(rows_of(wanted.of(batch)), TOP)
 
     def _widen(self, row: Row) -> None:
         start_ns = row["start_ns"]
@@ -229,7 +243,7 @@ class Gathering:
             left = {level: row[name] for level, (name, way) in ENDS_OF.items() if row[way]}
             self.uncounted.update(level for level, number in left.items() if number is None)
             ended = row["end_ns"] is not None and row["closed_by"] is not None
-            if ended and any(one != 0 for one in left.values()) and len(self._closed) < MOST_OPEN:
+            if ended and any(one != 0 for one in left.values()) and len(self._closed) < MAX_OPEN:
                 place = row["connection_id"], row["channel"]
                 self._closed.append((place, row["end_ns"], left))
 

@@ -1,4 +1,4 @@
-"""Rows of connections and channels: those that matter most are kept, all of them are counted."""
+"""The rows of connections and channels that matter most; all of them are counted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from typing import Any
 from amqpsniff.spec import FIRST_ERROR_CODE
 
 Row = dict[str, Any]
-Moment = Callable[[int], str]
-"""Writes a time in nanoseconds since 1970."""
-
-MOST_CONNECTIONS = 4_000
-MOST_CHANNELS = 2_000
+MAX_CONNECTIONS = 4_000
+MAX_CHANNELS = 2_000
 """Rows kept while a capture is read, two kilobytes each; a report shows fewer."""
 
 CONNECTION_COLUMNS = (
@@ -31,15 +28,15 @@ CHANNEL_COLUMNS = (
     "close_text",
 )  # fmt: skip
 
-ENDS = {
-    "closed by the client": "#3b7dd8",
-    "closed by the broker": "#7a4fb5",
-    "closed with an error": "#d3382f",
-    "TCP reset": "#e07b1a",
-    "TCP ended without a close": "#c2a000",
-    "open when the capture ended": "#3f9f63",
-}
-"""How connections end, and the colours of their bars, which are seen on light and dark ground."""
+ENDS = (
+    "closed by the client",
+    "closed by the broker",
+    "closed with an error",
+    "TCP reset",
+    "TCP ended without a close",
+    "open when the capture ended",
+)
+"""How connections and channels end."""
 
 BAD_ENDS = frozenset(("closed with an error", "TCP reset", "TCP ended without a close"))
 
@@ -72,7 +69,7 @@ def channel_weight(row: Row) -> tuple[Any, ...]:
     return end_of(row) in BAD_ENDS, waited, messages, row["connection_id"]
 
 
-class Kept:
+class TopRows:
     """The rows with the most weight, and how many there were in all.
 
     Attributes:

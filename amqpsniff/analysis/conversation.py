@@ -1,0 +1,157 @@
+"""One connection from its beginning to its end: which one is meant, and what happened on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from amqpsniff.analysis.selection import RowFilter, Selection, Started
+from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
+from amqpsniff.errors import UsageError
+
+Row = dict[str, Any]
+
+MAX_NAMED = 5
+"""Connections named in an error."""
+
+MAX_KEPT = 10_000
+"""Connections remembered so that an error can name them, and as many that match; some 25 MB."""
+
+
+@dataclass
+class Conversation:
+    """One connection.
+
+    Attributes:
+        row: Its row of the connections table.
+        findings: Its rows of the findings table, in the order of time.
+        entries: Its methods and messages, and the gaps between them, in the order of time, while
+            the capture is read again: see `amqpsniff.analysis.timeline.Entry`.
+    """
+
+    row: Row
+    findings: list[Row]
+    entries: Iterator[Entry] = field(default_factory=lambda: iter(()))
+
+
+class ConversationFinder:
+    """Finds the connection that a selection names, or the only one, in rows of two tables.
+
+    Args:
+        selection: `connection` names it; its `channel`, `from_` and `to` choose findings.
+        started: Gives the time at which the capture began.
+    """
+
+    TABLES = ("connections", "findings")
+
+    def __init__(self, selection: Selection, started: Started) -> None:
+        self._selection = selection
+        timed = Selection(from_=selection.from_, to=selection.to)
+        named = Selection(connection=selection.connection)
+        self._timed = RowFilter(timed, "findings", started)
+        self._named = RowFilter(named, "connections", started)
+        self._all, self._meant = _Connections(), _Connections()
+        self._findings: list[Row] = []
+
+    def add(self, table: str, batch: Any) -> None:
+        """Look through a batch of `connections` or `findings`."""
+        if table == "findings":
+            self._findings += self._timed.of(batch).to_pylist()
+        else:
+            self._all.add(batch)
+            self._meant.add(self._named.of(batch))
+
+    def found(self) -> Conversation | None:
+        """The connection without its entries; None if there is no AMQP.
+
+        Raises UsageError if no connection is meant, or several are.
+        """
+        if not self._all.number:
+            return None
+        row = self._one()
+        return Conversation(row, [one for one in self._findings if self._concerns(one, row)])
+
+    def _one(self) -> Row:
+        wanted, meant = self._selection.connection, self._meant
+        if len(meant.rows) == 1:
+            return next(iter(meant.rows.values()))
+        if not meant.number:
+            raise UsageError(f"no connection `{wanted}`; there are {self._all.names()}")
+        if wanted is None:
+            raise UsageError(f"{meant.number} connections; give --connection: {meant.names()}")
+        raise UsageError(
+            f"{meant.number} connections are `{wanted}`; give more of it: {meant.names()}"
+        )
+
+    def _concerns(self, finding: Row, row: Row) -> bool:
+        if finding["connection_id"] != row["connection_id"]:
+            return False
+        channel = self._selection.channel
+        return channel is None or finding["channel"] in (None, channel)
+
+
+class _Connections:
+    """Connections by id, `MAX_KEPT` of them, and how many there are in all."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        self.number = 0
+
+    def add(self, batch: Any) -> None:
+        self.number += batch.num_rows
+        kept = batch.slice(0, MAX_KEPT - len(self.rows)).to_pylist()
+        self.rows.update((row["connection_id"], row) for row in kept)
+
+    def names(self) -> str:
+        """The connections, each by as much of its id as tells it from the others."""
+        ids = sorted(self.rows)
+        length = 8 if len({one[:8] for one in ids}) == len(ids) else 16
+        names = [
+            f"{one[:length]} ({self.rows[one]['client'] or 'client not known'})"
+            for one in ids[:MAX_NAMED]
+        ]
+        more = f" and {self.number - MAX_NAMED} more" if self.number > MAX_NAMED else ""
+        return ", ".join(names) + more
+
+
+def entries_of(
+    batches: Iterable[tuple[str, Any]], selection: Selection, timeline: Timeline, started: Started
+) -> Iterator[Entry]:
+    """The entries of one connection, with the gaps between its frames.
+
+    Args:
+        batches: (table, record batch) of `frames` and `messages`.
+        selection: `connection` is its whole id. Gaps are chosen by time alone.
+        timeline: An empty one.
+        started: Gives the time at which the capture began.
+    """
+    timed = Selection(selection.connection, None, selection.from_, selection.to)
+    whole = RowFilter(Selection(selection.connection), "frames", started)
+    in_time = RowFilter(timed, "frames", started)
+    wanted = RowFilter(selection, "frames", started)
+    gaps = Gaps()
+    for table, batch in batches:
+        if table == "messages":
+            yield from timeline.messages(batch)
+        else:
+            for gap, piece in gaps.split(whole.of(batch)):
+                if gap is not None and in_time.of(piece.slice(0, 1)).num_rows:
+                    timeline.put(gap)
+                timeline.frames(without_folded(wanted.of(piece)))
+        yield from timeline.ready()
+    yield from timeline.ready(last=True)
+
+
+def without_folded(batch: Any) -> Any:
+    """The frames of a batch that have an entry of their own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    folded = pc.is_in(batch.column("frame_type"), value_set=pa.array(FOLDED))
+    return batch.filter(pc.invert(folded))
+
+
+def no_connection(name: str, number: int) -> UsageError:
+    """The error for a connection that is not among the `number` connections of a capture."""
+    return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")

@@ -1,0 +1,273 @@
+"""The summary: how much there is, who connected, what went where, and what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from amqpsniff.analysis import times
+from amqpsniff.analysis.quality import quality
+
+if TYPE_CHECKING:
+    from amqpsniff.findings import Finding
+    from amqpsniff.pipeline import Totals
+
+Row = dict[str, Any]
+
+CONNECTION = (
+    "protocol", "vhost", "user", "mechanism", "client_product", "client_version",
+    "client_platform", "connection_name", "server_product", "server_version", "channel_max",
+    "frame_max", "heartbeat",
+)  # fmt: skip
+"""Columns of the connections table that the summary has."""
+
+
+class Summary(TypedDict):
+    """A summary: counts, bytes, times in nanoseconds. None means unknown.
+
+    captures, comments: Names of the captures; comments of their sections.
+    packets, start, end, span_ns: Packets, the times of the first and the last of them (RFC 3339),
+        and the time between.
+    quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the number of
+        messages by status.
+    connection_count, connections: All connections, and the largest ones.
+    tls: `conversations`, `unreadable` ones, and `rows` of those.
+    clients: Kinds of clients with their number of `connections`.
+    frames, methods: Numbers by frame type and by method.
+    messages: `count`, rates and sizes of messages, by `method`.
+    outcomes, replies: How often, and the quantiles of the time it took. Empty for a part of the
+        traffic.
+    exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is how many there are.
+    errors, error_count: Replies and closes with an error; the number of all.
+    findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
+        findings and of their codes. Only those that need no rules: `diagnose` has all.
+    """
+
+    captures: list[str]
+    comments: list[str]
+    packets: int
+    start: str | None
+    end: str | None
+    span_ns: int | None
+    quality: Row
+    connection_count: int
+    connections: list[Row]
+    tls: Row
+    clients: list[Row]
+    frames: dict[str, int]
+    methods: dict[str, int]
+    messages: list[Row]
+    outcomes: list[Row]
+    replies: list[Row]
+    exchanges: Row
+    routing_keys: Row
+    queues: Row
+    errors: list[Row]
+    error_count: int
+    findings: list[Row]
+    finding_count: int
+    finding_kinds: int
+
+
+def summary(
+    statistics: Mapping[str, Any],
+    totals: Totals,
+    *,
+    captures: Sequence[str],
+    comments: Sequence[str] = (),
+    tls: Iterable[Row] = (),
+    outcomes: Mapping[str, tuple[int, Any]],
+    replies: Mapping[str, Any],
+    findings: Sequence[Finding] = (),
+    top: int,
+) -> Summary:
+    """The summary of what was read.
+
+    Args:
+        statistics: What `amqpsniff.session.census.Census.facts` gives.
+        totals: Counts of the pass.
+        captures, comments: Names of the captures, and comments in them.
+        tls: The TLS conversations.
+        outcomes: Number of messages by outcome, each with the `Spread` of the time it took.
+        replies: The `Spread` of the time that replies took, by the request's method.
+        findings: Findings of the pass.
+        top: Rows of each section.
+    """
+    span_ns = None
+    if totals.first_ns is not None and totals.last_ns is not None:
+        span_ns = totals.last_ns - totals.first_ns
+    return {
+        "captures": list(captures),
+        "comments": list(comments),
+        "packets": totals.packets,
+        "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
+        "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
+        "span_ns": span_ns,
+        "quality": quality(totals) | {"messages": _ranked(statistics["statuses"])},
+        "connection_count": totals.connections,
+        "connections": [
+            _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
+        ],
+        "tls": {
+            "conversations": totals.encrypted,
+            "unreadable": totals.sealed,
+            "rows": sorted(tls, key=lambda one: bool(one["opened"]))[:top],
+        },
+        "clients": _clients(statistics["clients"]),
+        "frames": _ranked(statistics["frames"]),
+        "methods": _ranked(statistics["methods"]),
+        "messages": [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])],
+        "outcomes": [
+            {"outcome": name, "count": number, **_times(spread)}
+            for name, (number, spread) in outcomes.items()
+        ],
+        "replies": _replies(replies, top),
+        "exchanges": _tallied(_by_exchange(statistics["routes"]), ("exchange",), top),
+        "routing_keys": _tallied(statistics["routes"], ("exchange", "routing_key"), top),
+        "queues": _tallied(statistics["queues"], ("queue",), top),
+        "errors": sorted(statistics["errors"], key=lambda one: -one["count"])[:top],
+        "error_count": sum(one["count"] for one in statistics["errors"]),
+        "findings": _findings(findings, top),
+        "finding_count": len(findings),
+        "finding_kinds": len({finding.code for finding in findings}),
+    }
+
+
+def _ranked(counts: dict[str, int]) -> dict[str, int]:
+    """Counts by name, the most first."""
+    return dict(sorted(counts.items(), key=lambda one: -one[1]))
+
+
+def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
+    """What is known of one connection, of which a scope may have left something out."""
+    from amqpsniff.session.records import connection_row
+
+    frames, channels, client_octets, server_octets = volume.facts()
+    if session is None:  # not a single method was decoded
+        row = {"closed_by": peer.conversation.ended}
+    else:
+        row = connection_row(session, peer.dialect_name)
+        if whole:  # those that were open before the capture too
+            channels = row["channels"]
+    connection_id, client, server = peer.name()
+    named = {"connection_id": connection_id, "client": client, "server": server}
+    return {
+        **named,
+        **{name: row.get(name) for name in CONNECTION},
+        "channels": channels,
+        "frames": frames,
+        "client_octets": client_octets,
+        "server_octets": server_octets,
+        **{name: row.get(name) for name in ("closed_by", "close_code", "close_text")},
+    }
+
+
+def _clients(counts: dict[bytes, int]) -> list[Row]:
+    """Kinds of clients and how many connections each has, the most first."""
+    from amqpsniff.decode.json_objects import read_object
+    from amqpsniff.spec import peer_property
+
+    said = ("product", "version", "platform")
+    kinds: Counter[tuple[Any, ...]] = Counter()
+    for octets, number in counts.items():
+        properties = read_object(octets).get("client_properties")
+        told = properties if isinstance(properties, dict) else {}
+        kinds[tuple(peer_property(told, name) for name in said)] += number
+    names = [f"client_{name}" for name in said]
+    return [
+        {**dict(zip(names, kind, strict=True)), "connections": number}
+        for kind, number in kinds.most_common()
+    ]
+
+
+def _messages(statistics: Mapping[str, Any], method: str, span_ns: int | None) -> Row:
+    """Number, rate and sizes of the messages of one method."""
+    sizes = statistics["sizes"][method]
+    _, octets, largest = sizes.facts()
+    messages, peak, second = statistics["rates"][method].facts()
+    p50, p95, p99 = sizes.quantiles(0.5, 0.95, 0.99)
+    return {
+        "method": method,
+        "count": messages,
+        "per_second": round(messages * 1e9 / span_ns, 3) if span_ns else None,
+        "peak_per_second": peak,
+        "peak_at": times.absolute(second * times.SECOND_NS) if second else None,
+        "octets": octets if largest is not None else None,
+        "size_p50": p50,
+        "size_p95": p95,
+        "size_p99": p99,
+        "size_max": largest,
+    }
+
+
+def _replies(replies: Mapping[str, Any], top: int) -> list[Row]:
+    """How long the replies of requests took, by the request's method, the most frequent first."""
+    rows = [
+        {"method": name, "count": spread.facts()[0], **_times(spread)}
+        for name, spread in replies.items()
+    ]
+    return sorted(rows, key=lambda one: -one["count"])[:top]
+
+
+def _times(spread: Any) -> dict[str, int | None]:
+    p50, p95, p99 = spread.quantiles(0.5, 0.95, 0.99)
+    return {"p50_ns": p50, "p95_ns": p95, "p99_ns": p99, "max_ns": spread.facts()[2]}
+
+
+def _by_exchange(routes: Any) -> Any:
+    """The counts of exchanges, over their routing keys."""
+    from amqpsniff.session.counts import Tally
+
+    tally = Tally()
+    for (exchange, _), counts in routes.counts.items():
+        tally.add(exchange, counts)
+    tally.forgotten = routes.forgotten
+    return tally
+
+
+def _tallied(tally: Any, names: tuple[str, ...], top: int) -> Row:
+    """The most used names; `distinct` is null when rare ones were forgotten."""
+    from amqpsniff.session.counts import amounts
+
+    rows = []
+    for name, counts in tally.top(top):
+        parts = name if isinstance(name, tuple) else (name,)
+        published, published_octets, delivered, delivered_octets = amounts(counts)
+        rows.append(
+            {
+                **dict(zip(names, parts, strict=True)),
+                "published": published,
+                "published_octets": published_octets,
+                "delivered": delivered,
+                "delivered_octets": delivered_octets,
+            }
+        )
+    return {"distinct": None if tally.forgotten else len(tally.counts), "rows": rows}
+
+
+def _findings(findings: Sequence[Finding], top: int) -> list[Row]:
+    """Findings by code, the severe ones first; the detail is that of the first."""
+    from amqpsniff.findings import SEVERITIES
+
+    by_code: dict[str, dict[str, Any]] = {}
+    for finding in findings:
+        known = by_code.get(finding.code)
+        if known is None:
+            known = by_code[finding.code] = {
+                "code": finding.code,
+                "severity": finding.kind.severity,
+                "title": finding.kind.title,
+                "detail": finding.detail,
+                "capture": finding.capture,
+                "packet_number": finding.packet_number,
+                "connection_id": finding.connection_id,
+                "places": 0,
+                "count": 0,
+            }
+        known["places"] += 1
+        known["count"] += finding.count
+    ranked = sorted(
+        by_code.values(), key=lambda one: (-SEVERITIES.index(one["severity"]), -one["count"])
+    )
+    return ranked[:top]
