@@ -111,6 +111,7 @@ class _Comparison:
 
     def _read(self, source: Input) -> Facts:
         """Everything about one side, in one pass."""
+        from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
         from amqpsniff.compare import Facts
         from amqpsniff.session.census import Census
         from amqpsniff.session.counts import MOST_NAMES
@@ -118,7 +119,6 @@ class _Comparison:
         from .quality import quality
         from .reading import Reading
         from .render.quality import flaws
-        from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
 
         reading = Reading(source)
         census, routing = Census(), Routing()

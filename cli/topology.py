@@ -33,8 +33,9 @@ def topology(
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
     check_format(format_, FORMATS)
+    from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
+
     from .reading import Reading
-    from .routing import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
     from .selection import Selection
 
     reading = Reading(source, scope)

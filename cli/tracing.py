@@ -44,7 +44,7 @@ class Wanted:
         """A mask of the rows that fulfil all conditions."""
         import pyarrow.compute as pc
 
-        from .counting import is_one_of
+        from amqpsniff.analysis.counting import is_one_of
 
         masks = [
             is_one_of(batch.column(name), frozenset((value,)))
@@ -139,7 +139,7 @@ class Tracer:
         """The wanted rows, their copies, and replies to them."""
         import pyarrow.compute as pc
 
-        from .counting import is_one_of
+        from amqpsniff.analysis.counting import is_one_of
 
         reply = pc.and_(
             is_one_of(batch.column("routing_key"), frozenset(self._return_addresses)),

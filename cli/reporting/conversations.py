@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.counting import is_one_of
 from amqpsniff.findings import KINDS
 from amqpsniff.quantities import octets
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
 
-from ..counting import is_one_of
 from ..gaps import GAP, Gaps
 from ..inspect import CONTENT_METHODS, UNSEEN
 from ..render.lines import is_error

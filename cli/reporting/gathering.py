@@ -12,14 +12,20 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.counting import is_one_of
+from amqpsniff.analysis.topology import (
+    DELIVERIES,
+    FRAME_COLUMNS,
+    MESSAGE_COLUMNS,
+    PUBLISHES,
+    Routing,
+)
 from amqpsniff.report.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
 from amqpsniff.tables.values import rows_of, values
 
 from ..cases import finding_rows
-from ..counting import is_one_of
 from ..options import Scope
-from ..routing import DELIVERIES, FRAME_COLUMNS, MESSAGE_COLUMNS, PUBLISHES, Routing
 from .kept import (
     CHANNEL_COLUMNS,
     CONNECTION_COLUMNS,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amqpsniff.analysis.counting import grouped, is_one_of
 from amqpsniff.cli import codec
-from amqpsniff.cli.counting import grouped, is_one_of
 from amqpsniff.session import census, counts
 from tests.cli.running import run
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.cli import routing
+from amqpsniff.analysis import topology as routing
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.cli.running import run, write_capture

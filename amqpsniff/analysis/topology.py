@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_octets
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import MOST_NAMES, NO_COUNTS, Tally, amounts
 from amqpsniff.spec import peer_property
-
-from .counting import SENT, grouped, is_one_of, with_sent_octets
 
 MOST_CONNECTIONS = 50_000
 """Connections of which it is known who they are; later ones are told by their address alone."""

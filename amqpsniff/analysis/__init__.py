@@ -1,0 +1,1 @@
+"""Answers that are made of rows: what routes messages, and the reports."""
