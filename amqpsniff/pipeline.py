@@ -243,6 +243,8 @@ class Pipeline:
             totals.last_ns = time if totals.last_ns is None else max(totals.last_ns, time)
 
     def _decode(self, events: StreamBatch) -> None:
+        if self.plan.on_stream is not None:
+            self.plan.on_stream(events)
         self.decoder.feed(events, self.capture)
         self.follow()
         for finding in events.findings:

@@ -27,6 +27,7 @@ class Plan:
         claims: The decoder says what every byte is, see `amqpsniff.decode.claims`.
         places: The reassembler says where segments lie in their streams.
         census: A `Census` that counts every row.
+        on_stream: Called with each `amqpsniff.tcp.stream.StreamBatch` that the decoder is fed.
         on_connection_end: Called with each `amqpsniff.decode.state.Connection` that is over.
     """
 
@@ -41,6 +42,7 @@ class Plan:
     claims: bool = False
     places: bool = False
     census: Any = None
+    on_stream: Callable[[Any], None] | None = None
     on_connection_end: Callable[[Any], None] | None = None
 
     @property

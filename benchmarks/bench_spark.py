@@ -50,7 +50,7 @@ SOURCE = f"""
 import json, shutil, sys, time
 from pyspark.sql import functions as f
 from amqpsniff.archive import Batch
-from amqpsniff.spark_jobs.running import SparkRunner
+from amqpsniff.spark_jobs.runner import SparkRunner
 from amqpsniff.spark_jobs.session import session
 small, capture, output = sys.argv[1:]
 spark = session("local[2]")

@@ -18,6 +18,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
+from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.errors import UsageError
 from amqpsniff.spec import READINGS
 from amqpsniff.strangers import without_strangers
@@ -42,12 +43,6 @@ from .options import (
 from .reading import keylog
 
 SPARK = "Spark"
-
-REPORTS = (
-    "traffic", "latency", "saturation", "redelivery", "losses", "churn", "closes", "topology",
-    "quality", "findings",
-)  # fmt: skip
-"""The jobs of `amqpsniff.spark_jobs`, which knows more of them."""
 
 WRITERS = ("direct", "spark")
 FORMATS = ("parquet", "delta", "iceberg")

@@ -17,11 +17,11 @@ from amqpsniff import __version__
 
 COMMANDS = (
     "live", "inspect", "summary", "connections", "channels", "messages", "trace", "follow",
-    "topology", "diagnose", "report", "diff", "export", "sql", "bodies", "batch", "verify",
-    "sanitize", "explain", "spec",
+    "topology", "diagnose", "report", "report-table", "diff", "export", "sql", "bodies", "batch",
+    "verify", "sanitize", "explain", "spec",
 )  # fmt: skip
-"""Every command has the name of its module in this package and of the function in it, in the
-order in which the help lists them."""
+"""Every command has the name of its module in this package and of the function in it, with `_` for
+`-`, in the order in which the help lists them."""
 
 COMPLETE = "_AMQPSNIFF_COMPLETE"
 """Environment variable by which a shell asks for completions: `complete_bash` and so on."""
@@ -82,7 +82,8 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
     )
     application.callback()(_overview)
     for one in (name,) if name in COMMANDS else COMMANDS:
-        function = getattr(import_module(f".{one}", __package__), one)
+        module = one.replace("-", "_")
+        function = getattr(import_module(f".{module}", __package__), module)
         application.command(one, context_settings=CONTEXT)(function)
     return application
 

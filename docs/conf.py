@@ -19,8 +19,8 @@ import amqpsniff  # noqa: E402
 
 CONTENTS = {
     "Begin": "docs/guide docs/concepts docs/capturing docs/commands",
-    "Commands with more to say": "docs/live docs/report docs/diff docs/tls docs/verify "
-    "docs/sanitize docs/spark docs/shells",
+    "Commands with more to say": "docs/live docs/report docs/report-tables docs/diff docs/tls "
+    "docs/verify docs/sanitize docs/spark docs/shells",
     "Reference": "docs/options docs/tables docs/summary docs/findings docs/limits docs/python "
     "docs/api",
     "Background": "docs/security docs/performance benchmarks/README samples/README ARCHITECTURE "

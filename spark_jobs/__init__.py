@@ -18,7 +18,7 @@ __all__ = ["register"]
 
 def register(spark: SparkSession) -> None:
     """Make `spark.read.format("amqp")` known to a session; see `AmqpDataSource` for its options."""
-    from .elsewhere import TablesSource
+    from .parquet_source import TablesSource
     from .source import AmqpDataSource
 
     spark.dataSource.register(AmqpDataSource)

@@ -2,7 +2,7 @@
 
     spark-submit spark_jobs/batch.py captures/ -o tables/ --report traffic
 
-With `--progress json` it says how far it is on standard output, a JSON object a line.
+With `--progress json` it reports its progress on standard output, a JSON object a line.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.report_tables import REPORTS, find
 from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.garbage import collect_seldom, none_collected
 from amqpsniff.options import Options
-from amqpsniff.spark_jobs.failures import tell
+from amqpsniff.spark_jobs.errors import tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spec import DIALECTS, READINGS
 from amqpsniff.tables.schema import TABLES
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 START_SECONDS = 1.5
-"""Time that Spark takes to start at least, in which files are looked at."""
+"""Shortest start of Spark; files are surveyed meanwhile."""
 
 WRITERS = ("direct", "spark")
 
 FORMAT = "parquet"
-"""What the direct writer writes."""
+"""The format of the direct writer."""
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -55,22 +56,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_more_files() -> None:
-    """Let this process hold as many files open as it may, as Spark's Java does: what tasks of one
-    time have written down is read together.
-    """
+    """Raise the limit of open files: the driver reads files of many tasks at the same time."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _run(given: argparse.Namespace, say: Say) -> int:
-    from .reports import REPORTS
     from .session import check_master
 
     check_master(given.master)
     for name in given.report:
-        if name not in REPORTS:
-            raise UsageError(f"no report `{name}`; there are {', '.join(REPORTS)}")
+        find(name)
     if given.writer != "spark" and given.format != FORMAT:
         raise UsageError(f"--format {given.format} needs --writer spark")
     with _batch(given) as batch:
@@ -78,11 +75,10 @@ def _run(given: argparse.Namespace, say: Say) -> int:
 
 
 def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
-    from .reports import REPORTS
     from .session import context, session
 
     names = list(REPORTS) if given.html else given.report
-    batch.find()  # a wrong name is told before Spark is started
+    batch.find()  # report a wrong name before Spark starts
     say({"stage": "spark"})
     with ThreadPoolExecutor(1) as beside:
         looking = beside.submit(batch.look, START_SECONDS)
@@ -91,7 +87,7 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     spark.setLogLevel("ERROR")
     try:
         if given.writer == "spark":
-            from .frames import write_frames
+            from .dataframe_writer import write_frames
 
             say({"stage": "frames"})
             summary = write_frames(session(), batch, given.format)
@@ -131,7 +127,7 @@ def _batch(given: argparse.Namespace) -> Batch:
 
 
 def _unreadable(batch: Batch) -> str:
-    """Why there is nothing, in a line."""
+    """Why no file could be read, in a line."""
     lost = {one.capture: one.detail for note in batch.notes for one in note.lost}
     errors = [one.error or lost.get(one.path) for one in batch.plan.files]
     if any(one.path in lost for one in batch.plan.files):
@@ -142,7 +138,7 @@ def _unreadable(batch: Batch) -> str:
 
 
 def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
-    from .running import SparkRunner
+    from .runner import SparkRunner
 
     def notice(step: Step) -> None:
         say(asdict(step))
@@ -155,7 +151,7 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
 def _report(
     spark: SparkSession, given: argparse.Namespace, batch: Batch, names: list[str], say: Say
 ) -> None:
-    """Make the reports that are wanted, show or write them."""
+    """Make the reports, show and write them."""
     from .reports import Config, make, write_page
 
     made = []

@@ -1,4 +1,4 @@
-"""Options of the data source, from the texts that Spark hands over to what they mean."""
+"""Options of the data source: Spark passes them as text."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from amqpsniff.options import Options
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 
 CLOSE_AFTER_SECONDS = 10.0
-"""A file that nobody has written to for so long is taken for closed: tcpdump and dumpcap write at
-least whenever their buffer is full, and a rotation begins another one."""
+"""Time without a write after which a file counts as closed: tcpdump and dumpcap write whenever a
+buffer is full, and a rotation begins another file."""
 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a reader is told.
+    """Options of a reader.
 
     Attributes:
         table: The table, or `errors`.
         paths: Captures, folders, patterns, URIs.
         decoding: How captures are decoded.
-        where: A condition on rows, as `--where` of the command line; empty for all.
-        mode: What becomes of files that cannot be read whole, one of `MODES`.
-        from_ns, to_ns: Files without a packet in this time are left out; null for no bound.
-        storage: What fsspec is told.
-        surveys: A folder where surveys are kept and looked for; empty for none.
+        where: A condition on rows, the same as `--where` of the command line; empty for all.
+        mode: Handling of files that cannot be read whole, one of `MODES`.
+        from_ns, to_ns: Files without a packet in this time are left out; None for no bound.
+        storage: Options for fsspec.
+        surveys: A folder of surveys, which is read and written; empty for none.
         task_octets, max_reads: As for `amqpsniff.archive.make_plan`.
         close_after_ns: For streams: how long a file must have been left alone.
     """
@@ -52,7 +52,7 @@ class SourceOptions:
     close_after_ns: int = int(CLOSE_AFTER_SECONDS * 1e9)
 
     def has_time(self, file: Surveyed) -> bool:
-        """Whether a file may hold packets of the wanted time."""
+        """True if a file may hold packets of the wanted time."""
         if file.least_ns is None or file.last_ns is None:
             return True
         after = self.from_ns is None or file.last_ns >= self.from_ns
@@ -60,7 +60,7 @@ class SourceOptions:
 
 
 def parse(options: Mapping[str, str]) -> SourceOptions:
-    """Read the options; raises UsageError for one that makes no sense."""
+    """Read the options; raises UsageError for an invalid one."""
     mode = options.get("mode", MODES[0]).upper()
     if mode not in MODES:
         raise UsageError(f"no mode `{mode}`; there are {', '.join(MODES)}")
@@ -81,7 +81,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
 
 
 def table_of(options: Mapping[str, str]) -> str:
-    """The table that is asked for."""
+    """The name of the table."""
     return options.get("table", "messages")
 
 
@@ -162,7 +162,7 @@ def _storage(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def json_object(name: str, text: str) -> dict[str, Any]:
-    """A JSON object that was given as text; raises UsageError where it is none."""
+    """A JSON object from its text; raises UsageError for anything else."""
     try:
         given = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A Spark session with the settings this package wants, embedded in the process by default."""
+"""A Spark session with the settings of this package, embedded in the process by default."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from amqpsniff.errors import AmqpsniffError, UsageError
 from amqpsniff.tables.export import RISING
 
-from . import standby
+from . import prefork
 
 DRIVER_MEMORY = "1g"
-"""Rows pass through the driver only when they are shown; tasks decode in Python workers, whose
-memory is not the JVM's."""
+"""Only rows that are shown pass through the driver; tasks decode in Python workers, whose memory is
+not the JVM's."""
 
 EMBEDDED = "local[*]"
 
@@ -32,34 +32,34 @@ EMBEDDED_JAVA = (
     "-XX:+UseSerialGC "
     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 )
-"""How the Java of an embedded Spark runs: its memory is small, and it is beside what decodes. Arrow
-does not look at the bounds of a batch at every value: batches come from our workers alone (two
-million frames into the JVM: 1.3 processor seconds of it instead of 1.5)."""
+"""Options of the Java of an embedded Spark: its memory is small, and workers need the processors.
+Arrow does not check bounds at every value: batches come from our workers alone (two million frames
+into the JVM: 1.3 processor seconds of it instead of 1.5)."""
 
 PARQUET = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "parquet.writer.version": "PARQUET_2_0",
     **{f"parquet.enable.dictionary#{name}": "false" for name in RISING},
 }
-"""How Spark writes Parquet: as the direct writer does, times as numbers, and columns that rise as
-differences, for which no dictionary is tried (1.2 million frames: 3.4 processor seconds of the JVM
+"""Spark's settings for Parquet, those of the direct writer: times as numbers, and rising columns as
+differences, without trying a dictionary (1.2 million frames: 3.4 processor seconds of the JVM
 and 8.5 MB instead of 4.0 and 16.9)."""
 
 BRIEF_JAVA = f"{EMBEDDED_JAVA} -XX:TieredStopAtLevel=1"
-"""The same where the JVM lives for seconds and handles few rows: its compiler stops at the first
-tier (measured until the second job is done: 4.3 processor seconds instead of 7.9). Where all rows
-pass through it that costs more than it saves (writing two million frames, warm: 10 processor
-seconds of the JVM instead of 6)."""
+"""Options for a JVM that lives for seconds and handles few rows: its compiler stops at the first
+tier (measured until the second job is done: 4.3 processor seconds instead of 7.9). With all rows
+passing through the JVM this costs more than it saves (writing two million frames, warm: 10
+processor seconds of the JVM instead of 6)."""
 
 ATTEMPTS = 4
-"""Times an embedded Spark tries a task, as clusters do: a worker may die, a file system fail."""
+"""Attempts of an embedded Spark at a task, the same as on clusters."""
 
 _LOCAL = re.compile(r"^local\[(\*|\d+)\]$")
 
 _MASTER = re.compile(
     r"yarn$|spark://.|k8s://.|local$|local\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\]$|local-cluster\["
 )
-"""What Spark starts with; it ends before it says so to us where a master is none of them."""
+"""Masters that Spark starts with; with others it exits before it reports an error."""
 
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 """Environment variables that say where YARN is."""
@@ -78,11 +78,11 @@ JAVA_USELESS = (
 
 
 class NoJava(AmqpsniffError):
-    """There is no Java to start Spark with, or one that cannot."""
+    """Java is missing, or cannot start Spark."""
 
 
 def require_java() -> None:
-    """Raise NoJava unless there is a Java that Spark would find."""
+    """Raise NoJava unless Spark would find a Java."""
     home = os.environ.get("JAVA_HOME")
     if home and not (Path(home) / "bin" / "java").exists():
         raise NoJava(f"JAVA_HOME is {home}, where there is no bin/java; {JAVA_MISSING}")
@@ -91,7 +91,7 @@ def require_java() -> None:
 
 
 def check_master(master: str | None) -> None:
-    """Raise UsageError for a master that is none, or that Spark would not find."""
+    """Raise UsageError for an invalid master, and for one that Spark would not find."""
     if master is None:
         return
     if not _MASTER.match(master):
@@ -105,12 +105,12 @@ def check_master(master: str | None) -> None:
 def context(
     master: str | None = EMBEDDED, name: str = "amqpsniff", brief: bool = False
 ) -> SparkContext:
-    """The active context, or a new one on `master`; all that functions on workers need.
+    """The active context, or a new one on `master`.
 
-    Null for the master that spark-submit or the configuration names. Workers run this Python unless
-    PYSPARK_PYTHON says otherwise, so that they find the same packages. A Spark in this machine
-    listens on the loopback interface only, unless it is told where; `brief` says that few rows pass
-    through its JVM. Raises NoJava, and UsageError for a master that is none.
+    With None, the master is that of spark-submit or the configuration. Workers run this Python
+    unless PYSPARK_PYTHON names another, so that they find the same packages. A Spark in this
+    machine listens on the loopback interface only, unless configured otherwise. `brief`: few rows
+    pass through its JVM. Raises NoJava, and UsageError for an invalid master.
     """
     check_master(master)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
@@ -132,8 +132,9 @@ def context(
 
 
 def _told() -> SparkConf:
-    """What spark-submit and the configuration say, which Java knows; a master that is in this
-    machine is kept to it, as far as nobody says otherwise.
+    """The configuration of spark-submit, which Java reads.
+
+    A Spark in this machine is reached from it only, unless configured otherwise.
     """
     with _java():
         SparkContext._ensure_initialized()
@@ -149,7 +150,7 @@ def _told() -> SparkConf:
 
 @contextlib.contextmanager
 def _java() -> Iterator[None]:
-    """Raises NoJava where Java does not start Spark."""
+    """Raise NoJava if Java does not start Spark."""
     try:
         yield
     except PySparkRuntimeError as error:
@@ -161,10 +162,10 @@ def _java() -> Iterator[None]:
 
 
 def _prepared_workers() -> AbstractContextManager[None]:
-    """Have the process that workers are forked from got ready, where Java is to be started."""
+    """Start the process that workers are forked from early, if Java is not running yet."""
     if "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._active_spark_context is not None:
         return contextlib.nullcontext()
-    return standby.offered(os.environ["PYSPARK_PYTHON"])
+    return prefork.offered(os.environ["PYSPARK_PYTHON"])
 
 
 def session(

@@ -9,6 +9,12 @@ Findings may be about several connections, and the columns of messages that link
 table, and messages where one of these columns is named, is one partition, read like one capture.
 `amqpsniff batch` makes both with many tasks.
 
+As a stream it gives the captures of a folder that are closed and were not there before. A file is
+closed when nobody has written to it for a while. Files are taken in the order of their last change,
+and an offset is how far that went; it never goes back, so files that return are not new. Each
+micro-batch is read as one capture: a connection that continues from an earlier one is met in its
+middle.
+
 Columns are chosen with `.schema(…)`, rows with the option `where`, before they pass to the JVM.
 Conditions of a query are left to Spark: where it reads one data source with several of them,
 Spark 4.3 hands the last one to all its readers.
@@ -17,11 +23,17 @@ Spark 4.3 hands the last one to all its readers.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -37,6 +49,7 @@ from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.archive.task import TaskRun
+from amqpsniff.capture.formats import is_remote
 from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
@@ -49,9 +62,10 @@ from .options import SourceOptions, parse, table_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .streaming import AmqpStreamReader
-
 ERRORS = "errors"
+
+UNTIL = "until_ns"
+"""The offset: the time of the last change up to which files were taken."""
 
 
 class AmqpDataSource(DataSource):
@@ -82,14 +96,13 @@ class AmqpDataSource(DataSource):
         return AmqpReader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> AmqpStreamReader:  # noqa: N802
-        from .streaming import AmqpStreamReader
-
         return AmqpStreamReader(self.options, schema)
 
 
 class Share(InputPartition):
-    """The work of one Spark task: tasks of a plan, all of them for `findings`; rows that are ready
-    for `errors`. `home` is the folder in which the captures were named.
+    """The work of one Spark task: tasks of a plan, all of them for `findings`; rows for `errors`.
+
+    `home` is the current folder, to which names of captures may be relative.
     """
 
     def __init__(
@@ -108,7 +121,7 @@ class Share(InputPartition):
 
 
 class Reading:
-    """What batch and stream readers have in common: files to partitions, partitions to rows."""
+    """From files to partitions, from partitions to rows; for batch and stream readers."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.options: SourceOptions = parse(options)
@@ -166,7 +179,7 @@ class Reading:
         return arrow_schema(self.table, everything=True)
 
     def _where_columns(self) -> Sequence[str]:
-        """Columns that the condition looks at; raises UsageError where it is none."""
+        """Columns of the condition; raises UsageError if it is invalid."""
         if not self.options.where:
             return ()
         from amqpsniff.tables.query import Filter
@@ -205,7 +218,7 @@ class Reading:
 
 
 class AmqpReader(DataSourceReader):
-    """Reads all captures that there are."""
+    """Reads all captures."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.reading = Reading(options, schema)
@@ -219,13 +232,63 @@ class AmqpReader(DataSourceReader):
         yield from self.reading.rows(partition)
 
 
+class AmqpStreamReader(DataSourceStreamReader):
+    """Reads new captures."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self.reading = Reading(options, schema)
+        self._taken_ns = 0
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {UNTIL: 0}
+
+    def latestOffset(self, start: dict[str, int] | None = None, *_: Any) -> dict[str, int]:  # noqa: N802
+        """The last change of a closed file; Spark before 4.2 does not pass `start`."""
+        closed = time.time_ns() - self.reading.options.close_after_ns
+        times = [when for when, _ in self._listed() if when <= closed]
+        self._taken_ns = max([*times, self._taken_ns, start[UNTIL] if start else 0])
+        return {UNTIL: self._taken_ns}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        if start[UNTIL] >= end[UNTIL]:
+            return []
+        new = [one for when, one in self._listed() if start[UNTIL] < when <= end[UNTIL]]
+        return self.reading.shares(new) if new else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Share)
+        yield from self.reading.rows(partition)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Nothing to do: the offset is all of the state."""
+
+    def _listed(self) -> list[tuple[int, Listed]]:
+        """The files, with the time of their last change or move."""
+        options = self.reading.options
+        try:
+            listed = list_captures(options.paths, options.storage)
+        except CaptureError:  # none has come yet
+            return []
+        return [(_changed_ns(one), one) for one in listed]
+
+
+def _changed_ns(one: Listed) -> int:
+    """Time of the last change of a file, or of the move to its folder."""
+    if one.modified_ns is None or is_remote(one.path):
+        return one.modified_ns or 0
+    try:
+        return max(one.modified_ns, Path(one.path).stat().st_ctime_ns)
+    except OSError:
+        return one.modified_ns
+
+
 def arrow_schema(table: str, *, everything: bool = False) -> pa.Schema:
     """The schema of a table, or of `errors`; `everything`: with columns that must be named."""
     return error_schema() if table == ERRORS else schema_of(table, everything=everything)
 
 
 def _check_columns(table: str, schema: StructType) -> None:
-    """Whether a schema that was asked for names columns of the table, with their types."""
+    """Raise UsageError unless a schema has columns of the table, with their types."""
     known = from_arrow_schema(arrow_schema(table, everything=True))
     types = {field.name: field.dataType for field in known}
     for field in schema:

@@ -1,10 +1,10 @@
 """The process that Python workers are forked from; Spark runs it in place of `pyspark.daemon`.
 
-Spark puts PySpark on the path of workers as a zip, before all else. What comes from a zip is
-compiled anew by every process, which is 0.35 s of the 0.4 s that PySpark takes to import. The zip
-that is part of an installed PySpark has nothing that stands not beside it compiled: it is left out.
-What every worker needs is imported here, once. A process that is forked should have one thread:
-Arrow is told to start none, and left to the workers where it would import NumPy, which starts some.
+Spark puts PySpark first on the path of workers, as a zip. Modules from a zip are compiled again by
+every process, which is 0.35 s of the 0.4 s that PySpark takes to import. The zip of an installed
+PySpark is left out, since the same modules stand next to it, compiled. Modules that every worker
+needs are imported here, once. A process that is forked should have one thread: Arrow is told to
+start none, and is not imported here if it would import NumPy, which starts some.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, take_large_pages
 
-from . import standby
+from . import prefork
 
 NEEDED = (
     "pyspark.worker",
@@ -45,7 +45,7 @@ NO_THREAD = ("JE_ARROW_MALLOC_CONF", "background_thread:false")
 def path_without_zips(path: Iterable[str]) -> list[str]:
     """The path without the zips of a PySpark that is on it as installed.
 
-    Those of a PySpark that is installed nowhere stay.
+    The zips of a PySpark that is not installed stay.
     """
     given = list(path)
     left = []
@@ -64,11 +64,11 @@ def path_without_zips(path: Iterable[str]) -> list[str]:
 
 
 def main() -> None:
-    """Wait for orders to fork a worker."""
+    """Fork workers when Spark asks for them."""
     sys.path[:] = path_without_zips(sys.path)
-    if sys.argv[1:2] == [standby.FLAG]:
-        standby.wait(prepare)
-    elif standby.hand_over():
+    if sys.argv[1:2] == [prefork.FLAG]:
+        prefork.wait(prepare)
+    elif prefork.hand_over():
         return
     else:
         prepare()
@@ -78,10 +78,9 @@ def main() -> None:
 
 
 def prepare() -> None:
-    """Import what workers need, as far as this process stays one that can be forked.
+    """Import the modules that workers need and that start no thread.
 
-    What is imported is left out when workers look for garbage, which they do as seldom as the
-    command line does. Each has the large pages to itself that are asked for here.
+    Workers do not look for garbage among them, and do so as seldom as the command line.
     """
     name, value = NO_THREAD
     os.environ[name] = ",".join(filter(None, (os.environ.get(name), value)))

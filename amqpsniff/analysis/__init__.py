@@ -1,4 +1,4 @@
-"""Answers to what people ask of rows: a summary, a topology, a trace, a timeline, a diagnosis.
+"""Answers to what people ask of rows: a summary, a topology, a trace, a timeline, reports.
 
 Each module takes rows or record batches of the tables and gives plain data: dictionaries, lists and
 small dataclasses. None of them reads a file or writes to a terminal. `amqpsniff.Capture` reads the

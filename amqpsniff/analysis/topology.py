@@ -132,23 +132,6 @@ class Topology:
         self._gone: set[Name] = set()
         self._clients: dict[str, Facts] = {}
         self._channels: dict[tuple[str, int], Facts] = {}
-        self._steps = {
-            "connection.start-ok": self._logged_in,
-            "connection.open": self._opened,
-            "channel.open": self._opened_channel,
-            "exchange.declare": self._declared_exchange,
-            "exchange.delete": self._deleted_exchange,
-            "queue.declare": self._declared_queue,
-            "queue.delete": self._deleted_queue,
-            "queue.declare-ok": self._named_queue,
-            "queue.bind": self._bound_queue,
-            "queue.unbind": self._unbound_queue,
-            "exchange.bind": self._bound_exchange,
-            "exchange.unbind": self._unbound_exchange,
-            "basic.qos": self._limited,
-            "basic.consume": self._consumed,
-        }
-        self._methods = frozenset(self._steps)
 
     def add(self, table: str, batch: Any) -> None:
         """Learn from a batch of `frames` or `messages`; those of other tables are skipped."""
@@ -159,9 +142,9 @@ class Topology:
 
     def add_frames(self, batch: Any) -> None:
         """Learn from a batch of the frames table."""
-        rows = batch.filter(is_one_of(batch.column("method"), self._methods))
+        rows = batch.filter(is_one_of(batch.column("method"), frozenset(METHODS)))
         for row in rows.to_pylist():
-            self._steps[row["method"]](row, read_object(row["arguments"]))
+            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
 
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""
@@ -170,15 +153,34 @@ class Topology:
         rows = batch.filter(is_one_of(batch.column("method"), PUBLISHES))
         names = ("connection_id", "client", "exchange", "routing_key")
         for connection, address, exchange, key, *sent in grouped(rows, names, sums):
-            client = self._client(connection, address)
-            self.published.add((client, exchange), _counts(sent, NOTHING))
-            self.keys.add((client, exchange, key), _counts(sent, NOTHING))
+            self._publish(connection, address, exchange, key, sent)
         rows = batch.filter(is_one_of(batch.column("method"), DELIVERIES))
         names = ("connection_id", "client", "exchange", "queue")
         for connection, address, exchange, queue, *sent in grouped(rows, names, sums):
-            client = self._client(connection, address)
-            self.routes.add((client.vhost, exchange, queue), _counts(NOTHING, sent))
-            self.received.add((client, queue), _counts(NOTHING, sent))
+            self._deliver(connection, address, exchange, queue, sent)
+
+    def add_counts(self, batch: Any) -> None:
+        """Count messages that were counted already by `method`, ends and names.
+
+        Columns: `messages`, `octets` (their sum) and `sized` (how many of them have a size).
+        """
+        for row in batch.to_pylist():
+            ends = row["connection_id"], row["client"], row["exchange"]
+            sent = row["messages"], row["octets"], row["sized"]
+            if row["method"] in PUBLISHES:
+                self._publish(*ends, row["routing_key"], sent)
+            elif row["method"] in DELIVERIES:
+                self._deliver(*ends, row["queue"], sent)
+
+    def _publish(self, connection: str, address: Any, exchange: Any, key: Any, sent: Any) -> None:
+        client = self._client(connection, address)
+        self.published.add((client, exchange), _counts(sent, NOTHING))
+        self.keys.add((client, exchange, key), _counts(sent, NOTHING))
+
+    def _deliver(self, connection: str, address: Any, exchange: Any, queue: Any, sent: Any) -> None:
+        client = self._client(connection, address)
+        self.routes.add((client.vhost, exchange, queue), _counts(NOTHING, sent))
+        self.received.add((client, queue), _counts(NOTHING, sent))
 
     # who connects
 
@@ -429,6 +431,35 @@ class Topology:
             for client, queue in names
         ]
         return sorted(rows, key=lambda row: -row["delivered"])
+
+
+METHODS = {
+    "connection.start-ok": Topology._logged_in,
+    "connection.open": Topology._opened,
+    "channel.open": Topology._opened_channel,
+    "exchange.declare": Topology._declared_exchange,
+    "exchange.delete": Topology._deleted_exchange,
+    "queue.declare": Topology._declared_queue,
+    "queue.delete": Topology._deleted_queue,
+    "queue.declare-ok": Topology._named_queue,
+    "queue.bind": Topology._bound_queue,
+    "queue.unbind": Topology._unbound_queue,
+    "exchange.bind": Topology._bound_exchange,
+    "exchange.unbind": Topology._unbound_exchange,
+    "basic.qos": Topology._limited,
+    "basic.consume": Topology._consumed,
+}
+"""Methods of frames that are looked at, and what learns from each."""
+
+
+TABLES = frozenset(("arguments", "client_properties"))
+"""Arguments that are field tables."""
+
+
+def _arguments(text: bytes | str | None) -> Facts:
+    """The arguments of a method; only field tables are dicts, for names are keys."""
+    found = read_object(text).items()
+    return {name: value for name, value in found if name in TABLES or not isinstance(value, dict)}
 
 
 def _holds(row: Facts, arguments: Facts) -> bool:

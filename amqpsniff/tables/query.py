@@ -340,6 +340,27 @@ def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Resul
     return Result(statement, tables)
 
 
+def answer(
+    statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]], setup: Iterable[str]
+) -> pa.Table:
+    """All rows of a statement of our own over tables that can be read at any time.
+
+    `setup` is run before it, as macros. Raises FilterError where its memory does not suffice.
+    """
+    with tempfile.TemporaryDirectory(prefix="amqpsniff-") as folder:
+        connection = _connect(SQL_MEMORY, SQL_THREADS, folder)
+        try:
+            for step in setup:
+                connection.execute(step)
+            for name, (schema, opened) in tables.items():
+                connection.register(name, _Source(schema, opened, None))
+            return connection.sql(statement).to_arrow_table()
+        except duckdb.OutOfMemoryException:
+            raise FilterError(f"this needs more than {SQL_MEMORY} of memory") from None
+        finally:
+            connection.close()
+
+
 class _Source:
     """A table that DuckDB scans: a new stream of it at every scan.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -34,13 +35,38 @@ def spooled(batches: Iterable[pa.RecordBatch], folder: str) -> Iterator[pa.Recor
             yield from reader
 
 
+class Spool:
+    """Encoded batches of one schema in a file, written once and read as often as needed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(str(self._path), batch.schema, options=_packed())
+        self._writer.write_batch(batch)
+
+    def batches(self, _: object = None) -> Iterator[pa.RecordBatch]:
+        """The batches from the first on; none can be added any longer."""
+        if self._writer is None:
+            return
+        self._writer.close()
+        with pa.OSFile(str(self._path)) as file, pa.ipc.open_stream(file) as reader:
+            yield from reader
+
+
+def _packed() -> pa.ipc.IpcWriteOptions:
+    return pa.ipc.IpcWriteOptions(compression="lz4")
+
+
 def _write(batches: Iterable[pa.RecordBatch], file: IO[bytes]) -> bool:
     """Write batches as a stream, packed; false when there are none."""
     writer: Any = None
     for batch in batches:
         if writer is None:
-            packed = pa.ipc.IpcWriteOptions(compression="lz4")
-            writer = pa.ipc.new_stream(file, batch.schema, options=packed)
+            writer = pa.ipc.new_stream(file, batch.schema, options=_packed())
         writer.write_batch(batch)
     if writer is not None:
         writer.close()

@@ -39,6 +39,14 @@ def tables(result: Any) -> Iterator[Grid]:
         yield grid
 
 
+def catalogue(reports: Iterable[Any]) -> Grid:
+    """The reports there are, one a line."""
+    grid = Grid("report|~what it shows")
+    for one in reports:
+        grid.add(Words(one.name, "name"), one.about)
+    return grid
+
+
 def blocks(table: Grid, paint: Paint) -> Iterator[str]:
     """Each row of a table as lines of name and value, with an empty line between rows."""
     for number, fields in enumerate(table.fields()):

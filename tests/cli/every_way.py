@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.cli.commands import COMMANDS
 from tests.cli.running import Result, run
 
@@ -48,6 +49,9 @@ WAYS = (
     "diagnose {capture} --format ndjson",
     "diagnose {capture} --format sarif",
     "report {capture} -o {out}/page.html",
+    *(f"report-table {name} {{capture}}" for name in REPORTS),
+    *(f"report-table {name} {{capture}} --format json" for name in REPORTS),
+    *(f"report-table traffic {{capture}} --format {form}" for form in ("ndjson", "csv")),
     "diff {capture} {other}",
     "diff {other} {capture}",
     "diff {capture} {other} --format json",
@@ -136,7 +140,7 @@ def missing() -> set[str]:
     found = set()
     for command in set(COMMANDS) - ELSEWHERE.keys():
         ways = [way for way in WAYS if way.split()[0] == command]
-        module = import_module(f"amqpsniff.cli.{command}")
+        module = import_module(f"amqpsniff.cli.{command.replace('-', '_')}")
         forms = getattr(module, "FORMATS", getattr(module, "ENDINGS", ()))
         told = [form for form in forms if form != "text"]
         found |= {f"{command} {form}" for form in told if not any(form in way for way in ways)}

@@ -28,6 +28,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "bodies": [CAPTURE, "--output", "out"],
     "batch": [CAPTURE, "--output", "out"],
     "report": [CAPTURE, "--output", "out"],
+    "report-table": ["traffic", CAPTURE],
     "diff": [CAPTURE, CAPTURE],
     "sanitize": [CAPTURE, "--output", "out"],
     "explain": ["tcp-gap"],

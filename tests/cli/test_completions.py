@@ -176,9 +176,7 @@ def test_help_names_what_is_offered() -> None:
 
 def test_words_are_those_of_the_library() -> None:
     """Names that are written twice, so that help and completion need not import much."""
-    reports = import_module("amqpsniff.spark_jobs.reports")
     assert set(options.TABLES) == set(EVERYTHING)
-    assert batch.REPORTS == reports.REPORTS
     assert batch.WRITERS == import_module("amqpsniff.spark_jobs.batch").WRITERS
 
 

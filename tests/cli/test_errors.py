@@ -149,8 +149,9 @@ def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
         "diff": [CAPTURE],
     }.get(command, [])
     more = {"sql": ["SELECT 1 FROM frames"], "trace": ["--message-id", "m"]}.get(command, more)
+    report = ["traffic"] if command == "report-table" else []
     for name in ("README.md", "nowhere.pcap"):
-        result = run(command, name, *more)
+        result = run(command, *report, name, *more)
         assert result.code == 3
         assert name in one_line(result.err)
         assert result.out == ""

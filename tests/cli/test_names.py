@@ -30,6 +30,7 @@ WAYS = (
     "diagnose @",
     "diagnose @ --format sarif",
     "report @ -o out/report.html",
+    "report-table traffic @",
     "diff @ @",
     "diff @ @ --format json",
     "diff @ @ --same-traffic",

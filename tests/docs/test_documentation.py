@@ -13,7 +13,7 @@ import pytest
 
 from amqpsniff.errors import TsharkError
 from amqpsniff.tables.schema import EVERYTHING
-from tests.docs import findings, options, pictures, verify
+from tests.docs import findings, options, pictures, report_tables, verify
 from tests.docs.blocks import REPO, commands, run
 from tests.waiting import PATIENCE
 
@@ -56,6 +56,11 @@ def test_every_finding_is_explained() -> None:
 def test_every_option_is_explained() -> None:
     """docs/options.md is what the commands say (`python -m tests.docs.options`)."""
     assert options.PAGE.read_text(encoding="utf-8") == options.page()
+
+
+def test_reports_are_documented() -> None:
+    """docs/report-tables.md is what the catalogue says (`python -m tests.docs.report_tables`)."""
+    assert report_tables.PAGE.read_text(encoding="utf-8") == report_tables.page()
 
 
 def test_every_known_disagreement_is_explained() -> None:

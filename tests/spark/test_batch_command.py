@@ -215,7 +215,7 @@ def test_a_java_that_cannot_start_spark(samples: Path, tmp_path: Path) -> None:
 
 
 def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
-    from amqpsniff.spark_jobs.frames import write_frames
+    from amqpsniff.spark_jobs.dataframe_writer import write_frames
     from amqpsniff.spark_jobs.reports import Config, make
 
     capture, output = tmp_path / "kombu.pcap.gz", tmp_path / "out"
@@ -223,7 +223,7 @@ def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
     (tmp_path / "none.pcap").write_bytes(b"these are no packets")
     config = Config((str(output),))
     Batch([str(capture)], str(output)).run()
-    traffic = make(spark, "traffic", config).rows
+    traffic = make(spark, "traffic", config).table.to_pylist()
     assert traffic
     tables = ["messages", "findings"]
     for _ in range(2):  # the tables are below what is read
@@ -234,15 +234,15 @@ def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
     assert summary.octets > 10_000
     assert list((output / "messages").glob("capture_date=2026-*/*.parquet"))
     assert not list(output.glob("frames/**/*.parquet"))
-    assert make(spark, "traffic", config).rows == traffic
-    assert make(spark, "quality", config).rows[0]["error"] == "capture-unreadable"
+    assert make(spark, "traffic", config).table.to_pylist() == traffic
+    assert make(spark, "quality", config).table.column("error")[0].as_py() == "capture-unreadable"
     Batch([str(capture)], str(output)).run()
     assert written_rows(output, "messages") == alone["messages"]
-    assert make(spark, "traffic", config).rows == traffic
+    assert make(spark, "traffic", config).table.to_pylist() == traffic
 
 
 def test_the_writer_of_spark_with_links(spark: Any, samples: Path, tmp_path: Path) -> None:
-    from amqpsniff.spark_jobs.frames import write_frames
+    from amqpsniff.spark_jobs.dataframe_writer import write_frames
 
     paths = deal(packets_of([samples / "aiopika_rpc.pcap"]), tmp_path, random.Random(2), 4)
     batch = Batch(

@@ -126,7 +126,7 @@ def _children(process: int, name: str = "") -> list[int]:
 
 
 def test_another_connection_is_not_that_to_java(spark: object) -> None:
-    from amqpsniff.spark_jobs.failures import explained
+    from amqpsniff.spark_jobs.errors import explained
 
     assert spark is not None
     assert explained(RuntimeError("s3.example:443: Connection refused")) is None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
 from amqpsniff.archive.places import Folder
-from amqpsniff.spark_jobs.reports import REPORTS, Config, make, write_page
+from amqpsniff.report.report_charts import CHARTS
+from amqpsniff.spark_jobs.reports import Config, make, write_page
 from tests.cli.running import write_capture
 from tests.cli.test_null_rows import CAPTURE, changing, halves
 from tests.conversations import NOT_UTF8, full, packets, texts, with_texts
@@ -46,18 +47,17 @@ def test_reports(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     made = {name: make(spark, name, Config((str(tables),), bucket_seconds=60)) for name in REPORTS}
     folder = Folder(str(tables))
     for name, report in made.items():
-        assert report.title in report.as_text()
+        assert report.report.title in report.as_text()
         assert json.loads(json.dumps(report.as_json()))["report"] == name
-        assert report.rows
+        assert report.table.num_rows
         report.write(folder)
-        job = import_module(f"amqpsniff.spark_jobs.{name}")
-        for rows in _nulls(report.rows):
-            assert json.loads(json.dumps(job.charts(rows))) is not None
+        for rows in _nulls(report.table.to_pylist()):
+            assert json.loads(json.dumps(CHARTS[name](rows))) is not None
     write_page(folder, list(made.values()))
     page = (tables / "report.html").read_text()
-    assert all(report.title in page for report in made.values())
-    topology = made["topology"]
-    assert "healthy." in "".join(str(row) for row in topology.rows)
-    bound = {(row["source"], row["target"]) for row in topology.rows if row["messages"] is None}
+    assert all(report.report.title in page for report in made.values())
+    topology = made["topology"].table.to_pylist()
+    assert "healthy." in "".join(str(row) for row in topology)
+    bound = {(row["source"], row["target"]) for row in topology if row["messages"] is None}
     assert ("\ufffd\ufffd\ufffd", "\ufffd\ufffd\ufffd") in bound
-    assert not any("base64" in str(row) for row in topology.rows)
+    assert not any("base64" in str(row) for row in topology)

@@ -28,20 +28,23 @@ def honolulu(spark: Any) -> Iterator[Any]:
 
 
 def test_days_are_those_of_utc(honolulu: Any, samples: Path, tmp_path: Path) -> None:
-    from amqpsniff.spark_jobs.frames import write_frames
+    from amqpsniff.spark_jobs.dataframe_writer import write_frames
     from amqpsniff.spark_jobs.reports import Config, make
 
     capture, direct, output = str(samples / "pika_mix.pcap"), tmp_path / "direct", tmp_path / "out"
     Batch([capture], str(direct), tables=["messages", "findings"]).run()
     names = {name.split("/")[1] for name in manifest(direct)["tables"]["messages"]}
-    found = {str(row["day"]) for row in make(honolulu, "findings", Config((str(direct),))).rows}
+    found = {
+        str(row["day"])
+        for row in make(honolulu, "findings", Config((str(direct),))).table.to_pylist()
+    }
     assert {f"capture_date={one}" for one in found if one != "None"} == names
     write_frames(honolulu, Batch([capture], str(output), tables=["messages"]), "parquet")
     assert {one.name for one in (output / "messages").glob("capture_date=*")} == names
 
 
 def test_a_day_ends_to_the_nanosecond(honolulu: Any) -> None:
-    from amqpsniff.spark_jobs.reports import day
+    from amqpsniff.spark_jobs.dataframe_writer import day
 
     times = [MIDNIGHT_NS - 1, MIDNIGHT_NS, -1, 0, None]
     made = honolulu.createDataFrame([(one,) for one in times], "ts_ns long").select(day())
@@ -52,7 +55,7 @@ def test_a_day_ends_to_the_nanosecond(honolulu: Any) -> None:
 def test_what_java_knows_cannot_be_asked_far_away() -> None:
     from pyspark.errors import PySparkAttributeError
 
-    from amqpsniff.spark_jobs.elsewhere import java_knows
+    from amqpsniff.spark_jobs.parquet_source import java_knows
 
     class Connected:
         """As much of a session of Spark Connect as is looked at; the real one needs gRPC."""

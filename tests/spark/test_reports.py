@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,13 @@ import pyarrow as pa
 import pytest
 
 import amqpsniff
+from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
 from amqpsniff.archive.places import Folder
-from amqpsniff.spark_jobs.elsewhere import java_knows
-from amqpsniff.spark_jobs.reports import REPORTS, Config, Report, make, write_page
+from amqpsniff.report.batch_page import page
+from amqpsniff.report.report_charts import CHARTS
+from amqpsniff.spark_jobs.parquet_source import java_knows
+from amqpsniff.spark_jobs.reports import Config, make, write_page
 from tests.conftest import REPO
 from tests.report.drawn import wrong
 from tests.waiting import PATIENCE
@@ -55,7 +57,10 @@ def alone(captures: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def rows(spark: Any, name: str, tables: Path, **more: Any) -> list[dict[str, Any]]:
-    return make(spark, name, Config((str(tables),), **more)).rows
+    found: list[dict[str, Any]] = make(
+        spark, name, Config((str(tables),), **more)
+    ).table.to_pylist()
+    return found
 
 
 def address(row: dict[str, Any]) -> str | None:
@@ -69,25 +74,24 @@ def test_tables_and_captures_give_the_same(
 ) -> None:
     config = Config((str(captures),), bucket_seconds=60)
     of_captures = make(spark, name, config).table
-    report = make(spark, name, Config((str(tables),), bucket_seconds=60))
-    of_tables = report.table
+    of_tables = make(spark, name, Config((str(tables),), bucket_seconds=60)).table
     assert of_tables.num_rows
     assert of_tables.schema.names == of_captures.schema.names
     assert sorted(map(repr, of_tables.to_pylist())) == sorted(map(repr, of_captures.to_pylist()))
-    _can_be_drawn(report)
+    _can_be_drawn(name, of_tables)
 
 
-def _can_be_drawn(report: Report) -> None:
+def _can_be_drawn(name: str, table: pa.Table) -> None:
     """Charts of the report, and of its rows with little or nothing in them, have sane numbers."""
     pytest.importorskip("vl_convert")
-    charts = import_module(f"amqpsniff.spark_jobs.{report.name}").charts
-    assert wrong(report.charts) == []
+    charts, whole = CHARTS[name], table.to_pylist()
+    assert wrong(charts(whole)) == []
     numeric = {
         field.name
-        for field in report.table.schema
+        for field in table.schema
         if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
     }
-    for rows in ([], report.rows[:1], report.rows[-1:]):
+    for rows in ([], whole[:1], whole[-1:]):
         assert wrong(charts(rows)) == []
         for value in (0, None, math.nan, math.inf):
             poor = [{**row, **dict.fromkeys(numeric, value)} for row in rows]
@@ -184,7 +188,7 @@ def test_saturation_where_frames_are_missing(spark: Any) -> None:
     }
     for name, columns in wanted.items():
         config = Config((str(HOSTILE / f"{name}.pcap"),), bucket_seconds=3600)
-        (row,) = make(spark, "saturation", config).rows
+        (row,) = make(spark, "saturation", config).table.to_pylist()
         assert (row["channels"], row["unknown_channels"]) == (1, 1)
         assert {column: row[column] for column in columns} == columns, name
 
@@ -223,7 +227,7 @@ def test_tables_in_a_folder_whose_name_means_more_to_spark(
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).symlink_to(tables)
     there, here = (make(spark, "losses", Config((one,))) for one in (str(tables), name))
-    assert there.rows == here.rows
+    assert there.table.equals(here.table)
 
 
 def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> None:
@@ -231,27 +235,22 @@ def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> 
     reports = [make(spark, name, Config((str(tables),))) for name in ("closes", "traffic")]
     for report in reports:
         report.write(Folder(str(tables)))
-        assert (tables / "reports" / f"{report.name}.csv").read_text().count("\n") > 1
+        assert (tables / "reports" / f"{report.report.name}.csv").read_text().count("\n") > 1
         json.dumps(report.as_json())
-        assert report.title in report.as_text()
+        assert report.report.title in report.as_text()
     write_page(Folder(str(tables)), reports)
-    page = (tables / "report.html").read_text()
-    assert "<script src" not in page
-    assert 'href="http' not in page
-    assert "Traffic by exchange" in page
+    text = (tables / "report.html").read_text()
+    assert "<script src" not in text
+    assert 'href="http' not in text
+    assert "Traffic by exchange" in text
     for report in reports:
-        assert f'id="{report.name}"' in page
+        assert f'id="{report.report.name}"' in text
 
 
 def test_hostile_names_stay_text_on_the_page() -> None:
-    from amqpsniff.spark_jobs.page import page
-
     name = "</script><img src=x onerror=alert(1)>"
-    table = pa.table({"exchange": [name], "messages": [3]})
-    charts = [{"data": {"values": [{"name": name}]}}]
-    report = Report("traffic", "T", "", ["exchange", "messages"], table.to_pylist(), False, charts,
-                    5, table)  # fmt: skip
-    made = page({}, [report])
+    columns: dict[str, list[Any]] = {one: [3] for one in REPORTS["losses"].columns}
+    made = page({}, {"losses": pa.table(columns | {"exchange": [name], "client": [name]})})
     assert "<img src=x" not in made[: made.index("<script")]
     assert made.count("</script>") == 2
 
@@ -268,7 +267,7 @@ def test_the_page_of_a_batch_without_redeliveries_can_be_scrolled(
     spark: Any, browser: Any, plain_batch: Path
 ) -> None:
     reports = [make(spark, name, Config((str(plain_batch),))) for name in REPORTS]
-    assert not next(report for report in reports if report.name == "redelivery").rows
+    assert not next(one for one in reports if one.report.name == "redelivery").table.num_rows
     write_page(Folder(str(plain_batch)), reports)
     said: list[str] = []
     view = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -293,5 +292,5 @@ def test_an_empty_batch_has_empty_reports(spark: Any, tmp_path: Path) -> None:
     Batch([str(tmp_path)], str(tmp_path / "tables")).run()
     for name in REPORTS:
         report = make(spark, name, Config((str(tmp_path / "tables"),)))
-        assert (name == "quality") == bool(report.rows) or name == "findings"
+        assert (name == "quality") == bool(report.table.num_rows) or name == "findings"
         assert report.as_text()

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.spark_jobs.reports import Config
-from amqpsniff.spark_jobs.traffic import DIRECTIONS, build
+from amqpsniff.spark_jobs.reports import Config, dataframe
 
 pytestmark = pytest.mark.spark
 
@@ -28,10 +27,10 @@ def test_counts_are_those_of_the_rows(spark: Any, samples: Path) -> None:
         wanted[(*place, name)] += 1
         wanted[(*place, f"{name}_octets")] += row["body_size"] or 0
     counted: Counter[tuple[str | None, ...]] = Counter()
-    rows = build(spark, Config(tuple(paths))).collect()
+    rows = dataframe(spark, "traffic", Config(tuple(paths))).collect()
     for row in rows:
         place = row.exchange, row.routing_key, row.queue, row.client
-        for name in DIRECTIONS:
+        for name in set(prefixes.values()):
             counted[(*place, name)] = row[name]
             counted[(*place, f"{name}_octets")] = row[f"{name}_octets"]
     assert +counted == +wanted

@@ -1,27 +1,34 @@
-"""One HTML page with all reports of a batch, that can be mailed and kept."""
+"""One HTML page with the reports of a batch, that can be mailed and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.report.page import Page
-from amqpsniff.report.tables import Column, table
+from amqpsniff.analysis.report_tables import Report, find
+
+from .page import Page
+from .report_charts import CHARTS
+from .tables import Column, table
 
 if TYPE_CHECKING:
-    from .reports import Report
+    import pyarrow as pa
 
 MOST_SHOWN = 50
 """Rows of a report's table on the page; all of them are beside it as CSV and Parquet."""
 
 
-def page(manifest: dict[str, Any], reports: Sequence[Report]) -> str:
-    """The page; `manifest` is that of the batch. Raises UsageError when a package is missing."""
+def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:
+    """The page of reports, given as rows by name; `manifest` is that of the batch.
+
+    Raises UsageError if a package is missing.
+    """
     made = Page("AMQP traffic", _summary(manifest))
-    for one in reports:
-        charts = made.charts(one.charts) if one.rows else ""
-        made.section(one.name, one.title, charts, _table(one), about=one.about)
+    for name, whole in tables.items():
+        report, rows = find(name), whole.to_pylist()
+        charts = made.charts(CHARTS[name](rows)) if rows else ""
+        made.section(name, report.title, charts, _table(report, rows), about=report.about)
     return made.html()
 
 
@@ -40,13 +47,13 @@ def _summary(manifest: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _table(report: Report) -> str:
-    rows = report.rows[:MOST_SHOWN]
+def _table(report: Report, rows: list[dict[str, Any]]) -> str:
+    shown = rows[:MOST_SHOWN]
     numeric = {
-        name for name in report.columns if any(isinstance(row[name], (int, float)) for row in rows)
+        name for name in report.columns if any(isinstance(row[name], (int, float)) for row in shown)
     }
     columns = [Column(name, name, number=name in numeric) for name in report.columns]
-    total = len(report.rows)
+    total = len(rows)
     more = f"the first {MOST_SHOWN} of {total:,} rows" if total > MOST_SHOWN else f"{total:,} rows"
     files = f"reports/{report.name}.csv, reports/{report.name}.parquet"
-    return table(rows, columns, report.title, more=f"{more}; all of them in {files}")
+    return table(shown, columns, report.title, more=f"{more}; all of them in {files}")

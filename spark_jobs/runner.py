@@ -1,4 +1,4 @@
-"""Functions of `amqpsniff.archive` on the workers of a Spark."""
+"""Runs functions of `amqpsniff.archive` as Spark tasks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from pyspark import SparkContext
 
 LOOK_SECONDS = 0.5
-"""Time between two looks at how far the tasks are, at least."""
+"""Shortest time between two looks at the progress of tasks."""
 
 LOOK_PART = 0.02
-"""Part of the time that is spent on looking, at most: a look lists what all tasks have left, and of
-20,000 that takes 0.05 s of a processor, and 20 requests of object storage."""
+"""Largest share of the time that is spent on looking: a look lists the files of all tasks, which
+takes 0.05 s of a processor for 20,000 tasks, and 20 requests of object storage."""
 
 
 def pause(seconds: float) -> float:
-    """Time until the next look, where one took so long."""
+    """Time until the next look, after one that took `seconds`."""
     return max(LOOK_SECONDS, seconds / LOOK_PART)
 
 
@@ -30,13 +30,13 @@ class SparkRunner:
 
     @property
     def cores(self) -> int:
-        """Tasks that Spark does at a time."""
+        """Number of tasks that Spark runs at a time."""
         return int(self._context.defaultParallelism)
 
     def __call__(
         self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
     ) -> list[Any]:
-        """Results in the order of the items. Raises what a task raised in the end."""
+        """Results in the order of the items. Raises the error of a task that failed for good."""
         if not items:
             return []
         results: list[Any] = []

@@ -1,8 +1,8 @@
-"""What made a job fail, in one line, where it is something that somebody can mend.
+"""One-line messages for failures of a job that a user can mend.
 
-Spark tells what a task or its Java died of as a page of text. Here rows say what in it means what:
-the first that fits is told. What fits none is a defect of this package or of Spark, of which every
-line is worth having.
+Spark reports the death of a task or of its Java as a page of text. `REASONS` maps patterns in it to
+messages; the first match wins. A failure without a match is a defect of this package or of Spark,
+of which every line is worth having.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ USAGE, FAILED = 2, 3
 
 
 def tell(error: Exception) -> int:
-    """Say on standard error what an error comes from, and return its exit code; raises it where
-    nothing is known of it.
+    """Print the cause of an error to standard error and return its exit code.
+
+    Raises the error again if its cause is unknown.
     """
     told = error if isinstance(error, AmqpsniffError) else explained(error)
     if told is None:
@@ -43,7 +44,7 @@ def exit_code(error: AmqpsniffError) -> int:
 
 
 def explained(error: BaseException) -> AmqpsniffError | None:
-    """An error of ours that says what another one comes from; None where nothing is known of it."""
+    """An error of ours with the cause of another one, or None if it is unknown."""
     text = "\n".join(_texts(error))
     own = _OWN.findall(text)
     if own:  # raised by a task
@@ -62,7 +63,7 @@ def explained(error: BaseException) -> AmqpsniffError | None:
 
 @contextlib.contextmanager
 def saving(place: str) -> Iterator[None]:
-    """Raises OutputError where Spark cannot write what it is to save at a place."""
+    """Raise OutputError if Spark cannot write to a place."""
     try:
         yield
     except Exception as error:
@@ -76,7 +77,7 @@ def saving(place: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Reason:
-    """A row: what a text has in it, and the line that tells it, empty where it is not that."""
+    """A row: a pattern, and the message for a match of it; empty if it does not apply."""
 
     sign: re.Pattern[str]
     line: Callable[[re.Match[str]], str]
@@ -92,10 +93,10 @@ _REFUSED = re.compile(
     r"org\.apache\.hadoop\.\S+(?:Error|Exception): (?:java\.io\.IOException: )?([^\n]+)|"
     r"java\.io\.IOException: (Mkdirs failed[^\n]+)"
 )
-"""What file systems of Hadoop say, which Spark's temporary files know nothing of."""
+"""Errors of Hadoop's file systems, which Spark's temporary files do not use."""
 
 END_SECONDS = 2.0
-"""Time that a Java takes to end that answers no more."""
+"""Time in which a Java that no longer answers ends."""
 
 ANOTHER = "set SPARK_LOCAL_DIRS to a folder on another disk"
 
@@ -145,11 +146,11 @@ REASONS = (
         _java_ended,
     ),
 )
-"""In the order in which they are looked for: the end of a worker or of Java has its reason."""
+"""In order: the end of a worker or of Java has a reason, which is looked for first."""
 
 
 def _java_is_over() -> bool:
-    """Whether the Java that this process has started has ended, or is about to."""
+    """True if the Java that this process started has ended, or is about to."""
     java = getattr(SparkContext._gateway, "proc", None)
     if java is None:
         return False
@@ -159,7 +160,7 @@ def _java_is_over() -> bool:
 
 
 def local_folders() -> list[str]:
-    """Where Spark keeps temporary files, as far as environment and configuration say."""
+    """Folders of Spark's temporary files, by environment and configuration."""
     named = os.environ.get("SPARK_LOCAL_DIRS", "")
     if not named:
         with contextlib.suppress(Exception):  # of Java, which may have ended
@@ -169,7 +170,7 @@ def local_folders() -> list[str]:
 
 
 def _useless(folder: str) -> str:
-    """Why nothing can be written to a folder; empty where it can."""
+    """Why a folder is not writable; empty if it is."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -180,7 +181,7 @@ def _useless(folder: str) -> str:
 
 
 def _texts(error: BaseException | None) -> Iterator[str]:
-    """What an error says, and those that it came from, the oldest first."""
+    """The texts of an error and its causes, the oldest first."""
     if error is not None:
         yield from _texts(error.__cause__ or error.__context__)
         yield f"{type(error).__module__}.{type(error).__qualname__}: {error}"

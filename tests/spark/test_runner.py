@@ -22,10 +22,10 @@ def waits_for(place: str) -> str:
 def test_looks_that_take_long_are_seldom(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from amqpsniff.spark_jobs import running
+    from amqpsniff.spark_jobs import runner
 
-    monkeypatch.setattr(running, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(running, "LOOK_PART", 0.1)
+    monkeypatch.setattr(runner, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(runner, "LOOK_PART", 0.1)
     ended = tmp_path / "ended"
     looks: list[tuple[float, float]] = []
 
@@ -36,8 +36,8 @@ def test_looks_that_take_long_are_seldom(
         if len(looks) == 4:
             ended.touch()
 
-    runner = running.SparkRunner(spark.sparkContext)
-    assert runner(waits_for, [str(ended)], watch) == [str(ended)]
+    on_spark = runner.SparkRunner(spark.sparkContext)
+    assert on_spark(waits_for, [str(ended)], watch) == [str(ended)]
     for (begun, done), (following, _) in pairwise(looks[:4]):
         assert following - done > 8 * (done - begun)
-    assert running.pause(0) == 0.01
+    assert runner.pause(0) == 0.01

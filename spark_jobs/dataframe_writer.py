@@ -1,9 +1,8 @@
 """Tables written by Spark itself, for formats that only it knows (Delta, Iceberg).
 
-A manifest is written last, as the direct writer does; while tables are written there is none.
-Rows pass through the JVM, and captures are decoded once for each table, on every run. Files in
-Parquet come cheaper from the direct writer; messages that are to be linked are made by it, since
-that takes what all tasks know, and handed on.
+The manifest is written last; while tables are written there is none. Rows pass through the JVM, and
+captures are decoded once for each table, on every run. The direct writer is cheaper for Parquet. It
+also makes messages with links, which need the records of all tasks.
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from typing import TYPE_CHECKING
 from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.errors import error_rows
 from amqpsniff.archive.listing import MANIFEST
-from amqpsniff.archive.output import TIMES
+from amqpsniff.archive.output import DAY_NS, TIMES
 from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.target import clear, write_manifest
 from amqpsniff.tables.schema import EVERYTHING, TABLES
 
-from .failures import saving
-from .reports import day
+from .errors import saving
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 LINKED = "_work/linked"
-"""Where messages with links wait to be handed on; they stay, for the next run to begin with."""
+"""Folder of the messages with links before Spark writes them; kept for the next run."""
 
 
 def write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
@@ -82,11 +80,19 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     )
 
 
+def day(column: str = "ts_ns") -> Column:
+    """The day of a time in UTC, in any time zone of the session; null without a time."""
+    from pyspark.sql import functions as f
+
+    days = f"({column} - pmod({column}, {DAY_NS})) div {DAY_NS}"  # of integers, so it is exact
+    return f.date_from_unix_date(f.expr(days).cast("int"))
+
+
 def _linked(spark: SparkSession, batch: Batch) -> DataFrame:
     """The messages of a batch with their links."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from .running import SparkRunner
+    from .runner import SparkRunner
 
     direct = Batch(
         batch.inputs,

@@ -17,12 +17,12 @@ SPARKS_OWN = [sys.executable, "-m", "amqpsniff.spark_jobs.workers", "pyspark.wor
 
 DRIVER = """
 import json, os, subprocess, sys
-from amqpsniff.spark_jobs import standby
+from amqpsniff.spark_jobs import prefork
 
-with standby.offered(sys.executable):
+with prefork.offered(sys.executable):
     environment = dict(os.environ)
-assert standby.PLACE in environment and standby.PLACE not in os.environ
-waiting = standby._kept[1]
+assert prefork.PLACE in environment and prefork.PLACE not in os.environ
+waiting = prefork._kept[1]
 if sys.argv[1] == "lost":
     waiting.kill()
     waiting.wait()
@@ -32,16 +32,16 @@ own = subprocess.Popen(
 port = int.from_bytes(own.stdout.read(4), "big")
 alive = own.poll() is None
 own.stdin.close()  # so Spark ends it
-left = os.path.exists(os.path.dirname(environment[standby.PLACE]))
+left = os.path.exists(os.path.dirname(environment[prefork.PLACE]))
 print(json.dumps([port > 0, alive, left, own.wait(), waiting.wait()]))
 """
 
 STARTS = """
 import os, sys
-from amqpsniff.spark_jobs import standby
+from amqpsniff.spark_jobs import prefork
 
-with standby.offered(sys.executable):
-    print(os.environ.get(standby.PLACE))
+with prefork.offered(sys.executable):
+    print(os.environ.get(prefork.PLACE))
 """
 
 

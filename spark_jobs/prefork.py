@@ -1,11 +1,9 @@
-"""A process that workers are forked from, got ready while Java starts.
+"""Starting the process that workers are forked from while Java starts.
 
-Spark starts that process (`workers`) when there is a first task, and waits while it imports. So the
-driver of an embedded Spark starts one before, which imports and then waits at a socket. Spark's own
-hands over what it was started with: the streams by which Spark gives orders, environment, path; it
-ends when the other does. Where none waits, it does the work itself: also where none can be started,
-as under a folder for temporary files with so long a name that no socket can be in it. One that
-nobody takes ends with the driver.
+Spark starts this process (`workers`) for the first task, and waits while it imports. So the driver
+of an embedded Spark starts one earlier, which imports and then waits at a socket. The process that
+Spark starts hands over its streams, environment and path, and ends when the other ends. Without a
+waiting process it does the work itself. A waiting process that is not used ends with the driver.
 """
 
 from __future__ import annotations
@@ -23,10 +21,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-PLACE = "AMQPSNIFF_STANDBY"
+PLACE = "AMQPSNIFF_PREFORK"
 """Environment variable with the name of the socket."""
 
-FLAG = "--stand-by"
+FLAG = "--prefork"
 
 _STREAMS = (0, 1, 2)
 
@@ -35,12 +33,12 @@ _LENGTH_OCTETS = 8
 _TAKEN = b"\1"
 
 _kept: list[Any] = []
-"""What lives as long as this process."""
+"""Objects that live as long as this process."""
 
 
 @contextlib.contextmanager
 def offered(python: str) -> Iterator[None]:
-    """Start a process that waits for that of the Java started meanwhile, the first of this one."""
+    """Start a waiting process, which the first Java that this process starts will use."""
     if _kept or not hasattr(os, "fork"):
         yield
         return
@@ -64,7 +62,7 @@ def _start(python: str) -> None:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
-            env={"PYTHONHASHSEED": "0", **os.environ, PLACE: place},  # as Spark has it
+            env={"PYTHONHASHSEED": "0", **os.environ, PLACE: place},  # the same as Spark sets
         )
         os.environ[PLACE] = place
         listener.close()
@@ -78,7 +76,7 @@ def _remove(folder: Path) -> None:
 
 
 def hand_over() -> bool:
-    """Have the work of this process done by the one that waits; False when there is none."""
+    """Let the waiting process do the work of this one; False if there is none."""
     given = {
         "arguments": sys.argv,
         "environment": dict(os.environ),
@@ -100,7 +98,7 @@ def hand_over() -> bool:
 
 
 def wait(prepare: Callable[[], None]) -> None:
-    """Get ready and wait for a process that hands over; return in its place, or end."""
+    """Prepare, then wait for a process that hands over; return in its place, or exit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # that of a terminal is for the driver
     with socket.socket(fileno=int(sys.argv[2])) as listener:
         prepare()

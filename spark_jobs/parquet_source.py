@@ -1,7 +1,7 @@
-"""Tables on a file system that Spark's Java does not know: workers read them by themselves.
+"""A data source for Parquet files on file systems that Spark's Java does not support.
 
-An embedded Spark comes without what Hadoop needs for object storage. Captures are read and tables
-written by Arrow or fsspec (`amqpsniff.archive.places`); so are tables here, a file to a partition.
+An embedded Spark has no Hadoop connectors for object storage. Workers read captures and write
+tables with Arrow or fsspec (`amqpsniff.archive.places`); here they read tables, a file a partition.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def java_knows(spark: SparkSession, name: str) -> bool:
-    """Whether Spark itself can read what is on the file system of a name."""
+    """True if Java supports the file system of a name."""
     from py4j.protocol import Py4JJavaError
 
     if not is_remote(name):
         return True
     try:
         context = spark.sparkContext
-    except PySparkAttributeError:  # Java is not there to be asked over Spark Connect
+    except PySparkAttributeError:  # Spark Connect has no Java here
         return False
     assert context._jvm is not None
     path = context._jvm.org.apache.hadoop.fs.Path(name)

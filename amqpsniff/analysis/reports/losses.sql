@@ -1,0 +1,15 @@
+SELECT
+    exchange,
+    {host} AS client,
+    count(*) AS published,
+    count(*) FILTER (WHERE outcome = 'confirmed') AS confirmed,
+    count(*) FILTER (WHERE publish_number IS NULL AND outcome IS NULL) AS unprotected,
+    count(*) FILTER (WHERE outcome = 'rejected') AS rejected,
+    count(*) FILTER (WHERE outcome = 'returned') AS returned,
+    count(*) FILTER (WHERE outcome = 'unconfirmed') AS unconfirmed,
+    count(*) FILTER (WHERE status = 'incomplete') AS incomplete
+FROM {messages}
+WHERE method = 'basic.publish'
+GROUP BY ALL
+ORDER BY
+    rejected + returned + unconfirmed + incomplete DESC, unprotected DESC, exchange, client

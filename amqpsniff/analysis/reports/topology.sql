@@ -1,0 +1,38 @@
+-- What `analysis/topology.py` makes the graph of: frames that declare, bind and consume, and
+-- messages counted by where they went.
+SELECT
+    packet_number,
+    stream_offset,
+    connection_id,
+    client,
+    channel,
+    method,
+    arguments,
+    response_packet_number,
+    exchange,
+    routing_key,
+    queue,
+    CAST(NULL AS BIGINT) AS messages,
+    CAST(NULL AS BIGINT) AS octets,
+    CAST(NULL AS BIGINT) AS sized
+FROM {frames}
+WHERE method IN {routing_methods}
+UNION ALL
+SELECT
+    NULL,
+    NULL,
+    connection_id,
+    client,
+    NULL,
+    method,
+    NULL,
+    NULL,
+    exchange,
+    routing_key,
+    queue,
+    count(*),
+    CAST(sum({sent}) AS BIGINT),
+    count({sent})
+FROM {messages}
+WHERE method IN ('basic.publish', 'basic.deliver', 'basic.get-ok')
+GROUP BY connection_id, client, method, exchange, routing_key, queue

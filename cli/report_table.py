@@ -1,0 +1,153 @@
+"""`amqpsniff report-table`: one of the reports about captures, as a table."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amqpsniff.analysis.report_tables import REPORTS, find
+from amqpsniff.analysis.report_tables import report_table as rows_of_report
+from amqpsniff.errors import UsageError
+
+from .completions import words
+from .options import (
+    ROWS,
+    Decoding,
+    Input,
+    Reader,
+    check_format,
+    format_option,
+    limit_option,
+    spread,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMATS = ("text", "json", "ndjson", "csv")
+
+DIGITS = 3
+"""Digits behind the point in text."""
+
+
+@spread
+def report_table(
+    decoding: Decoding,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=words(REPORTS),
+            help=f"The report: {', '.join(REPORTS)}. Without it: what each of them shows.",
+            show_default=False,
+        ),
+    ] = "",
+    captures: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CAPTURE...",
+            help="Capture files, directories, patterns, or - for standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    bucket: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="Length of a time bucket in the reports latency and saturation. Default: at most "
+            "120 buckets.",
+            rich_help_panel=ROWS,
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int | None, limit_option("Show only the first N rows.")] = None,
+    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    reader: Reader = "auto",
+) -> int:
+    """Show a report: counts, times and shares of all captures together, as a table.
+
+    The reports are those of `batch`, without Spark. Each is a query over the tables; what matters
+    most comes first.
+
+    Examples:
+
+        amqpsniff report-table
+        amqpsniff report-table latency trace.pcapng
+        amqpsniff report-table losses captures/ --format csv
+    """
+    check_format(format_, FORMATS)
+    if not name:
+        return _list(format_)
+    find(name)
+    if not captures:
+        raise UsageError("no capture; see `amqpsniff report-table --help`")
+    from .reading import Reading
+
+    reading = Reading(Input(captures=captures, reader=reader, **vars(decoding)))
+    table = rows_of_report(
+        reading.capture, name, bucket_seconds=bucket or 0, rows=partial(reading.rows, progress=True)
+    )
+    _write(table if limit is None else table.slice(0, limit), format_)
+    if not table.num_rows:
+        reading.warn_of_nothing("nothing of the kind was captured")
+    return reading.exit_code
+
+
+def _list(form: str) -> int:
+    """Write what each report shows."""
+    if form == "text":
+        from .output import Output
+        from .render.answer import catalogue
+
+        Output().show(catalogue(REPORTS.values()))
+        return 0
+    import pyarrow as pa
+
+    rows = [{"report": one.name, "title": one.title, "about": one.about, "order": one.order}
+            for one in REPORTS.values()]  # fmt: skip
+    _write(pa.Table.from_pylist(rows), form)
+    return 0
+
+
+def _write(table: pa.Table, form: str) -> None:
+    if form == "text":
+        _show(table)
+        return
+    from .rows import standard_output
+
+    if form == "json":
+        from amqpsniff.tables.values import json_text
+
+        lines = ",\n".join(f"  {json_text(row)}" for row in table.to_pylist())
+        standard_output().write(f"[\n{lines}\n]\n".encode() if lines else b"[]\n")
+        return
+    from amqpsniff.tables.export import write
+
+    write(table.to_batches(), table.schema, form, standard_output())
+
+
+def _show(table: pa.Table) -> None:
+    from .output import Output
+    from .render.answer import blocks, tables
+
+    output = Output()
+    for grid in tables(_rounded(table).to_reader()):
+        if grid.fits(output.room):
+            output.lines(grid.lines(output.room, output.paint))
+        else:
+            output.lines(blocks(grid, output.paint))
+
+
+def _rounded(table: pa.Table) -> pa.Table:
+    """The table with numbers that a person can read."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    for at, field in enumerate(table.schema):
+        if types.is_floating(field.type):
+            rounded: Any = pc.round(table.column(at), DIGITS)
+            table = table.set_column(at, field, rounded)
+    return table

@@ -1,0 +1,140 @@
+"""A report gives the same rows by DuckDB on captures and by Spark on an archive of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff.analysis.report_tables import REPORTS, bucket_for, schema
+from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
+from amqpsniff.archive import Batch
+from amqpsniff.errors import UsageError
+from tests.conftest import REPO
+
+FOLDERS = {"samples": REPO / "samples", "incidents": REPO / "tests" / "captures" / "incidents"}
+
+MAX_ROWS = 1_000_000
+
+
+def captures_of(folder: str) -> list[str]:
+    """The captures of a folder, without those of its folders."""
+    return sorted(str(one) for one in FOLDERS[folder].iterdir() if ".pcap" in one.name)
+
+
+@pytest.fixture(scope="module", params=FOLDERS)
+def captures(request: Any) -> list[str]:
+    return captures_of(request.param)
+
+
+@pytest.fixture(scope="module")
+def archive(captures: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables that a batch has written of the captures."""
+    output = tmp_path_factory.mktemp("tables")
+    Batch(captures, str(output)).run()
+    return output
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", REPORTS)
+def test_duckdb_and_spark_give_equal_rows(
+    spark: Any, captures: list[str], archive: Path, name: str
+) -> None:
+    from amqpsniff.spark_jobs.reports import Config, dataframe
+
+    here = amqpsniff.open(*captures).report_table(name)
+    there = dataframe(spark, name, Config((str(archive),))).toArrow()
+    assert here.num_rows or name == "quality"
+    assert [(one.name, one.type) for one in here.schema] == [
+        (one.name, one.type) for one in there.schema
+    ]
+    assert here.to_pylist() == there.to_pylist()
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_columns_are_those_of_the_catalogue(samples: Path, name: str) -> None:
+    report = REPORTS[name]
+    table = amqpsniff.open(samples / "pika_mix.pcap").report_table(name)
+    assert table.schema.names == list(report.columns)
+    for read, columns in report.reads().items():
+        assert columns
+        assert set(columns) <= set(schema(read).names)
+
+
+def test_a_report_without_rows_has_its_columns(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pcap"
+    empty.write_bytes((REPO / "samples" / "pika_mix.pcap").read_bytes()[:24])  # the header alone
+    for name, report in REPORTS.items():
+        table = amqpsniff.open(empty).report_table(name)
+        assert table.schema.names == list(report.columns)
+        assert table.num_rows == 0 or name == "findings"
+
+
+def test_there_is_no_such_report(samples: Path) -> None:
+    with pytest.raises(UsageError, match=r"^no report `latence`; there are traffic, latency, "):
+        amqpsniff.open(samples / "pika_mix.pcap").report_table("latence")
+
+
+def test_steps_are_few_and_can_be_chosen() -> None:
+    assert [bucket_for(0, seconds * 10**9) for seconds in (0, 120, 121, 7_200, 10**9)] == [
+        1, 1, 10, 60, 86_400
+    ]  # fmt: skip
+    capture = amqpsniff.open(FOLDERS["incidents"] / "n_slow_confirms.pcap")
+    every = capture.report_table("saturation", bucket_seconds=1).num_rows
+    assert every > capture.report_table("saturation", bucket_seconds=3_600).num_rows == 1
+
+
+def test_files_that_cannot_be_read_are_in_quality(samples: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes((samples / "pika_mix.pcap").read_bytes()[:-7])
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"")
+    rows = amqpsniff.open(cut, bad).report_table("quality").to_pylist()
+    assert [(row["capture"], row["error"]) for row in rows] == [
+        (str(bad), "capture-unreadable"),
+        (str(cut), "capture-truncated"),
+    ] or rows[0]["lost_octets"]
+    assert all(row["skipped_octets"] is not None for row in rows)
+
+
+def gathered(names: list[str]) -> Routing:
+    """What routes messages, as the command `topology` gathers it."""
+    routing = Routing()
+    columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
+    for table, batch in amqpsniff.open(*names).tables("frames", "messages", columns=columns):
+        (routing.add_frames if table == "frames" else routing.add_messages)(batch)
+    return routing
+
+
+@pytest.mark.parametrize("capture", [*captures_of("samples"), *captures_of("incidents")])
+def test_edges_are_those_of_the_command_topology(capture: str) -> None:
+    edges = amqpsniff.open(capture).report_table("topology").to_pylist()
+    wanted = gathered([capture]).report(MAX_ROWS)
+    found: dict[tuple[str, str], Counter[Any]] = {}
+    for row in edges:
+        kinds = found.setdefault((row["source_kind"], row["target_kind"]), Counter())
+        kinds[row["vhost"], row["source"], row["target"], row["label"], row["removed"]] += (
+            1 if row["messages"] is None else row["messages"]
+        )
+    published: Counter[Any] = Counter()
+    for row in wanted["publishers"]:
+        published[row["vhost"], row["host"], row["exchange"], None, None] += row["published"]
+    assert found.pop(("client", "exchange"), Counter()) == published
+    delivered: Counter[Any] = Counter()
+    for row in wanted["consumers"]:
+        if row["delivered"] and row["queue"] is not None:
+            delivered[row["vhost"], row["queue"], row["host"], None, None] += row["delivered"]
+    assert found.pop(("queue", "client"), Counter()) == delivered
+    bound = {
+        (
+            row["destination_type"], row["vhost"], row["exchange"], row["destination"],
+            row["routing_key"], row["removed"],
+        )
+        for row in wanted["bindings"]
+    }  # fmt: skip
+    assert bound == {
+        (kinds[1], *edge) for kinds, many in found.items() for edge in many if edge[-1] is not None
+    }
