@@ -321,14 +321,20 @@ def without_secrets(text: bytes, secrets: tuple[bytes, ...]) -> bytes | None:
     """A broker's text without these secrets; None when none of them is in it."""
     safe = text
     for secret in secrets:
-        if len(secret) <= ORDINARY_OCTETS and _ORDINARY.fullmatch(secret):
-            for mark in (b"'", b'"', b"`"):
-                safe = safe.replace(mark + secret + mark, mark + b"[redacted]" + mark)
-        else:
-            safe = safe.replace(secret, b"[redacted]")
+        if secret in safe:
+            safe = _without(safe, secret)
         if len(text) >= CUT_FROM_OCTETS:
             safe = _without_begin(safe, secret)
     return None if safe == text else safe
+
+
+def _without(text: bytes, secret: bytes) -> bytes:
+    """A text without a secret that is in it."""
+    if len(secret) > ORDINARY_OCTETS or not _ORDINARY.fullmatch(secret):
+        return text.replace(secret, b"[redacted]")
+    for mark in (b"'", b'"', b"`"):
+        text = text.replace(mark + secret + mark, mark + b"[redacted]" + mark)
+    return text
 
 
 def _without_begin(text: bytes, secret: bytes) -> bytes:
