@@ -10,6 +10,18 @@ from array import array
 from heapq import heappush, heappushpop
 
 import cython
+from cython.cimports.amqpsniff.decode.rows import (
+    FrameRows,
+    MessageRows,
+)
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.counts import (
+    Flow,
+    Flows,
+    Rate,
+    Spread,
+    Volume,
+)
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
@@ -17,24 +29,6 @@ from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import kinds
 from amqpsniff.session.counts import MOST_NAMES, Tally
 from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_OCTETS, FRAME_TYPES
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        FrameRows,
-        MessageRows,
-    )
-    from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.counts import (  # type: ignore[import-not-found]
-        Flow,
-        Flows,
-        Rate,
-        Spread,
-        Volume,
-    )
-else:
-    from amqpsniff.decode.rows import FrameRows, MessageRows
-    from amqpsniff.decode.state import Connection
-    from amqpsniff.session.counts import Flow, Flows, Rate, Spread, Volume
 
 MOST_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""

@@ -6,30 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import cython
+from cython.cimports.amqpsniff.session.event import (
+    Event,
+    Request,
+)
+from cython.cimports.amqpsniff.session.state import (
+    Channel,
+    Consumer,
+    Lane,
+)
 
 from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session.state import CLIENT, SERVER
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
-    from cython.cimports.amqpsniff.session.event import (  # type: ignore[import-not-found]
-        Event,
-        Request,
-    )
-    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
-        Channel,
-        Consumer,
-        Lane,
-    )
-else:
-    from amqpsniff.session.attaching import Attacher
-    from amqpsniff.session.event import Event, Request
-    from amqpsniff.session.state import Channel, Consumer, Lane
-
 
 def _declare(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     nameless: list[Any] = []  # consumers of the queue that the server names
     channel.last_queue = event.queue or None
@@ -38,7 +30,7 @@ def _declare(
 
 
 def _declared(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if request is None or request.subject is None or not event.queue:
         return
@@ -49,7 +41,7 @@ def _declared(
         channel.declaring = None
 
 
-def _name_queue(tracker: Attacher, channel: Channel, event: Event, consumer: Any) -> None:
+def _name_queue(tracker: Any, channel: Channel, event: Event, consumer: Any) -> None:
     """Give a consumer the queue that a consume or get names; an empty name is the last declared."""
     if event.queue is None:
         return  # it was cut
@@ -67,7 +59,7 @@ def _no_ack(event: Event) -> bool | None:
 
 
 def _consume(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     tag = event.consumer_tag
     consumer = Consumer(tag, _no_ack(event), channel.prefetch_each)
@@ -81,7 +73,7 @@ def _consume(
 
 
 def _consumed(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     channel.consumers += 1
     tag = event.consumer_tag
@@ -90,7 +82,7 @@ def _consumed(
         _add_consumer(tracker, channel, tag, request.subject)
 
 
-def _add_consumer(tracker: Attacher, channel: Channel, tag: str, consumer: Any) -> None:
+def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> None:
     if tag not in channel.by_tag:
         limits = tracker.limits
         if (
@@ -105,7 +97,7 @@ def _add_consumer(tracker: Attacher, channel: Channel, tag: str, consumer: Any) 
 
 
 def _cancelled(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if event.side == SERVER:
         consumer = channel.by_tag.pop(event.consumer_tag, None)
@@ -116,9 +108,7 @@ def _cancelled(
             tracker.tell("consumer-cancelled", channel, event.number, event.ts_ns, facts)
 
 
-def _get(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> Any:
+def _get(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> Any:
     channel.gets += 1
     consumer = Consumer(None, _no_ack(event))
     _name_queue(tracker, channel, event, consumer)
@@ -126,7 +116,7 @@ def _get(
 
 
 def _recover(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if event.side == CLIENT and not event.whole:
         tracker.settler.acknowledge_in_part(channel, -1)

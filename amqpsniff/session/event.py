@@ -4,15 +4,11 @@ what its arguments say.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.rows import FrameRows
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import METHODS
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
-else:
-    from amqpsniff.decode.rows import FrameRows
 
 Reason = tuple[int | None, str | None, str | None]
 """Reply code and text of a close, and the method that it blames."""

@@ -5,11 +5,6 @@ import cython
 
 from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, MANY_TABLES
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Texts  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Texts  # noqa: F401 (a type of arguments)
-
 _MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
 _NONE = cython.declare(tuple, ())

@@ -7,6 +7,21 @@ were closed.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.rows import (
+    Vocabularies,
+)
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.likeness import (
+    Likeness,
+    is_direct,
+    mixed,
+)
+from cython.cimports.amqpsniff.session.linkable import (
+    Linkable,
+)
+from cython.cimports.amqpsniff.session.linker import Linker
+from cython.cimports.amqpsniff.session.links import Links
+from cython.cimports.amqpsniff.session.state import Session
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import rows as decoded
@@ -16,31 +31,6 @@ from amqpsniff.session import kinds, linkable
 from amqpsniff.session.calls import closed_at
 from amqpsniff.session.linker import ANYWHERE
 from amqpsniff.session.links import id_number
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        Vocabularies,
-    )
-    from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.likeness import (  # type: ignore[import-not-found]
-        Likeness,
-        is_direct,
-        mixed,
-    )
-    from cython.cimports.amqpsniff.session.linkable import (  # type: ignore[import-not-found]
-        Linkable,
-    )
-    from cython.cimports.amqpsniff.session.linker import Linker  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.links import Links  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
-else:
-    from amqpsniff.decode.rows import Vocabularies
-    from amqpsniff.decode.state import Connection
-    from amqpsniff.session.likeness import Likeness, is_direct, mixed
-    from amqpsniff.session.linkable import Linkable
-    from amqpsniff.session.linker import Linker
-    from amqpsniff.session.links import Links
-    from amqpsniff.session.state import Session
 
 MOST_EXPIRATION_DIGITS = 12
 """Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""

@@ -11,14 +11,10 @@ of such channels are the least that they can be. They are shown to people; rows 
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.session.counts import Delays
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import state
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.counts import Delays  # type: ignore[import-not-found]
-else:
-    from amqpsniff.session.counts import Delays
 
 MOST_TIMES = 4_096
 """Publishes of a joined channel whose times are remembered, in 32 kB of memory. Confirms of older

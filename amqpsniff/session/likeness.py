@@ -8,19 +8,14 @@ another exchange and routing key. The header `x-death` says what they were at fi
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.octets import OctetReader
+from cython.cimports.amqpsniff.decode.rows import (
+    Vocabularies,
+)
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.decode.rows import (  # type: ignore[import-not-found]
-        Vocabularies,
-    )
-else:
-    from amqpsniff.decode.octets import OctetReader
-    from amqpsniff.decode.rows import Vocabularies
 
 DIRECT = "amq.rabbitmq.reply-to"
 """What a client gives as `reply_to` for direct replies (RabbitMQ, Direct Reply-to)."""

@@ -11,15 +11,9 @@ publish that is alone in its line takes some 130 octets, where objects would tak
 """
 
 import cython
+from cython.cimports.amqpsniff.session.likeness import mixed
 
 from amqpsniff.columns import NULL
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.calls import Call  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.likeness import mixed  # type: ignore[import-not-found]
-else:
-    from amqpsniff.session.calls import Call  # noqa: F401 (a type)
-    from amqpsniff.session.likeness import mixed
 
 _NULL = cython.declare(cython.longlong, NULL)
 _AGAIN = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)

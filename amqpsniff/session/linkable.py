@@ -9,11 +9,6 @@ import cython
 
 from amqpsniff.columns import NULL
 
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.state import Session  # type: ignore[import-not-found]
-else:
-    from amqpsniff.session.state import Session  # noqa: F401 (an attribute's type)
-
 _NULL = cython.declare(cython.longlong, NULL)
 
 PUBLISH, IDENTIFIED, AGAIN, DIED, OWN_QUEUE = 1, 2, 4, 8, 16

@@ -6,20 +6,13 @@ one reader of everything.
 """
 
 import cython
+from cython.cimports.amqpsniff.session.linkable import (
+    Linkable,
+)
+from cython.cimports.amqpsniff.session.witness import Witness
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import linkable
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Integers  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.linkable import (  # type: ignore[import-not-found]
-        Linkable,
-    )
-    from cython.cimports.amqpsniff.session.witness import Witness  # type: ignore
-else:
-    from amqpsniff.columns import Integers  # noqa: F401 (types of attributes)
-    from amqpsniff.session.linkable import Linkable
-    from amqpsniff.session.witness import Witness
 
 NUMBERS = ["message", *linkable.NUMBERS]
 """Columns of integers: `message` is the ordinal of a message among those of its reader."""

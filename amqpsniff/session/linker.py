@@ -18,19 +18,13 @@ A linker is given messages one after the other, as `Linkable`s, whoever has read
 """
 
 import cython
+from cython.cimports.amqpsniff.session.calls import Call, Calls
+from cython.cimports.amqpsniff.session.likeness import mixed
+from cython.cimports.amqpsniff.session.lines import Lines
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import linkable, links
 from amqpsniff.session.limits import Memory
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.calls import Call, Calls  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.likeness import mixed  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.lines import Lines  # type: ignore[import-not-found]
-else:
-    from amqpsniff.session.calls import Call, Calls
-    from amqpsniff.session.likeness import mixed
-    from amqpsniff.session.lines import Lines
 
 _NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)

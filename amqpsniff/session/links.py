@@ -6,19 +6,14 @@ They are made only where somebody asked for them, and hang on the rows they belo
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import (
+    Codes,
+    Integers,
+    Vocabulary,
+)
+from cython.cimports.amqpsniff.decode.octets import OctetReader
 
 from amqpsniff.columns import NULL
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import (  # type: ignore[import-not-found]
-        Codes,
-        Integers,
-        Vocabulary,
-    )
-    from cython.cimports.amqpsniff.decode.octets import OctetReader  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Codes, Integers, Vocabulary
-    from amqpsniff.decode.octets import OctetReader
 
 _NULL = cython.declare(cython.longlong, NULL)
 

@@ -1,9 +1,8 @@
-from amqpsniff.session.attaching cimport Attacher
 from amqpsniff.session.event cimport Event
 from amqpsniff.session.state cimport Channel, Lane, Session
 
 cdef Channel begin_channel(Session session, Lane lane, object capture, Event event)
-cdef int open_channel(Attacher tracker, Session session, Lane lane, object capture, Event event) except? -1
+cdef int open_channel(object tracker, Session session, Lane lane, object capture, Event event) except? -1
 cdef int _end_channel(object tracker, Session session, Lane lane) except? -1
 cdef int _end_channels(object tracker, Session session) except? -1
 cdef int end_connection(object tracker, Session session) except? -1

@@ -14,36 +14,27 @@ from collections.abc import Callable
 from typing import Any
 
 import cython
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.event import (
+    Event,
+    Request,
+)
+from cython.cimports.amqpsniff.session.moves import (
+    drop_requests,
+    has_closed,
+    move_lane,
+)
+from cython.cimports.amqpsniff.session.state import (
+    Channel,
+    Lane,
+    Session,
+)
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import consumers, kinds, moves, state
 from amqpsniff.session.event import read_reason
 from amqpsniff.session.states import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import SIDES
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.state import Connection  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.attaching import Attacher  # type: ignore
-    from cython.cimports.amqpsniff.session.event import (  # type: ignore[import-not-found]
-        Event,
-        Request,
-    )
-    from cython.cimports.amqpsniff.session.moves import (  # type: ignore[import-not-found]
-        drop_requests,
-        has_closed,
-        move_lane,
-    )
-    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
-        Channel,
-        Lane,
-        Session,
-    )
-else:
-    from amqpsniff.decode.state import Connection
-    from amqpsniff.session.attaching import Attacher
-    from amqpsniff.session.event import Event, Request
-    from amqpsniff.session.moves import drop_requests, has_closed, move_lane
-    from amqpsniff.session.state import Channel, Lane, Session
 
 _CLIENT = cython.declare(cython.int, state.CLIENT)
 _SERVER = cython.declare(cython.int, state.SERVER)
@@ -104,13 +95,13 @@ def _end_channel(tracker, session, lane):
 
 
 def _open_ok(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     move_lane(lane, event.method, event.side)
 
 
 def _close(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     waiting = lane.requests
     move_lane(lane, event.method, event.side)
@@ -127,7 +118,7 @@ def _close(
         channel.close_octets = event.octets
 
 
-def _refuse(tracker: Attacher, channel: Channel, event: Event) -> None:
+def _refuse(tracker: Any, channel: Channel, event: Event) -> None:
     """The server closed a channel: it may have refused acknowledgements on it."""
     if channel.tentative is None:
         return
@@ -142,7 +133,7 @@ def _refuse(tracker: Attacher, channel: Channel, event: Event) -> None:
 
 
 def _close_ok(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if event.side == _SERVER and channel.closing == (True, False):
         tracker.settler.believe_all(channel)
@@ -165,7 +156,7 @@ def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
 
 
 def _select(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None:
         channel.mode = MODE.then(MODE.start, event.method, event.side)
@@ -175,14 +166,14 @@ def _select(
 
 
 def _selected(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.mode is None and request is None:
         channel.mode = MODE.then(MODE.start, event.method, event.side)
 
 
 def _commit(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> Any:
     channel.commits += 1
     if not channel.in_transaction:
@@ -194,7 +185,7 @@ def _commit(
 
 
 def _committed(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if request is None or request.subject is None:
         return
@@ -206,16 +197,14 @@ def _committed(
 
 
 def _roll_back(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
 ) -> None:
     if channel.in_transaction:
         tracker.settler.roll_back(channel)
         tracker.settler.committed(channel, channel.passed + len(channel.uncommitted))
 
 
-def _qos(
-    tracker: Attacher, lane: Lane, channel: Channel, event: Event, request: Request | None
-) -> None:
+def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> None:
     arguments = event.arguments
     count = arguments.get("prefetch_count")
     if not event.whole:
@@ -252,7 +241,7 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 # connections
 
 
-def learn(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
+def learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
     """Keep what the peers say of themselves and agree on, as JSON."""
     facts: dict[str, Any] = session.facts
     if event.name not in facts:
@@ -260,7 +249,7 @@ def learn(tracker: Attacher, session: Session, event: Event, request: Request | 
 
 
 def _close_connection(
-    tracker: Attacher, session: Session, event: Event, request: Request | None
+    tracker: Any, session: Session, event: Event, request: Request | None
 ) -> None:
     lane: Lane
     for lane in session.lanes.values():
@@ -275,7 +264,7 @@ def _close_connection(
 
 
 def _close_connection_ok(
-    tracker: Attacher, session: Session, event: Event, request: Request | None
+    tracker: Any, session: Session, event: Event, request: Request | None
 ) -> None:
     if session.step == _OVER and not session.over:
         for lane in session.lanes.values():
@@ -287,7 +276,7 @@ def _close_connection_ok(
         session.over = True
 
 
-def _block(tracker: Attacher, session: Session, event: Event, request: Request | None) -> None:
+def _block(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
     """connection.blocked and unblocked: count the time between them."""
     before = session.blocking
     session.blocking = BLOCKING.then(before, event.method, event.side)

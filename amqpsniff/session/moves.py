@@ -4,16 +4,11 @@ wait there: all that replies are found by.
 """
 
 import cython
+from cython.cimports.amqpsniff.session.event import Request
+from cython.cimports.amqpsniff.session.state import Lane
 
 from amqpsniff.session import kinds
 from amqpsniff.session.states import CHANNEL, CONNECTION
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.event import Request  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.state import Lane  # type: ignore[import-not-found]
-else:
-    from amqpsniff.session.event import Request
-    from amqpsniff.session.state import Lane
 
 PROVED = CHANNEL.code("open")
 """State of a channel on which something comes although its beginning was not seen."""

@@ -2,21 +2,15 @@
 """Requests and their replies: the synchronous methods of each side, channel by channel."""
 
 import cython
+from cython.cimports.amqpsniff.decode.rows import FrameRows
+from cython.cimports.amqpsniff.session.counts import Spread
+from cython.cimports.amqpsniff.session.event import (
+    Request,
+    request_of,
+)
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import kinds
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.rows import FrameRows  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.counts import Spread  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.event import (  # type: ignore[import-not-found]
-        Request,
-        request_of,
-    )
-else:
-    from amqpsniff.decode.rows import FrameRows
-    from amqpsniff.session.counts import Spread
-    from amqpsniff.session.event import Request, request_of
 
 _NULL = cython.declare(cython.longlong, NULL)
 

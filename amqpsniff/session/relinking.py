@@ -6,20 +6,14 @@ everything asks. Only messages that belong to others come out, as rows of number
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Integers
+from cython.cimports.amqpsniff.session.linkable import (
+    Linkable,
+)
+from cython.cimports.amqpsniff.session.linker import Linker
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import linkables
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Integers  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.linkable import (  # type: ignore[import-not-found]
-        Linkable,
-    )
-    from cython.cimports.amqpsniff.session.linker import Linker  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Integers
-    from amqpsniff.session.linkable import Linkable
-    from amqpsniff.session.linker import Linker
 
 COLUMNS = ["task", *linkables.NUMBERS]
 """What is fed: `task` is whose message it is."""

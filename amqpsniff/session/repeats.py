@@ -9,18 +9,13 @@ who ask for links, at several times the cost.
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Integers
+from cython.cimports.amqpsniff.session.likeness import (
+    coded,
+    mixed,
+)
 
 from amqpsniff.columns import NULL
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Integers  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.likeness import (  # type: ignore[import-not-found]
-        coded,
-        mixed,
-    )
-else:
-    from amqpsniff.columns import Integers
-    from amqpsniff.session.likeness import coded, mixed
 
 MOST_PUBLISHES = 65_536
 """Publishes remembered: some seconds of a busy broker, in 10 MB."""

@@ -12,16 +12,12 @@ only until it is trimmed, and no key is there without an entry.
 from collections import deque
 
 import cython
+from cython.cimports.amqpsniff.session.state import (
+    Channel,
+    Entry,
+)
 
 from amqpsniff.columns import NULL
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.state import (  # type: ignore[import-not-found]
-        Channel,
-        Entry,
-    )
-else:
-    from amqpsniff.session.state import Channel, Entry
 
 _NULL = cython.declare(cython.longlong, NULL)
 

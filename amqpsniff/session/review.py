@@ -10,18 +10,14 @@ something to say.
 from typing import NamedTuple
 
 import cython
+from cython.cimports.amqpsniff.session.repeats import (
+    Repeats,
+)
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import sightings
 from amqpsniff.session.rules.queueing import is_long
 from amqpsniff.session.rules.requeueing import Returns
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.session.repeats import (  # type: ignore[import-not-found]
-        Repeats,
-    )
-else:
-    from amqpsniff.session.repeats import Repeats
 
 COLUMNS = ["task", "row", *sightings.NUMBERS]
 """What a review looks at: `task` is whose sighting it is, `row` its ordinal there."""

@@ -11,19 +11,13 @@ those that are put back.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.octets import (
+    OctetReader,
+)
+from cython.cimports.amqpsniff.session.likeness import mixed
+from cython.cimports.amqpsniff.session.witness import Witness
 
 from amqpsniff.columns import NULL
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.decode.octets import (  # type: ignore[import-not-found]
-        OctetReader,
-    )
-    from cython.cimports.amqpsniff.session.likeness import mixed  # type: ignore[import-not-found]
-    from cython.cimports.amqpsniff.session.witness import Witness  # type: ignore
-else:
-    from amqpsniff.decode.octets import OctetReader
-    from amqpsniff.session.likeness import mixed
-    from amqpsniff.session.witness import Witness
 
 NUMBERS = "kind connection channel mark route seen_ns seen_number".split()
 """Columns of integers. `channel` is the ordinal of the first sighting on that incarnation of a

@@ -7,13 +7,9 @@ away `ROWS` at a time; nothing is kept.
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Integers
 
 from amqpsniff.columns import NULL
-
-if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Integers  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Integers
 
 ROWS = 32_768
 """Rows that are held before they are given away, in 10 MB."""
