@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from amqpsniff.capture.choosing import AUTO, READERS
+from amqpsniff.capture.open import AUTO, READERS
 from amqpsniff.errors import UsageError
 from amqpsniff.spec import DIALECTS, READINGS
 

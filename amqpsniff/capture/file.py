@@ -28,9 +28,9 @@ from amqpsniff.capture.formats import (
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcap import PcapReader
 from amqpsniff.capture.pcapng import PcapngReader
+from amqpsniff.capture.pcapng_interface import Section
+from amqpsniff.capture.poll import readable
 from amqpsniff.capture.reader import Reader
-from amqpsniff.capture.ready import readable
-from amqpsniff.capture.section import Section
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 

@@ -70,6 +70,12 @@ _TAR_MAGIC_AT = 257
 _TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one)'
 
 
+LINK_TYPES = frozenset(
+    (0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276)
+)
+"""LINKTYPE_ values whose packets are read here; the others are tshark's."""
+
+
 def is_wiresharks(octets: bytes) -> bool:
     """Whether a file begins as a format that is not read here and that Wireshark reads."""
     return _known(octets)[1] == _EDITCAP

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amqpsniff.capture.formats import is_remote, missing, shown
-from amqpsniff.capture.octets import Octets
+from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError
 
 HEAD_OCTETS = 4096
@@ -207,7 +207,7 @@ class Listing:
     def _judged(self, path: str, status: os.stat_result) -> _File:
         """What a file is, by its first octets; one that has none yet is no capture."""
         head = self._head(path)
-        octets = Octets(path)
+        octets = PushReader(path)
         try:
             deque(octets.feed(head), 0)
             octets.refuse()

@@ -11,14 +11,6 @@ from __future__ import annotations
 import struct
 from typing import IO
 
-from amqpsniff.capture.interface import (
-    IF_NAME,
-    IF_TSRESOL,
-    ISB_IFDROP,
-    ISB_IFRECV,
-    ISB_OSDROP,
-    InterfaceStatistics,
-)
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng_blocks import (
     DECRYPTION_SECRETS,
@@ -26,7 +18,15 @@ from amqpsniff.capture.pcapng_blocks import (
     INTERFACE_STATISTICS,
     SECTION_HEADER,
 )
-from amqpsniff.capture.section import ENHANCED_PACKET
+from amqpsniff.capture.pcapng_interface import (
+    ENHANCED_PACKET,
+    IF_NAME,
+    IF_TSRESOL,
+    ISB_IFDROP,
+    ISB_IFRECV,
+    ISB_OSDROP,
+    InterfaceStatistics,
+)
 from amqpsniff.errors import CaptureError
 
 SIMPLE_PACKET = 3

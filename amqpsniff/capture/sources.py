@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from amqpsniff.capture.choosing import OWN, for_tshark
 from amqpsniff.capture.file import (
     BLOCK_OCTETS,
     STANDARD_INPUT,
@@ -18,6 +17,7 @@ from amqpsniff.capture.file import (
 )
 from amqpsniff.capture.formats import is_remote, missing, shown
 from amqpsniff.capture.merge import GLANCE_OCTETS, CaptureSet
+from amqpsniff.capture.open import OWN, for_tshark
 from amqpsniff.errors import CaptureError, NotACapture
 
 __all__ = [

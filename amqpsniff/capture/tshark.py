@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff.capture.formats import shown
-from amqpsniff.capture.ready import readable
+from amqpsniff.capture.poll import readable
 from amqpsniff.errors import TsharkError
 
 LEAST_VERSION = (3, 0)

@@ -22,10 +22,9 @@ from pathlib import Path
 
 from amqpsniff.capture.blocks import enhanced_packets
 from amqpsniff.capture.filter import WHOLE_OCTETS
-from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcapng_interface import ENHANCED_PACKET, InterfaceStatistics
 from amqpsniff.capture.pcapng_writer import interface_block, section_block, statistics_block
-from amqpsniff.capture.section import ENHANCED_PACKET
 
 PACKET_OVERHEAD_OCTETS = 36
 """What an Enhanced Packet Block adds to a packet, at most."""

@@ -27,9 +27,9 @@ from amqpsniff.capture.formats import (
     shown,
 )
 from amqpsniff.capture.listing import HEAD_OCTETS, Listing, Lost
-from amqpsniff.capture.octets import Octets
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.ready import readable
+from amqpsniff.capture.poll import readable
+from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
@@ -52,7 +52,7 @@ class _Followed(ABC):
     """What captures of this module have in common; `live` is whether the kernel counts drops."""
 
     live = False
-    _octets: Octets
+    _octets: PushReader
 
     def __init__(self, capture: str) -> None:
         self.capture = capture
@@ -142,7 +142,7 @@ class PipeCapture(_Followed):
 
     def __init__(self, name: str = STANDARD_INPUT) -> None:
         super().__init__(name)
-        self._octets = Octets(name)
+        self._octets = PushReader(name)
         self._file = standard_input() if name == STANDARD_INPUT else _opened(name)
 
     def fileno(self) -> int:
@@ -224,7 +224,7 @@ class FileCapture(_Followed):
         self._path = path
         self._position = self._size = 0
         self._head = b""
-        self._octets = Octets(path)
+        self._octets = PushReader(path)
         self._listing.turned(path, os.fstat(file.fileno()))
 
     def _check(self) -> None:

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture import filter as filters
-from amqpsniff.capture.interface import InterfaceStatistics
+from amqpsniff.capture.packet_ring import RING_OCTETS, Ring, index_of
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.ring import RING_OCTETS, Ring, index_of
+from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.findings import Finding
 

@@ -21,7 +21,7 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
 
-class Octets:
+class PushReader:
     """The octets of one capture, in any pieces, into batches of packets."""
 
     def __init__(self, capture: str) -> None:
