@@ -33,7 +33,7 @@ packet is among them."""
 SPARE = 20
 """Looks take one part in so many of the time: they cost some 5 µs a file."""
 
-MOST_TOLD = 1000
+MAX_TOLD = 1000
 """Notes remembered, so that each is given once: a ring may turn for months."""
 
 COMPRESSED = (".gz", ".zst", ".zstd")
@@ -238,7 +238,7 @@ class Listing:
 
     def _tell(self, text: str) -> None:
         if text not in self._told:
-            if len(self._told) >= MOST_TOLD:
+            if len(self._told) >= MAX_TOLD:
                 self._told.clear()
             self._told.add(text)
             self.notes.append(text)

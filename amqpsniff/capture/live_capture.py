@@ -87,8 +87,8 @@ class InterfaceCapture:
         self.all = self.names == [ANY]
         if ANY in self.names and not self.all:
             raise UsageError("`any` means all interfaces; leave out the others")
-        if len(self.names) > filters.MOST_INTERFACES:
-            raise UsageError(f"more than {filters.MOST_INTERFACES} interfaces; use `any`")
+        if len(self.names) > filters.MAX_INTERFACES:
+            raise UsageError(f"more than {filters.MAX_INTERFACES} interfaces; use `any`")
         self.capture = ",".join(self.names)
         self.received = self.dropped = 0
         self.notes: list[str] = []

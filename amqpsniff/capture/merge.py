@@ -29,7 +29,7 @@ GLANCE_OCTETS = 1 << 14
 # Captures that overlap share this much for their blocks, so that memory does not grow with their
 # number until blocks have reached their least size, below which reads cost more than they bring.
 MERGED_OCTETS = 1 << 25
-LEAST_BLOCK_OCTETS = 1 << 14
+MIN_BLOCK_OCTETS = 1 << 14
 
 # Past this many captures open at once, descriptors are given back between reads: a process may
 # commonly have 1024, and other parts of it need some.
@@ -240,7 +240,7 @@ class CaptureSet:
         """Open a lane's capture; whether it has packets."""
         if lane.file is None:
             try:
-                lane.file = self._open_file(lane.name, LEAST_BLOCK_OCTETS)
+                lane.file = self._open_file(lane.name, MIN_BLOCK_OCTETS)
             except CaptureError as error:
                 self._unreadable(lane.name, error)
                 return False
@@ -250,7 +250,7 @@ class CaptureSet:
     def _more(self, lane: _Lane) -> bool:
         """Read a lane's next batch; False, and the file closed, when there is none."""
         assert lane.file is not None
-        share = max(LEAST_BLOCK_OCTETS, MERGED_OCTETS // len(self._open))
+        share = max(MIN_BLOCK_OCTETS, MERGED_OCTETS // len(self._open))
         lane.file.block_octets = min(self._block_octets, share)
         loaded = lane.load()
         if len(lane.file.secrets) > lane.secrets:

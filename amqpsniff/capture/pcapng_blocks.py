@@ -24,7 +24,7 @@ MAX_FOUND_OCTETS = 1 << 20
 
 # The least packet of a Simple Packet Block that a search believes is an Ethernet header: small
 # numbers in a row look like such a block without a packet.
-LEAST_SIMPLE_OCTETS = 32
+MIN_SIMPLE_OCTETS = 32
 
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE_DESCRIPTION = 1
@@ -75,7 +75,7 @@ def _block_at(
     elif kind == 5:
         if length < 24 or index >= known:
             return 0
-    elif kind == 3 and (known == 0 or length < LEAST_SIMPLE_OCTETS):
+    elif kind == 3 and (known == 0 or length < MIN_SIMPLE_OCTETS):
         return 0
     return length
 

@@ -42,7 +42,7 @@ LOOK_SECONDS = 0.5
 GONE_SECONDS = 2.0
 """How long a file that is gone may have no successor before that is said."""
 
-MOST_LOST = 1000
+MAX_LOST = 1000
 """Findings of files that are lost; of a ring that is always quicker there is one with each turn."""
 
 Taken = tuple[PacketBatch, Sequence[int]]
@@ -274,7 +274,7 @@ class FileCapture(_Followed):
     def _lose(self, lost: Lost) -> None:
         """Something cannot be read any more."""
         self.notes.append(lost.why)
-        if len(self.findings) < MOST_LOST:
+        if len(self.findings) < MAX_LOST:
             self.findings.append(Finding("capture-unreadable", lost.why, lost.path))
 
     def _miss(self, *, there: bool) -> None:

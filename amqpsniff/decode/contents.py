@@ -19,7 +19,7 @@ from operator import attrgetter
 import cython
 from cython.cimports.amqpsniff.decode.messages import MessageWriter
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
-from cython.cimports.amqpsniff.decode.state import Allowance, Content
+from cython.cimports.amqpsniff.decode.state import Content, MemoryBudget
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, rows, state
@@ -39,10 +39,10 @@ OTHER_OCTETS = 1024
 METHOD_OCTETS = 1280
 """Octets of a method with content in which all its texts are; more than that is left over."""
 
-LEAST_OPENING_OCTETS = 39
+MIN_OPENING_OCTETS = 39
 """Octets of the smallest frames that open a content: basic.publish (17) and its header (22)."""
 
-_OPENING = cython.declare(cython.longlong, LEAST_OPENING_OCTETS)
+_OPENING = cython.declare(cython.longlong, MIN_OPENING_OCTETS)
 _OTHER = cython.declare(cython.longlong, OTHER_OCTETS)
 _METHOD = cython.declare(cython.longlong, METHOD_OCTETS)
 _NULL = cython.declare(cython.longlong, NULL)
@@ -87,7 +87,7 @@ class ContentAssembler:
         self.keep_bodies = keep_bodies
         self.seed = own_seed()
         self.held = self.opened = 0
-        self.allowance = Allowance()
+        self.budget = MemoryBudget()
         self.unread = False
         self.marking = self.marking_all = True
         self.returns = bytes(plan.returns)
@@ -108,18 +108,18 @@ class ContentAssembler:
             return content
         if half.active.state == _AWAIT_METHOD:
             return half.active
-        full: cython.bint = not self.allowance.allows(_OTHER) and half.others
+        full: cython.bint = not self.budget.allows(_OTHER) and half.others
         if full or len(half.others) >= MAX_OPEN_CONTENTS:
             self._forget_oldest(half)
         half.others[half.active.channel] = half.active
         half.active = Content()
-        self.allowance.held += _OTHER
+        self.budget.held += _OTHER
         return half.active
 
     def _forget_oldest(self, half):
         channel = next(iter(half.others))
         content = half.others.pop(channel)
-        self.allowance.held -= _OTHER
+        self.budget.held -= _OTHER
         if content.state != _AWAIT_METHOD:
             detail = f"given up: {plan.method_name(content.method)} of packet {content.number}"
             self.report("channel-limit", half, detail, (channel, half.number, half.ts_ns))
@@ -134,7 +134,7 @@ class ContentAssembler:
             content = self._place(half, channel)
         if content.state != _AWAIT_METHOD:
             self._interrupt(half, content)
-        content.open(channel, self.allowance)
+        content.open(channel, self.budget)
         if half.lossy:
             half.opened_since.add(channel)
         content.method, content.class_id = facts.method, facts.class_id
@@ -254,7 +254,7 @@ class ContentAssembler:
     def _keep_header(self, content, reader, at, end):
         """Keep a content header for the row of its message."""
         if not content.store.fits(end - at):
-            return self.allowance.refuse("content headers")
+            return self.budget.refuse("content headers")
         content.header_start = content.store.used
         reader.copy_to(content.store, at, end - at)
         content.header_end = content.store.used
@@ -374,7 +374,7 @@ class ContentAssembler:
         for content in sorted(contents, key=_BY_NUMBER):
             if content.state != _AWAIT_METHOD:
                 self._end(half, content, _INCOMPLETE)
-        self.allowance.held -= _OTHER * len(half.others)
+        self.budget.held -= _OTHER * len(half.others)
         half.others.clear()
         return 0
 

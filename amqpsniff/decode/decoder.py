@@ -17,7 +17,7 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
-from amqpsniff.decode.non_amqp import Bystanders, is_unanswered, left_text
+from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
 from amqpsniff.decode.rows import Projection
 from amqpsniff.findings import Finding
@@ -26,9 +26,9 @@ from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
 _SEARCH = cython.declare(cython.int, state.SEARCH)
-_FOREIGN = cython.declare(cython.int, state.FOREIGN)
-_SILENT = cython.declare(cython.int, state.SILENT)
-_STRANGE = cython.declare(cython.int, state.STRANGE)
+_NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
+_UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
+_UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
@@ -98,7 +98,7 @@ class Decoder:
         self.ended = []
         self.encrypted = []
         self.foreign = 0
-        self.bystanders = Bystanders(log, self.handler.ports)
+        self.bystanders = NonAmqpReporter(log, self.handler.ports)
         self.places = []
         self.moments = None
 
@@ -129,7 +129,7 @@ class Decoder:
     @property
     def hits(self):
         """How often something was not kept because too much is held, by what it is."""
-        return self.handler.contents.allowance.refused
+        return self.handler.contents.budget.refused
 
     def use_capture(self, name):
         """What comes next is of this capture."""
@@ -230,7 +230,7 @@ class Decoder:
                 self.close(slot >> 1)
                 continue
             half = self.halves[slot]
-            if half.mode == _FOREIGN or half.mode == _SILENT:
+            if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
                 half.offset += length
                 continue
             half.number = number & _NUMBER_MASK
@@ -272,7 +272,7 @@ class Decoder:
         """A half-stream of a conversation that begins."""
         half: Half
         if not self.spare:
-            return Half(connection, direction, self.handler.contents.allowance)
+            return Half(connection, direction, self.handler.contents.budget)
         half = self.spare.pop()
         half.begin(connection, direction)
         return half
@@ -280,7 +280,7 @@ class Decoder:
     def data(self, slot, direction, octets, number=0, ts_ns=NULL):
         """The next octets of one half-stream, as a bytes object."""
         half: Half = self.halves[2 * slot + direction]
-        if half.mode == _FOREIGN or half.mode == _SILENT:
+        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
             half.offset += len(octets)
         else:
             half.number, half.ts_ns = number, ts_ns
@@ -289,7 +289,7 @@ class Decoder:
     def gap(self, slot, direction, missing, number=0, ts_ns=NULL):
         """The next `missing` octets of one half-stream are not in the capture."""
         half: Half = self.halves[2 * slot + direction]
-        if half.mode == _FOREIGN or half.mode == _SILENT:
+        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
             half.offset += missing
         else:
             half.number, half.ts_ns = number, ts_ns
@@ -337,7 +337,7 @@ class Decoder:
     @cython.exceptval(-1, check=True)
     def _note_unread(self, half: Half) -> cython.int:
         """Frames may be missing where no boundary was found in a direction."""
-        if half.mode == _SEARCH or (half.mode == _FOREIGN and half.lossy):
+        if half.mode == _SEARCH or (half.mode == _NOT_AMQP and half.lossy):
             self.handler.contents.note_loss(half)
         return 0
 
@@ -388,7 +388,7 @@ class Decoder:
     def _say_foreign(self, client, server):
         """Where only one side of a conversation spoke AMQP, or the client was not understood."""
         conversation = client.connection.conversation
-        if client.mode == _FOREIGN or client.mode == _STRANGE:
+        if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
             self._say_of("not-amqp", client, name_protocol(client.first_octets))
         elif client.connection.asked is None or conversation.tls is not None:
             return

@@ -18,7 +18,7 @@ from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .late_handshake import opens
-from .limits import LEAST_JUMP as _LEAST_JUMP
+from .limits import MIN_JUMP as _MIN_JUMP
 
 OPEN = cython.declare(cython.int, 0)
 
@@ -38,7 +38,7 @@ BEGINS = cython.declare(cython.int, 1)
 MAY_BEGIN = cython.declare(cython.int, 2)
 
 # See `amqpsniff.tcp.limits`.
-LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
+MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
 
 def opened(
@@ -130,7 +130,7 @@ def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
     if not opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
         return 0
     back = other.acknowledged() - other.next_offset - other.ahead(ack) if other.ack_seen else 0
-    if _jumps(half, seq) and (_jumps(other, ack) or back >= LEAST_JUMP):
+    if _jumps(half, seq) and (_jumps(other, ack) or back >= MIN_JUMP):
         return BEGINS
     offset = half.next_offset + half.ahead(seq)
     if half.ahead(seq) >= 0 or (back <= 0 and not _jumps(other, ack)):
@@ -153,7 +153,7 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
     ahead = half.ahead(seq)
     if ahead < 0:
         return ahead < -half.most_behind
-    return ahead >= LEAST_JUMP and half.next_offset + ahead > half.acked + LEAST_JUMP
+    return ahead >= MIN_JUMP and half.next_offset + ahead > half.acked + MIN_JUMP
 
 
 def begin_at(table: ConversationTable, starts):

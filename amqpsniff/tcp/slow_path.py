@@ -46,7 +46,7 @@ FIN = cython.declare(cython.int, 1)
 SYN = cython.declare(cython.int, 2)
 RST = cython.declare(cython.int, 4)
 
-MOST_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
+MAX_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
 """Octets that a RST may show to be missing: some devices reset with any number, a real one is
 within a window of the last octet that was captured."""
 ACK = cython.declare(cython.int, 16)
@@ -422,7 +422,7 @@ class SlowPath:
                 refused = True
         elif half.acknowledged() <= offset <= end:
             place = CERTAIN
-        elif end < offset <= end + MOST_BEFORE_RESET:
+        elif end < offset <= end + MAX_BEFORE_RESET:
             place = AHEAD
             end = offset
         if half.finished() and other.finished():

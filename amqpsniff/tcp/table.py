@@ -13,7 +13,7 @@ import cython
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
-from .limits import LEAST_JUMP as _LEAST_JUMP
+from .limits import MIN_JUMP as _MIN_JUMP
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
@@ -22,7 +22,7 @@ MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _SIGN32 = cython.declare(cython.longlong, 1 << 31)
 
 # See `amqpsniff.tcp.limits`.
-LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
+MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
 # Octets of a key: source and destination address, IP version and ports.
 KEY_OCTETS = cython.declare(cython.longlong, 40)
@@ -184,7 +184,7 @@ class ConversationTable:
         if record is None:
             return False
         ahead = (seq - (record.back_next_seq if key == record.back_key else record.next_seq)) & MASK
-        return LEAST_JUMP <= ahead < _SIGN32
+        return MIN_JUMP <= ahead < _SIGN32
 
     def least_active(self):
         """The open conversation that has been quiet for the longest time.

@@ -47,8 +47,8 @@ def test_one_finding_for_each_capture() -> None:
 
 def test_silent_clients_are_so_many() -> None:
     log = FindingLog()
-    seen = non_amqp.Bystanders(log, {5672})
-    for number in range(non_amqp.MOST_CLIENTS + 5):
+    seen = non_amqp.NonAmqpReporter(log, {5672})
+    for number in range(non_amqp.MAX_CLIENTS + 5):
         conversation = SimpleNamespace(
             a=f"10.0.{number >> 8}.{number & 255}:1",
             b="10.9.9.9:5672",
@@ -70,4 +70,4 @@ def test_silent_clients_are_so_many() -> None:
                 conversation=conversation, is_amqp=False, client_direction=-1, capture="a.pcap"
             )
         )
-    assert len(log.take()) == non_amqp.MOST_CLIENTS
+    assert len(log.take()) == non_amqp.MAX_CLIENTS
