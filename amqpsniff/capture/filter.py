@@ -115,7 +115,7 @@ def program(expression: str, indices: Sequence[int] = ()) -> bytes:
 
 
 def needs_ethernet(expression: str) -> bool:
-    """Whether an expression asks about what packets without an Ethernet header do not have.
+    """True if an expression asks about what packets without an Ethernet header do not have.
 
     Raises UsageError for one that libpcap does not understand at all.
     """

@@ -63,7 +63,7 @@ class _State(NamedTuple):
 
 @dataclass
 class _File:
-    """What is known of a file; `head` are its first octets, none where it was not opened."""
+    """What is known of a file; `head` are its first octets, empty if it was not opened."""
 
     path: str
     state: _State
@@ -91,7 +91,7 @@ class Listing:
         self._due = 0.0
 
     def newest(self) -> str | None:
-        """The capture that is read first; the others count as read. None when there is none.
+        """The capture that is read first; the others count as read. None without files.
 
         Raises CaptureError for a name that is not there, and where all there is may not be read.
         """
@@ -111,7 +111,7 @@ class Listing:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for another look."""
+        """True if it is time for another look."""
         return time.monotonic() >= self._due
 
     def look(self, own: Identity | None) -> list[str]:
@@ -223,7 +223,7 @@ class Listing:
             self._lose(file.path, file.state.octets, "was removed before it was read")
 
     def _head(self, path: str) -> bytes:
-        """The first octets of a file; none where it cannot be read."""
+        """The first octets of a file; empty if it cannot be read."""
         try:
             with open(path, "rb", 0) as file:  # noqa: PTH123 (a Path for each costs as much again)
                 return file.read(HEAD_OCTETS)

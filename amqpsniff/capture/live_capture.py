@@ -42,7 +42,7 @@ def available() -> list[str]:
 
 
 def has_ethernet(name: str) -> bool:
-    """Whether packets of an interface begin with an Ethernet header, as those of loopback do."""
+    """True if packets of an interface begin with an Ethernet header, as those of loopback do."""
     try:
         kind = int(Path(f"/sys/class/net/{name}/type").read_text())
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def has_ethernet(name: str) -> bool:
 
 
 def is_down(name: str) -> bool:
-    """Whether an interface was taken down, as by `ip link set down`."""
+    """True if an interface was taken down, as by `ip link set down`."""
     try:
         return not int(Path(f"/sys/class/net/{name}/flags").read_text(), 16) & _UP
     except (OSError, ValueError):
@@ -128,7 +128,7 @@ class InterfaceCapture:
         return self._ring.fileno()
 
     def held(self) -> bool:
-        """Whether the kernel has packets that it did not hand over yet."""
+        """True if the kernel has packets that it did not hand over yet."""
         return self._ring.held
 
     def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:

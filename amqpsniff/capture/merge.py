@@ -185,7 +185,7 @@ class CaptureSet:
         self._waiting = []
 
     def at_rest(self) -> bool:
-        """Whether one of the captures that are open is being written, and all so far was read."""
+        """True if one of the captures that are open is being written, and all so far was read."""
         return any(file.at_rest() for file in self._files())
 
     def _files(self) -> Iterator[AnyCapture]:

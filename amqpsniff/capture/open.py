@@ -91,7 +91,7 @@ def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
 
 
 def for_tshark(name: str, *, named: bool) -> bool:
-    """Whether a file that is not read here may be one for tshark.
+    """True if a file that is not read here may be one for tshark.
 
     One that was named by itself may be anything; of those found in a folder only known formats are.
     """

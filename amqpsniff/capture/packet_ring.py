@@ -122,7 +122,7 @@ class Ring:
 
     @property
     def held(self) -> bool:
-        """Whether the kernel still fills a block that has packets."""
+        """True if the kernel still fills a block that has packets."""
         return self._status[(self._next * BLOCK_OCTETS + 12) // 4] > 0
 
     def statistics(self) -> tuple[int, int]:

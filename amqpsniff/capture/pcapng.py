@@ -214,7 +214,7 @@ class PcapngReader(Reader):
         return 0, 1
 
     def _ends(self, block: bytes, position: int, end: int, last: bool) -> bool:
-        """Whether a block at `position` ends `end` octets further on, with the file if `last`."""
+        """True if a block at `position` ends `end` octets further on, with the file if `last`."""
         after = position + end
         if after > len(block):
             return False

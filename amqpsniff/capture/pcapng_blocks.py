@@ -87,7 +87,7 @@ def find_block(
     state: cython.longlong[::1],
     final: cython.bint,
 ) -> bool:
-    """Whether blocks begin again in the octets; `state` is where, as in a scan.
+    """True if blocks begin again in the octets; `state` is where, as in a scan.
 
     Where they do not, the search is to go on there with so many octets at least; `final` says that
     there will be no more. Without a byte order only the header of a section is looked for; `known`
@@ -124,7 +124,7 @@ def find_block(
 def begins_block(
     octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
 ) -> bool:
-    """Whether the twelve octets from `at` on may be the begin of a block of a known kind."""
+    """True if the twelve octets from `at` on may be the begin of a block of a known kind."""
     if at + 12 > len(octets):
         return False
     kind: cython.longlong = checked_u32(octets, at, big)

@@ -126,7 +126,7 @@ class PcapngWriter:
         self._put(block(CUSTOM, struct.pack("<I", 0)))
 
     def _fits(self, octets: bytes, original: int) -> bool:
-        """Whether a packet without a captured length would be read as it is."""
+        """True if a packet without a captured length would be read as it is."""
         snap = self._snap_octets[0]
         return len(octets) == (min(original, snap) if snap else original)
 

@@ -99,7 +99,7 @@ def _captures_below(directory: str) -> Iterator[str]:
 
 
 def _holds_capture(path: str) -> bool:
-    """Whether a file in a directory is a capture, or one that cannot be read for another reason."""
+    """True if a file in a directory is a capture, or one that cannot be read for another reason."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             return False

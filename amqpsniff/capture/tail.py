@@ -72,10 +72,10 @@ class _Followed(ABC):
         return self.capture
 
     def statistics(self) -> None:  # noqa: B027 (None is the answer of both)
-        """Nobody counts what is lost here."""
+        """Files have no drop counter."""
 
     def held(self) -> bool:
-        """Nobody keeps packets back here."""
+        """Files keep no packets back."""
         return False
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
@@ -83,7 +83,7 @@ class _Followed(ABC):
         return self._octets.take_secrets()
 
     def take(self, most: int) -> Iterator[Taken]:
-        """Batches of what is there, at most so many packets; raises NotACapture."""
+        """Batches of the packets that are there, at most `packets`; raises NotACapture."""
         read = 0
         while read < OCTETS_AT_ONCE and most > 0 and not self.ended:
             octets = self._next()
@@ -192,7 +192,7 @@ class FileCapture(_Followed):
         """No descriptor says when a file grows."""
 
     def held(self) -> bool:
-        """Whether there may be more that was not looked for: large folders are looked at seldom."""
+        """True if there may be more that was not looked for: large folders are looked at seldom."""
         return self._waits
 
     def finish(self) -> None:

@@ -41,7 +41,7 @@ def _found(_: str) -> Tshark:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a file is a capture by what it begins with, not only because tshark shows it.
+    """True if a file is a capture by what it begins with, not only because tshark shows it.
 
     tshark shows MP3, MPEG, images, JSON and what merely looks like a trace as packets too.
     """
@@ -229,7 +229,7 @@ class TsharkCapture:
         run.close()
 
     def at_rest(self) -> bool:
-        """Whether standard input, which tshark reads, has no more for now."""
+        """True if standard input, which tshark reads, has no more for now."""
         return self.capture == STANDARD_INPUT and not readable(0)
 
     @property

@@ -72,7 +72,7 @@ class ContentAssembler:
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
 
-    `unread`: nobody looks at messages, of which nothing is kept for rows. `losses` are places where
+    `unread`: messages have no rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction), and frames that come
     `LATE`: (row, `FrameRows.moment` when its octets came, LATE). `seed` is that of the marks of
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
@@ -290,7 +290,7 @@ class ContentAssembler:
         return 0
 
     def _awaiting(self, half):
-        """The content that the body frame under way is of; None when there is none."""
+        """The content that the body frame under way belongs to, or None."""
         content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_BODY:
             return None
@@ -379,7 +379,7 @@ class ContentAssembler:
         return 0
 
     def _end(self, half, content, status):
-        """A content is over: write its row, unless nobody looks at it."""
+        """End of a content: write its row if messages have rows."""
         content.state = _AWAIT_METHOD
         if self.unread:
             return content.close()

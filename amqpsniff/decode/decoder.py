@@ -53,10 +53,10 @@ class Decoder:
         keep_bodies: Keep message bodies.
         ports: Ports that servers listen on, beside 5671 and 5672.
         tables: Names of the tables whose rows are wanted; the others stay empty.
-        columns: Columns of `frames` and `messages` that somebody looks at, by table; null for all.
+        columns: Columns of `frames` and `messages` that are produced, by table; None for all.
         claims: Gather `claims.Claim`s for `take_claims`.
 
-    `moments` are told what makes rows known, None where nobody asks.
+    `moments` records which packet completed each row, or is None.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
@@ -150,7 +150,7 @@ class Decoder:
     def take_claims(self):
         """The claims made since the last call, in the order in which they became known.
 
-        None where no claims were asked for.
+        None without `claims`.
         """
         claims = self.handler.claims
         if claims is not None:

@@ -220,7 +220,7 @@ class Framer:
         return at + count
 
     def is_tentative(self, half):
-        """Whether a search found the framing, and not long ago; see `state.TENTATIVE_OCTETS`."""
+        """True if a search found the framing, and not long ago; see `state.TENTATIVE_OCTETS`."""
         return half.search is not None and half.frame_offset < half.search
 
     def _refuse(self, half):
@@ -414,13 +414,13 @@ class Framer:
         half.first_ns = half.ts_ns
 
     def _is_text(self, half, octets):
-        """Whether AMQP is but a part of something, such as the mechanism AMQPLAIN."""
+        """True if AMQP is but a part of something, such as the mechanism AMQPLAIN."""
         if len(octets) < 8 or half.connection.conversation.syn_seen:
             return False
         return protocol_of(octets[4:]) is None
 
     def _is_answer(self, half, octets):
-        """Whether these are, or may become, connection.start after a protocol header."""
+        """True if these are, or may become, connection.start after a protocol header."""
         connection: Connection = half.connection
         answers: cython.bint = half.direction != connection.client_direction
         if connection.conversation.syn_seen or not connection.began or not answers:
@@ -582,7 +582,7 @@ class Framer:
         return at + count
 
     def _is_unread(self, half, octets):
-        """Whether a connection speaks an AMQP that is not decoded; its header may be missing."""
+        """True if a connection speaks an AMQP that is not decoded; its header may be missing."""
         connection = half.connection
         if connection.asked not in _UNREAD:
             if connection.is_amqp or not is_amqp_1_0(octets):

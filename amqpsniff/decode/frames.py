@@ -248,7 +248,7 @@ class FrameHandler:
         return self._read(half, reader, at, end, whole)
 
     def _tells(self, connection, known, reader, at, end):
-        """Whether a method that came before tells a secret that was sent on this connection."""
+        """True if a method that came before tells a secret that was sent on this connection."""
         start: cython.longlong = known.starts[_REPLY_TEXT]
         if start >= 0:
             told: bytes = reader.octets_at(at + start, known.lengths[_REPLY_TEXT])

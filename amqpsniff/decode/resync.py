@@ -120,7 +120,7 @@ class FrameProbe:
     def header(
         self, half: Half, at: cython.longlong, have: cython.longlong, forced: cython.bint
     ) -> cython.int:
-        """Whether a frame may begin at `at`, with `have` octets there: 1, 0, or -1 for too few.
+        """1 if a frame may begin at `at`, with `have` octets there, 0 if not, -1 for too few.
 
         A protocol header has type 65 (its first letter) and, for want of a frame header, size 0.
         `forced` takes any header that can be followed to its end.
@@ -174,7 +174,7 @@ class FrameProbe:
 
     @cython.cfunc
     def _is_method(self, half: Half, class_id: cython.int, method_id: cython.int) -> cython.bint:
-        """Whether the numbers name a method that this side may send."""
+        """True if the numbers name a method that this side may send."""
         connection: Connection = half.connection
         choice: cython.int = self.handler.decoder.find(connection.dialect, class_id, method_id)
         if choice < 0:
@@ -197,7 +197,7 @@ class FrameProbe:
         at: cython.longlong,
         size: cython.longlong,
     ) -> cython.bint:
-        """Whether the payload at `at` proves a frame."""
+        """True if the payload at `at` proves a frame."""
         if kind == 1:
             self.reader.out.used = 0
             dialect: cython.int = half.connection.dialect
@@ -248,7 +248,7 @@ class Window:
 
     @cython.cfunc
     def fits(self, count: cython.longlong) -> cython.bint:
-        """Whether so many octets more may be kept."""
+        """True if `count` octets more may be kept."""
         kept: cython.longlong = self.used - self.first
         return kept + count <= len(self.buffer) or self.budget.allows(2 * (kept + count))
 
@@ -358,7 +358,7 @@ class Candidate:
 
     @cython.cfunc
     def keeps(self) -> cython.bint:
-        """Whether the octets of the frame under way are kept until it is whole."""
+        """True if the octets of the frame under way are kept until it is whole."""
         return self.size <= _MAX_KEPT and self.missing == 0
 
     @cython.cfunc
@@ -433,7 +433,7 @@ class Search:
 
     @property
     def hopeless(self):
-        """Whether so much was searched in vain that this is another protocol."""
+        """True if so much was searched in vain that this is another protocol."""
         return self.searched >= FOREIGN_AFTER_OCTETS and not self.half.connection.is_amqp
 
     def feed(self, octets, number, ts_ns, moment):
@@ -545,7 +545,7 @@ class Search:
 
     @cython.cfunc
     def _is_inside(self, at: cython.longlong) -> cython.bint:
-        """Whether what looks like a body is none: no frame ends before it, and none is awaited."""
+        """True if a body there is implausible: no frame ends before it, and none is awaited."""
         if at == self.window.first or self.window.buffer[at - 1] == _END:
             return False
         return not self.probe.strong(self.half, _BODY, self.probe.channel, at + 7, self.probe.size)
@@ -695,12 +695,12 @@ class Search:
 
     @cython.cfunc
     def _is_expected(self, candidate: Candidate) -> cython.bint:
-        """Whether what a hole cut off begins a run, as the ones before it did."""
+        """True if what a hole cut off begins a run, as the ones before it did."""
         return candidate.start == self.begin and self.beginnings >= CUT_BEGINNINGS - 1
 
     @cython.cfunc
     def _begins_cut(self) -> cython.bint:
-        """Whether the octets since the last hole begin with a method or a content header."""
+        """True if the octets since the last hole begin with a method or a content header."""
         candidate: Candidate
         for candidate in self.candidates:
             if candidate.start == self.begin and (candidate.kind == 1 or candidate.kind == 2):

@@ -66,11 +66,11 @@ class MemoryBudget:
         self.refused = {}
 
     def allows(self, octets):
-        """Whether so many more may be held."""
+        """True if this many octets more may be held."""
         return self.held + octets <= _MAX_UNFINISHED
 
     def has_plenty(self):
-        """Whether less than half is held: buffers may be large for the time that this saves."""
+        """True if less than half is held: buffers may be large for the time that this saves."""
         return self.held <= _MAX_UNFINISHED >> 1
 
     def refuse(self, what):
@@ -94,13 +94,11 @@ class StreamBuffer(Octets):
         return 0
 
     def fits(self, count):
-        """Whether so many octets more may be kept."""
+        """True if `count` octets more may be kept."""
         return self.used + count <= self.size or self.budget.allows(2 * (self.used + count))
 
     def should_release(self):
-        """Whether it is so large, or one of so many, that it is better given back when nothing is
-        in it.
-        """
+        """True if it is so large, or one of so many, that it is released when it is empty."""
         if self.size > _MOST_KEPT or self.budget.stores > _MAX_IDLE_BUFFERS:
             return True
         return self.size > _FIRST_STORE and not self.budget.has_plenty()
@@ -117,8 +115,8 @@ class Connection:
     `sent_secrets` are the secrets that its methods carried, null before the first. `asked` are the
     four octets after `AMQP` in the client's protocol header; without one, those of a version that
     is not decoded where frames or the server's header show it, else null. `capture` is the one that
-    it begins in, null where octets came without one. `session` and `volume` belong to whoever
-    follows or counts the connection.
+    it begins in, null where octets came without one. `session` and `volume` belong to those
+    who follow or count the connection.
     """
 
     def __init__(self, conversation):
@@ -211,7 +209,7 @@ class Half:
         return 0
 
     def has_grown(self):
-        """Whether buffers have become so large that they are better given back."""
+        """True if buffers have become so large that they are better given back."""
         size: cython.longlong = 0 if self.store is None else self.store.size
         for buffer in (self.active.store, self.active.body):
             if buffer is not None:

@@ -317,7 +317,7 @@ class HalfStream:
         return distance - _RANGE32 if distance >= _SIGN32 else distance
 
     def possible(self, seq):
-        """Whether a segment can lie at `seq`, given where the half-stream is."""
+        """True if a segment can lie at `seq`, given where the half-stream is."""
         distance: cython.longlong
         if self.next_seq < 0:
             return True
@@ -366,7 +366,7 @@ class HalfStream:
         return self.held is not None and self.held.count() > 0
 
     def finished(self):
-        """Whether everything up to the FIN was handed on."""
+        """True if everything up to the FIN was handed on."""
         return self.fin_offset >= 0 and self.next_offset == self.fin_offset
 
     def captured_end(self):
@@ -390,7 +390,7 @@ class HalfStream:
         return result & HISTORY_CONFLICT != 0
 
     def needs_care(self, other):
-        """Whether the next segment may not be ordinary; `other` is the other direction."""
+        """True if the next segment may not be ordinary; `other` is the other direction."""
         if self.next_seq < 0 or self.strange > 0 or self.absent:
             return True
         if self.holds():
@@ -466,7 +466,7 @@ class HalfStream:
         return RETRANSMITTED | (CONFLICT if result & HISTORY_CONFLICT else 0)
 
     def _repeated(self, offset, length, ts_ns):
-        """Whether the last segment sent again was captured once more; it is remembered if not."""
+        """True if the last segment sent again was captured once more; it is remembered if not."""
         if (
             offset == self.repeat_offset
             and length == self.repeat_length

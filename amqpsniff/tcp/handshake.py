@@ -95,7 +95,7 @@ def block_of(writer: EventWriter, octets, source):
 
 
 def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, at):
-    """Whether a segment of no open conversation opens one, and is no late one of one that is over.
+    """True if a segment of no open conversation opens one, and is no late one of one that is over.
 
     What can only be the first of its sender, and comes after all that was sent, is not late.
     """
@@ -109,7 +109,7 @@ def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, a
 
 
 def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
-    """Whether a segment shows that the endpoints are used again, and no SYN was captured.
+    """Check if a segment shows that the endpoints are used again, though no SYN was captured.
 
     Gives `BEGINS`, `MAY_BEGIN` if the answer to it has to show that, or 0. It is a protocol header,
     which is all of a segment, as clients wait for the answer to it, or a TLS ClientHello, and both
@@ -146,7 +146,7 @@ def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
-    """Whether a number is ahead of all that is known of a direction, or far behind it."""
+    """True if a number is ahead of all that is known of a direction, or far behind it."""
     ahead: cython.longlong
     if half.next_seq < 0:
         return False
@@ -220,7 +220,7 @@ def _whose_request(half: HalfStream, other: HalfStream, seq: cython.longlong) ->
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
-    """Whether what was captured of a direction can have begun with `isn`."""
+    """True if what was captured of a direction can have begun with `isn`."""
     behind: cython.longlong
     if half.next_seq < 0:
         return True

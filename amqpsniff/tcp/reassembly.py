@@ -211,7 +211,7 @@ class Reassembler:
         return self._taken(b"")
 
     def skip(self, octets: cython.longlong) -> None:
-        """Packets with so many captured octets come here that are not fed."""
+        """Skip packets with this many captured octets."""
         self.parser.skip(octets)
 
     @cython.cfunc

@@ -161,7 +161,7 @@ class ConversationTable:
         return 0 if record is None else record.incarnation + 1
 
     def straggler(self, key, seq, syn):
-        """Whether a segment without a conversation is a late one of a conversation that ended."""
+        """True if a segment without a conversation is a late one of a conversation that ended."""
         record: Closed = self._closed.get(key)
         expected: cython.longlong
         isn: cython.longlong
@@ -178,7 +178,7 @@ class ConversationTable:
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
     def is_beyond(self, key, seq):
-        """Whether octets at `seq` come after all of a conversation that ended."""
+        """True if octets at `seq` come after all of a conversation that ended."""
         record: Closed = self._closed.get(key)
         ahead: cython.longlong
         if record is None:
@@ -189,7 +189,7 @@ class ConversationTable:
     def least_active(self):
         """The open conversation that has been quiet for the longest time.
 
-        Sorted once and used until nobody on the list has stayed quiet since: everybody else has
+        Sorted once and used until no conversation of it has stayed quiet since: all others have
         been active since it was made, so the first one left on it is the answer.
         """
         conversation: Conversation

@@ -308,7 +308,7 @@ class TlsConversation:
 
     @property
     def needs_keys(self) -> bool:
-        """Whether records wait for keys."""
+        """True if records wait for keys."""
         return bool(self._waiting)
 
     @property
@@ -592,7 +592,7 @@ class TlsConversation:
     def resume(
         self, way: Direction, header: bytes, payload: bytes, lost: int, number: int, ts_ns: int
     ) -> bool:
-        """Whether a record after `lost` octets opens; then it is the next."""
+        """True if a record after `lost` octets opens; then it is the next."""
         from .protection import of_traffic_secret
 
         if way.protection is None:
@@ -678,7 +678,7 @@ class TlsConversation:
 
     @property
     def opened(self) -> bool:
-        """Whether records of it opened."""
+        """True if records of it opened."""
         return self.state == OPENED
 
     # description
@@ -694,7 +694,7 @@ class TlsConversation:
         }
 
     def facts(self, conversation: Any) -> dict[str, Any]:
-        """What is known of a conversation; None where it is not."""
+        """Facts of the conversation, as a row; unknown ones are None."""
         told = self.handshake
         client = self.client_of(conversation)
         packets, octets = conversation.packets, conversation.octets

@@ -172,7 +172,7 @@ class TlsStage:
     def _plain(
         self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> cython.bint:
-        """Whether a half-stream's first octets are neither a record's nor a proxy's header."""
+        """True if a half-stream's first octets are neither a record's nor a proxy's header."""
         if self.flows and half >> 1 in self.flows:
             return False
         first: cython.int = block[start]
@@ -306,7 +306,7 @@ class TlsStage:
             made.clear()
 
     def _decide(self, flow):
-        """Whether it is clear by now that a conversation is TLS."""
+        """True if it is clear by now that a conversation is TLS."""
         from .conversation import CLEAR
 
         tls = flow.tls
