@@ -2,7 +2,7 @@
 """The decoder: octets of TCP conversations in, rows of frames and messages out.
 
 Each half-stream is cut into frames (`framer`), each frame becomes a row and methods are read
-(`frames`, `arguments`), content is put together (`contents`, `messages`).
+(`frames`, `methods`), content is put together (`contents`, `messages`).
 
 `feed` takes the events of reassembly (`amqpsniff.tcp.stream`), or `open`, `data`, `gap` and `close`
 may be called directly by those who have octets and no packets. Rows gather in the handler until

@@ -4,8 +4,8 @@
 `MethodDecoder.decode` finds the rows that the numbers may mean in a dialect, reads the payload by
 the first of them, and writes the arguments as one JSON object. Rows that share their numbers (other
 dialects, vendors) are tried in order until one fits the payload exactly; when none does, the first
-is kept and the answer says what is wrong. What later stages ask for (exchange, delivery tag, …) is
-left in attributes, as `facts` has them.
+is kept and the answer says what is wrong. What later stages need (exchange, delivery tag, …) is in
+the attributes of a `DecodedMethod`.
 """
 
 import json

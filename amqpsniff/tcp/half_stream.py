@@ -251,7 +251,7 @@ class HalfStream:
     that it acknowledged. `doubted`: an end of the conversation is in doubt. `acked_late_ns`: time
     of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
     `Conversation`.
-    `shut`, `shuts`: its sender can, or could, take no more; see `windows`. `repeat_…`: the last
+    `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`. `repeat_…`: the last
     segment that was sent again. `forsaken`: octets before this offset are not waited for, and none
     are while the direction is `absent`: acknowledged, but not in the capture.
     """
