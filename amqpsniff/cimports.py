@@ -43,4 +43,4 @@ class _Cimports:
 def install() -> None:
     """Let the interpreter find them. First: the usual finder would load each module twice."""
     sys.modules[_PREFIX + "amqpsniff"] = sys.modules["amqpsniff"]
-    sys.meta_path.insert(0, _Cimports)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Cimports)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from amqpsniff.capture.choosing import AUTO, READERS
+from amqpsniff.capture.open import AUTO, READERS
 from amqpsniff.errors import UsageError
 from amqpsniff.limits import Limits
 from amqpsniff.spec import DIALECTS, READINGS

@@ -64,7 +64,7 @@ def columns(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 def readers(incomplete: str) -> list[tuple[str, str]]:
     """Who can read a capture."""
-    from amqpsniff.capture.choosing import READERS
+    from amqpsniff.capture.open import READERS
 
     return words(READERS)(incomplete)
 

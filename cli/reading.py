@@ -192,8 +192,8 @@ class Reading:
 
     def _other_reader(self) -> str:
         """What may find TCP where none was found here."""
-        from amqpsniff.capture.choosing import LINK_TYPES
-        from amqpsniff.capture.through import found_tshark
+        from amqpsniff.capture.formats import LINK_TYPES
+        from amqpsniff.capture.tshark_reader import found_tshark
         from amqpsniff.errors import TsharkError
 
         foreign = [str(kind) for kind in self.capture.link_types if kind not in LINK_TYPES]

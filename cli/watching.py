@@ -173,12 +173,12 @@ class Live:
 
         captures = self._sources.captures
         if captures:
-            from amqpsniff.capture.following import follow
+            from amqpsniff.capture.tail import follow
 
             return follow(captures)
         from amqpsniff.capture.filter import ports_expression
-        from amqpsniff.capture.interfaces import InterfaceCapture
-        from amqpsniff.capture.rights import drop
+        from amqpsniff.capture.live_capture import InterfaceCapture
+        from amqpsniff.capture.privileges import drop
 
         expression = self._sources.filter_ or ports_expression(self._decoding.port or ())
         buffer = self._sources.buffer

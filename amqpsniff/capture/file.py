@@ -28,9 +28,9 @@ from amqpsniff.capture.formats import (
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcap import PcapReader
 from amqpsniff.capture.pcapng import PcapngReader
+from amqpsniff.capture.pcapng_interface import Section
+from amqpsniff.capture.poll import readable
 from amqpsniff.capture.reader import Reader
-from amqpsniff.capture.ready import readable
-from amqpsniff.capture.section import Section
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
@@ -70,7 +70,7 @@ class Source(Protocol):
         ...
 
     def at_rest(self) -> bool:
-        """Whether a read would wait, because whoever writes the octets has no more for now."""
+        """True if a read would wait, because whoever writes the octets has no more for now."""
         ...
 
     def park(self) -> None:
@@ -152,7 +152,7 @@ class CaptureFile:
 
     @property
     def regular(self) -> bool:
-        """Whether it can be opened again to read the same from the beginning."""
+        """True if it can be opened again to read the same from the beginning."""
         return self._source.regular
 
     def __iter__(self) -> Iterator[PacketBatch]:
@@ -164,7 +164,7 @@ class CaptureFile:
         return self.link_types
 
     def ends_early(self) -> bool:
-        """Whether what is wrong with the file leaves no more than its first packet."""
+        """True if what is wrong with the file leaves no more than its first packet."""
         if self.packets <= 1:
             self._look_ahead(2)
         return self.packets <= 1 and bool(self.findings)
@@ -206,7 +206,7 @@ class CaptureFile:
         self._source.close()
 
     def at_rest(self) -> bool:
-        """Whether it is still being written, and all there is so far was read."""
+        """True if it is still being written, and all there is so far was read."""
         return not self._ahead and self._source.at_rest()
 
     def park(self) -> None:
@@ -279,7 +279,7 @@ class CaptureFile:
 
 
 def is_regular(name: str) -> bool:
-    """Whether a name stands for a file that gives the same octets whenever it is opened.
+    """True if a name stands for a file that gives the same octets whenever it is opened.
 
     Pipes and devices do not, nor does a file that is not there.
     """
@@ -296,7 +296,7 @@ def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTE
 
 def standard_input() -> io.FileIO:
     """Standard input, which stays open; raises CaptureError where it is closed or a terminal."""
-    if os.isatty(0):  # nobody types a capture
+    if os.isatty(0):  # refuse to read a capture from a terminal
         raise CaptureError(
             '-: standard input is a terminal; pipe a capture into it, as from "tcpdump -U -w -"'
         )
@@ -368,7 +368,7 @@ class _Source:
         return block
 
     def at_rest(self) -> bool:
-        """Whether a read would wait; never of a regular file."""
+        """True if a read would wait; never of a regular file."""
         if self.regular or self._closed or self._file is None:
             return False
         return not readable(self._file)

@@ -25,7 +25,7 @@ WHOLE_OCTETS = 262_144
 """What a packet is cut to, the most that tcpdump and Wireshark read; a loopback packet may have
 65,550 octets, which is more than filters compiled by scapy let through."""
 
-MOST_INTERFACES = 200
+MAX_INTERFACES = 200
 """Interfaces that can be named: a program has at most 4,096 instructions."""
 
 _LOAD, _LOAD_HALF, _LOAD_OCTET = 0x20, 0x28, 0x30
@@ -115,7 +115,7 @@ def program(expression: str, indices: Sequence[int] = ()) -> bytes:
 
 
 def needs_ethernet(expression: str) -> bool:
-    """Whether an expression asks about what packets without an Ethernet header do not have.
+    """True if an expression asks about what packets without an Ethernet header do not have.
 
     Raises UsageError for one that libpcap does not understand at all.
     """
@@ -159,7 +159,7 @@ def _wanted(indices: Sequence[int]) -> list[Instruction]:
     """Leave out all interfaces but these; none wanted means all."""
     if not indices:
         return []
-    listed = list(indices)[:MOST_INTERFACES]
+    listed = list(indices)[:MAX_INTERFACES]
     tests = [
         Instruction(_JUMP_EQUAL, len(listed) - at, 0, index) for at, index in enumerate(listed)
     ]

@@ -70,13 +70,19 @@ _TAR_MAGIC_AT = 257
 _TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one)'
 
 
+LINK_TYPES = frozenset(
+    (0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276)
+)
+"""LINKTYPE_ values whose packets are read here; the others are tshark's."""
+
+
 def is_wiresharks(octets: bytes) -> bool:
-    """Whether a file begins as a format that is not read here and that Wireshark reads."""
+    """True if a file begins as a format that is not read here and that Wireshark reads."""
     return _known(octets)[1] == _EDITCAP
 
 
 def may_be_wiresharks(octets: bytes) -> bool:
-    """Whether Wireshark may read a file that is not read here: it begins as nothing else known."""
+    """True if Wireshark may read a file that is not read here: it begins as nothing else known."""
     advice = _known(octets)[1]
     return any(octets) and advice in ("", _EDITCAP)
 
@@ -160,7 +166,7 @@ def shown(name: str) -> str:
 
 
 def is_remote(name: str) -> bool:
-    """Whether a name is a URI and not a path on this machine."""
+    """True if a name is a URI and not a path on this machine."""
     return "://" in name
 
 

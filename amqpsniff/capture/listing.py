@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amqpsniff.capture.formats import is_remote, missing, shown
-from amqpsniff.capture.octets import Octets
+from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError
 
 HEAD_OCTETS = 4096
@@ -33,7 +33,7 @@ packet is among them."""
 SPARE = 20
 """Looks take one part in so many of the time: they cost some 5 µs a file."""
 
-MOST_TOLD = 1000
+MAX_TOLD = 1000
 """Notes remembered, so that each is given once: a ring may turn for months."""
 
 COMPRESSED = (".gz", ".zst", ".zstd")
@@ -63,7 +63,7 @@ class _State(NamedTuple):
 
 @dataclass
 class _File:
-    """What is known of a file; `head` are its first octets, none where it was not opened."""
+    """What is known of a file; `head` are its first octets, empty if it was not opened."""
 
     path: str
     state: _State
@@ -91,7 +91,7 @@ class Listing:
         self._due = 0.0
 
     def newest(self) -> str | None:
-        """The capture that is read first; the others count as read. None when there is none.
+        """The capture that is read first; the others count as read. None without files.
 
         Raises CaptureError for a name that is not there, and where all there is may not be read.
         """
@@ -111,7 +111,7 @@ class Listing:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for another look."""
+        """True if it is time for another look."""
         return time.monotonic() >= self._due
 
     def look(self, own: Identity | None) -> list[str]:
@@ -207,7 +207,7 @@ class Listing:
     def _judged(self, path: str, status: os.stat_result) -> _File:
         """What a file is, by its first octets; one that has none yet is no capture."""
         head = self._head(path)
-        octets = Octets(path)
+        octets = PushReader(path)
         try:
             deque(octets.feed(head), 0)
             octets.refuse()
@@ -223,7 +223,7 @@ class Listing:
             self._lose(file.path, file.state.octets, "was removed before it was read")
 
     def _head(self, path: str) -> bytes:
-        """The first octets of a file; none where it cannot be read."""
+        """The first octets of a file; empty if it cannot be read."""
         try:
             with open(path, "rb", 0) as file:  # noqa: PTH123 (a Path for each costs as much again)
                 return file.read(HEAD_OCTETS)
@@ -238,7 +238,7 @@ class Listing:
 
     def _tell(self, text: str) -> None:
         if text not in self._told:
-            if len(self._told) >= MOST_TOLD:
+            if len(self._told) >= MAX_TOLD:
                 self._told.clear()
             self._told.add(text)
             self.notes.append(text)

@@ -1,3 +1,4 @@
+# cython: language_level=3
 """Several captures as one input, in the order of time.
 
 Captures wait in the order of their first packets' times and are opened when the merge reaches that
@@ -14,10 +15,11 @@ import heapq
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from amqpsniff.capture.choosing import OWN, AnyCapture, opened
+import cython
+
 from amqpsniff.capture.file import BLOCK_OCTETS, Opener
+from amqpsniff.capture.open import OWN, AnyCapture, opened
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
-from amqpsniff.capture.runs import run_end
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
@@ -27,7 +29,7 @@ GLANCE_OCTETS = 1 << 14
 # Captures that overlap share this much for their blocks, so that memory does not grow with their
 # number until blocks have reached their least size, below which reads cost more than they bring.
 MERGED_OCTETS = 1 << 25
-LEAST_BLOCK_OCTETS = 1 << 14
+MIN_BLOCK_OCTETS = 1 << 14
 
 # Past this many captures open at once, descriptors are given back between reads: a process may
 # commonly have 1024, and other parts of it need some.
@@ -36,12 +38,80 @@ MAX_OPEN_FILES = 128
 _FOREVER = 2**63 - 1
 
 
+class _Lane:
+    """One capture in the merge: `time` is that of its next packet.
+
+    `secrets` of the file's secrets have been taken.
+    """
+
+    __slots__ = ("name", "index", "time", "file", "batch", "secrets")
+
+    def __init__(self, name: str, index: int) -> None:
+        self.name = name
+        self.index = index
+        self.time = NO_TIME
+        self.file: AnyCapture | None = None
+        self.batch: PacketBatch | None = None
+        self.secrets = 0
+
+    def __lt__(self, other: _Lane) -> bool:
+        if self.time != other.time:
+            return self.time < other.time
+        return self.index < other.index
+
+    def glance(self, before: int, open_file: Callable[[str, int], AnyCapture]) -> int:
+        """Find the time of the first packet that has one, else `before`, in the first batch.
+
+        A stream that cannot be opened again stays open, with that batch.
+        """
+        file = open_file(self.name, GLANCE_OCTETS)
+        self.time = before
+        batch = next(file, None)
+        if batch is not None:
+            times = (batch.ts_ns[row] for row in range(batch.begin, batch.end))
+            self.time = next((time for time in times if time != NO_TIME), before)
+        if file.regular:
+            file.close()
+        else:
+            self.file = file
+            self.batch = batch
+        return self.time
+
+    def load(self) -> bool:
+        """Take the next batch of the file; False when there is none."""
+        self.batch = next(self.file, None) if self.file is not None else None
+        if self.batch is None:
+            return False
+        first = self.batch.ts_ns[self.batch.begin]
+        if first != NO_TIME:
+            self.time = first
+        return True
+
+    def run(self, rival: _Lane | None) -> PacketBatch:
+        """The packets from the next one on that come before the rival's next, at least one."""
+        batch = self.batch
+        assert batch is not None
+        if rival is None:
+            limit, inclusive = _FOREVER, True
+        else:
+            limit, inclusive = rival.time, self.index < rival.index
+        row = _run_end(batch.ts_ns, batch.begin + 1, batch.end, limit, inclusive)
+        if row < batch.end:
+            self.time = batch.ts_ns[row]
+            self.batch = batch.slice(row, batch.end)
+            return batch.slice(batch.begin, row)
+        self.batch = None
+        times = (batch.ts_ns[back] for back in range(batch.end - 1, batch.begin - 1, -1))
+        self.time = next((time for time in times if time != NO_TIME), self.time)
+        return batch
+
+
 class CaptureSet:
     """An iterator over the packets of several captures, named in the order that breaks ties.
 
     `findings`, `secrets`, `link_types` and `comments` are those of all captures so far. A capture
     that cannot be read is a finding `capture-unreadable`; raises CaptureError when none can.
-    `opener` is that of `CaptureFile`; `reader` says who reads, see `amqpsniff.capture.choosing`.
+    `opener` is that of `CaptureFile`; `reader` says who reads, see `amqpsniff.capture.open`.
     """
 
     def __init__(
@@ -115,7 +185,7 @@ class CaptureSet:
         self._waiting = []
 
     def at_rest(self) -> bool:
-        """Whether one of the captures that are open is being written, and all so far was read."""
+        """True if one of the captures that are open is being written, and all so far was read."""
         return any(file.at_rest() for file in self._files())
 
     def _files(self) -> Iterator[AnyCapture]:
@@ -170,7 +240,7 @@ class CaptureSet:
         """Open a lane's capture; whether it has packets."""
         if lane.file is None:
             try:
-                lane.file = self._open_file(lane.name, LEAST_BLOCK_OCTETS)
+                lane.file = self._open_file(lane.name, MIN_BLOCK_OCTETS)
             except CaptureError as error:
                 self._unreadable(lane.name, error)
                 return False
@@ -180,7 +250,7 @@ class CaptureSet:
     def _more(self, lane: _Lane) -> bool:
         """Read a lane's next batch; False, and the file closed, when there is none."""
         assert lane.file is not None
-        share = max(LEAST_BLOCK_OCTETS, MERGED_OCTETS // len(self._open))
+        share = max(MIN_BLOCK_OCTETS, MERGED_OCTETS // len(self._open))
         lane.file.block_octets = min(self._block_octets, share)
         loaded = lane.load()
         if len(lane.file.secrets) > lane.secrets:
@@ -207,69 +277,23 @@ class CaptureSet:
         self._comments += file.comments
 
 
-class _Lane:
-    """One capture in the merge: `time` is that of its next packet.
+def _run_end(
+    ts_ns: cython.longlong[::1],
+    row: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    limit: cython.longlong,
+    inclusive: cython.bint,
+) -> int:
+    """The first of rows `row` to `end - 1` whose time is past the limit, else `end`.
 
-    `secrets` of the file's secrets have been taken.
+    Times are nanoseconds; a row without a time is past no limit, and one at the limit is past it
+    unless `inclusive`.
     """
-
-    __slots__ = ("name", "index", "time", "file", "batch", "secrets")
-
-    def __init__(self, name: str, index: int) -> None:
-        self.name = name
-        self.index = index
-        self.time = NO_TIME
-        self.file: AnyCapture | None = None
-        self.batch: PacketBatch | None = None
-        self.secrets = 0
-
-    def __lt__(self, other: _Lane) -> bool:
-        if self.time != other.time:
-            return self.time < other.time
-        return self.index < other.index
-
-    def glance(self, before: int, open_file: Callable[[str, int], AnyCapture]) -> int:
-        """Find the time of the first packet that has one, else `before`, in the first batch.
-
-        A stream that cannot be opened again stays open, with that batch.
-        """
-        file = open_file(self.name, GLANCE_OCTETS)
-        self.time = before
-        batch = next(file, None)
-        if batch is not None:
-            times = (batch.ts_ns[row] for row in range(batch.begin, batch.end))
-            self.time = next((time for time in times if time != NO_TIME), before)
-        if file.regular:
-            file.close()
-        else:
-            self.file = file
-            self.batch = batch
-        return self.time
-
-    def load(self) -> bool:
-        """Take the next batch of the file; False when there is none."""
-        self.batch = next(self.file, None) if self.file is not None else None
-        if self.batch is None:
-            return False
-        first = self.batch.ts_ns[self.batch.begin]
-        if first != NO_TIME:
-            self.time = first
-        return True
-
-    def run(self, rival: _Lane | None) -> PacketBatch:
-        """The packets from the next one on that come before the rival's next, at least one."""
-        batch = self.batch
-        assert batch is not None
-        if rival is None:
-            limit, inclusive = _FOREVER, True
-        else:
-            limit, inclusive = rival.time, self.index < rival.index
-        row = run_end(batch.ts_ns, batch.begin + 1, batch.end, limit, inclusive)
-        if row < batch.end:
-            self.time = batch.ts_ns[row]
-            self.batch = batch.slice(row, batch.end)
-            return batch.slice(batch.begin, row)
-        self.batch = None
-        times = (batch.ts_ns[back] for back in range(batch.end - 1, batch.begin - 1, -1))
-        self.time = next((time for time in times if time != NO_TIME), self.time)
-        return batch
+    no_time: cython.longlong = NO_TIME
+    time: cython.longlong
+    while row < end:
+        time = ts_ns[row]
+        if time != no_time and (time > limit or (time == limit and not inclusive)):
+            break
+        row += 1
+    return row

@@ -149,7 +149,7 @@ class PcapReader(Reader):
 @cython.inline
 @cython.exceptval(check=False)
 def _is_magic(value: cython.longlong) -> cython.bint:
-    """Whether a number is the magic number of a pcap file in one of the byte orders."""
+    """True if a number is the magic number of a pcap file in one of the byte orders."""
     return (
         value == _MICROSECONDS
         or value == _MICROSECONDS_SWAPPED
@@ -193,7 +193,7 @@ def _find(
     near_s: cython.longlong,
     final: cython.bint,
 ) -> bool:
-    """Whether records or a file header begin again in the octets; `state` is where, as in a scan.
+    """True if records or a file header begin again in the octets; `state` is where, as in a scan.
 
     Where they do not, the search is to go on there with so many octets at least; `final` says that
     there will be no more. The time of the last packet is `near_s`, -1 where there was none.

@@ -23,7 +23,6 @@ from __future__ import annotations
 from array import array
 
 from amqpsniff.capture.formats import number, pcapng_byte_order
-from amqpsniff.capture.interface import Interface, InterfaceStatistics, add_statistics, options
 from amqpsniff.capture.packets import PacketBatch, PacketRows
 from amqpsniff.capture.pcapng_blocks import (
     BLOCK,
@@ -43,8 +42,15 @@ from amqpsniff.capture.pcapng_blocks import (
     find_block,
     scan_blocks,
 )
+from amqpsniff.capture.pcapng_interface import (
+    ENHANCED_PACKET,
+    Interface,
+    InterfaceStatistics,
+    Section,
+    add_statistics,
+    options,
+)
 from amqpsniff.capture.reader import Reader
-from amqpsniff.capture.section import ENHANCED_PACKET, Section
 from amqpsniff.errors import NotACapture
 
 # Real sections have a handful; a file of nothing but interface descriptions must not fill memory.
@@ -208,7 +214,7 @@ class PcapngReader(Reader):
         return 0, 1
 
     def _ends(self, block: bytes, position: int, end: int, last: bool) -> bool:
-        """Whether a block at `position` ends `end` octets further on, with the file if `last`."""
+        """True if a block at `position` ends `end` octets further on, with the file if `last`."""
         after = position + end
         if after > len(block):
             return False

@@ -24,7 +24,7 @@ MAX_FOUND_OCTETS = 1 << 20
 
 # The least packet of a Simple Packet Block that a search believes is an Ethernet header: small
 # numbers in a row look like such a block without a packet.
-LEAST_SIMPLE_OCTETS = 32
+MIN_SIMPLE_OCTETS = 32
 
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE_DESCRIPTION = 1
@@ -75,7 +75,7 @@ def _block_at(
     elif kind == 5:
         if length < 24 or index >= known:
             return 0
-    elif kind == 3 and (known == 0 or length < LEAST_SIMPLE_OCTETS):
+    elif kind == 3 and (known == 0 or length < MIN_SIMPLE_OCTETS):
         return 0
     return length
 
@@ -87,7 +87,7 @@ def find_block(
     state: cython.longlong[::1],
     final: cython.bint,
 ) -> bool:
-    """Whether blocks begin again in the octets; `state` is where, as in a scan.
+    """True if blocks begin again in the octets; `state` is where, as in a scan.
 
     Where they do not, the search is to go on there with so many octets at least; `final` says that
     there will be no more. Without a byte order only the header of a section is looked for; `known`
@@ -124,7 +124,7 @@ def find_block(
 def begins_block(
     octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
 ) -> bool:
-    """Whether the twelve octets from `at` on may be the begin of a block of a known kind."""
+    """True if the twelve octets from `at` on may be the begin of a block of a known kind."""
     if at + 12 > len(octets):
         return False
     kind: cython.longlong = checked_u32(octets, at, big)

@@ -11,14 +11,6 @@ from __future__ import annotations
 import struct
 from typing import IO
 
-from amqpsniff.capture.interface import (
-    IF_NAME,
-    IF_TSRESOL,
-    ISB_IFDROP,
-    ISB_IFRECV,
-    ISB_OSDROP,
-    InterfaceStatistics,
-)
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng_blocks import (
     DECRYPTION_SECRETS,
@@ -26,7 +18,15 @@ from amqpsniff.capture.pcapng_blocks import (
     INTERFACE_STATISTICS,
     SECTION_HEADER,
 )
-from amqpsniff.capture.section import ENHANCED_PACKET
+from amqpsniff.capture.pcapng_interface import (
+    ENHANCED_PACKET,
+    IF_NAME,
+    IF_TSRESOL,
+    ISB_IFDROP,
+    ISB_IFRECV,
+    ISB_OSDROP,
+    InterfaceStatistics,
+)
 from amqpsniff.errors import CaptureError
 
 SIMPLE_PACKET = 3
@@ -126,7 +126,7 @@ class PcapngWriter:
         self._put(block(CUSTOM, struct.pack("<I", 0)))
 
     def _fits(self, octets: bytes, original: int) -> bool:
-        """Whether a packet without a captured length would be read as it is."""
+        """True if a packet without a captured length would be read as it is."""
         snap = self._snap_octets[0]
         return len(octets) == (min(original, snap) if snap else original)
 

@@ -20,7 +20,7 @@ from amqpsniff.capture.packets import NO_TIME, PacketBatch, PacketRows
 from amqpsniff.findings import Finding
 
 # A file can be nothing but damage; more than this is counted.
-MOST_TOLD = 16
+MAX_TOLD = 16
 
 # Octets of an unpacked capture that are searched for records in all, which takes 1 s. Two megabytes
 # of gzip unpack to two gigabytes of zeros; damage in a capture that goes on costs kilobytes.
@@ -121,8 +121,8 @@ class Reader(ABC):
                 f"{self._place(0)}, where at least {self._needed} are needed; "
                 "everything before it was read",
             )
-        if self._damages > MOST_TOLD:
-            what = f"the file is damaged in {self._damages - MOST_TOLD} more places"
+        if self._damages > MAX_TOLD:
+            what = f"the file is damaged in {self._damages - MAX_TOLD} more places"
             self.report("capture-damaged", f"{what} ({self._untold_octets} octets skipped)")
         self.ended = True
         self._pieces = []
@@ -184,7 +184,7 @@ class Reader(ABC):
     def _count(self, detail: str, octets: int) -> None:
         """Report damage that costs so many octets, unless there was much before it."""
         self._damages += 1
-        if self._damages <= MOST_TOLD:
+        if self._damages <= MAX_TOLD:
             self.report("capture-damaged", detail)
         else:
             self._untold_octets += octets

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from amqpsniff.capture.choosing import OWN, for_tshark
 from amqpsniff.capture.file import (
     BLOCK_OCTETS,
     STANDARD_INPUT,
@@ -18,6 +17,7 @@ from amqpsniff.capture.file import (
 )
 from amqpsniff.capture.formats import is_remote, missing, shown
 from amqpsniff.capture.merge import GLANCE_OCTETS, CaptureSet
+from amqpsniff.capture.open import OWN, for_tshark
 from amqpsniff.errors import CaptureError, NotACapture
 
 __all__ = [
@@ -99,7 +99,7 @@ def _captures_below(directory: str) -> Iterator[str]:
 
 
 def _holds_capture(path: str) -> bool:
-    """Whether a file in a directory is a capture, or one that cannot be read for another reason."""
+    """True if a file in a directory is a capture, or one that cannot be read for another reason."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             return False

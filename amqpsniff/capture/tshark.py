@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff.capture.formats import shown
-from amqpsniff.capture.ready import readable
+from amqpsniff.capture.poll import readable
 from amqpsniff.errors import TsharkError
 
-LEAST_VERSION = (3, 0)
+MIN_VERSION = (3, 0)
 """The first one with `tcp.reassemble_out_of_order` and `tls.keylog_file` (2019)."""
 
 ANSWER_S = 60.0
@@ -65,7 +65,7 @@ class Tshark(NamedTuple):
 def find(path: str | None = None, *, answer_s: float = ANSWER_S) -> Tshark:
     """The tshark that pyshark finds (or the one at `path`), once it has told its version.
 
-    Raises TsharkError when there is none, when it is older than `LEAST_VERSION`, or when what is
+    Raises TsharkError when there is none, when it is older than `MIN_VERSION`, or when what is
     there does not answer like tshark.
     """
     path = path or _found()
@@ -75,8 +75,8 @@ def find(path: str | None = None, *, answer_s: float = ANSWER_S) -> Tshark:
         first = shown(said.strip().split("\n", 1)[0][:80] or "nothing")
         raise TsharkError(f"{path} is not tshark: asked for its version it says {first!r}")
     version = tuple(map(int, told[1].split(".")))
-    if version < LEAST_VERSION:
-        least = ".".join(map(str, LEAST_VERSION))
+    if version < MIN_VERSION:
+        least = ".".join(map(str, MIN_VERSION))
         raise TsharkError(f"tshark {told[1]} at {path} is too old; {least} or newer is needed")
     return Tshark(path, version, told[1])
 

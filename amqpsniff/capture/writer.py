@@ -22,10 +22,9 @@ from pathlib import Path
 
 from amqpsniff.capture.blocks import enhanced_packets
 from amqpsniff.capture.filter import WHOLE_OCTETS
-from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcapng_interface import ENHANCED_PACKET, InterfaceStatistics
 from amqpsniff.capture.pcapng_writer import interface_block, section_block, statistics_block
-from amqpsniff.capture.section import ENHANCED_PACKET
 
 PACKET_OVERHEAD_OCTETS = 36
 """What an Enhanced Packet Block adds to a packet, at most."""
@@ -41,7 +40,7 @@ class Rotation:
 
     @property
     def wanted(self) -> bool:
-        """Whether there will be more than one file."""
+        """True if there will be more than one file."""
         return self.octets is not None or self.seconds is not None
 
 
@@ -55,7 +54,7 @@ class CaptureWriter:
         name_of: The name of an interface by the number that comes with a packet.
         application: What the files say they were written by.
         rotation: When the next file begins.
-        statistics: What the kernel counted since the beginning; None where nobody counts.
+        statistics: What the kernel counted since the beginning; None without counts.
 
     Attributes:
         trouble: Why nothing is written any more; None while it is.
@@ -128,7 +127,7 @@ class CaptureWriter:
         self._put(section_block(self._application))
 
     def _due(self) -> bool:
-        """Whether the file is old enough."""
+        """True if the file is old enough."""
         seconds = self._rotation.seconds
         aged = seconds is not None and time.monotonic() - self._began >= seconds
         return aged and self._written > 0

@@ -30,7 +30,7 @@ _SKIPPED = cython.declare(cython.int, SKIPPED_LOOKUPS)
 
 
 def integers(count):
-    """Room for so many 64-bit integers."""
+    """Room for `count` 64-bit integers."""
     return memoryview(bytearray(8 * count)).cast("q")
 
 
@@ -51,7 +51,7 @@ class Cache:
         return 0
 
     def is_worthwhile(self):
-        """Whether it is worth looking something up now."""
+        """True if it is worth looking something up now."""
         if self.skips > 0:
             self.skips -= 1
             return False

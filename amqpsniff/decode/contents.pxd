@@ -2,7 +2,7 @@ from amqpsniff.decode.methods cimport DecodedMethod
 from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport FrameRows
-from amqpsniff.decode.state cimport Allowance, Content, Half
+from amqpsniff.decode.state cimport MemoryBudget, Content, Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class ContentAssembler:
@@ -13,7 +13,7 @@ cdef class ContentAssembler:
     cdef public bint keep_bodies, unread, marking, marking_all
     cdef const unsigned char[::1] returns
     cdef public long long held, opened
-    cdef public Allowance allowance
+    cdef public MemoryBudget budget
     cdef public unsigned long long seed
     cdef public list losses
     cdef Content _find(self, Half half, int channel)

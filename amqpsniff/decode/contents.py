@@ -19,7 +19,7 @@ from operator import attrgetter
 import cython
 from cython.cimports.amqpsniff.decode.messages import MessageWriter
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
-from cython.cimports.amqpsniff.decode.state import Allowance, Content
+from cython.cimports.amqpsniff.decode.state import Content, MemoryBudget
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, rows, state
@@ -39,10 +39,10 @@ OTHER_OCTETS = 1024
 METHOD_OCTETS = 1280
 """Octets of a method with content in which all its texts are; more than that is left over."""
 
-LEAST_OPENING_OCTETS = 39
+MIN_OPENING_OCTETS = 39
 """Octets of the smallest frames that open a content: basic.publish (17) and its header (22)."""
 
-_OPENING = cython.declare(cython.longlong, LEAST_OPENING_OCTETS)
+_OPENING = cython.declare(cython.longlong, MIN_OPENING_OCTETS)
 _OTHER = cython.declare(cython.longlong, OTHER_OCTETS)
 _METHOD = cython.declare(cython.longlong, METHOD_OCTETS)
 _NULL = cython.declare(cython.longlong, NULL)
@@ -73,7 +73,7 @@ class ContentAssembler:
         keep_bodies: Whether bodies are kept.
         asked: The `amqpsniff.plan.Plan` of the run.
 
-    `unread`: messages are not read, and nothing is kept for their rows. `losses` are places where
+    `unread`: messages have no rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction), and frames that come
     `LATE`: (row, `FrameRows.moment` when its octets came, LATE). `seed` is that of the marks of
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
@@ -88,7 +88,7 @@ class ContentAssembler:
         self.keep_bodies = keep_bodies
         self.seed = own_seed() if asked.sightings is None else asked.sightings.seed
         self.held = self.opened = 0
-        self.allowance = Allowance()
+        self.budget = MemoryBudget()
         self.unread = frozenset(asked.tables) == {"frames"}
         self.marking = asked.settles
         self.marking_all = asked.judged
@@ -110,18 +110,18 @@ class ContentAssembler:
             return content
         if half.active.state == _AWAIT_METHOD:
             return half.active
-        full: cython.bint = not self.allowance.allows(_OTHER) and half.others
+        full: cython.bint = not self.budget.allows(_OTHER) and half.others
         if full or len(half.others) >= MAX_OPEN_CONTENTS:
             self._forget_oldest(half)
         half.others[half.active.channel] = half.active
         half.active = Content()
-        self.allowance.held += _OTHER
+        self.budget.held += _OTHER
         return half.active
 
     def _forget_oldest(self, half):
         channel = next(iter(half.others))
         content = half.others.pop(channel)
-        self.allowance.held -= _OTHER
+        self.budget.held -= _OTHER
         if content.state != _AWAIT_METHOD:
             detail = f"given up: {plan.method_name(content.method)} of packet {content.number}"
             self.report("channel-limit", half, detail, (channel, half.number, half.ts_ns))
@@ -136,7 +136,7 @@ class ContentAssembler:
             content = self._place(half, channel)
         if content.state != _AWAIT_METHOD:
             self._interrupt(half, content)
-        content.open(channel, self.allowance)
+        content.open(channel, self.budget)
         if half.lossy:
             half.opened_since.add(channel)
         content.method, content.class_id = facts.method, facts.class_id
@@ -256,7 +256,7 @@ class ContentAssembler:
     def _keep_header(self, content, reader, at, end):
         """Keep a content header for the row of its message."""
         if not content.store.fits(end - at):
-            return self.allowance.refuse("content headers")
+            return self.budget.refuse("content headers")
         content.header_start = content.store.used
         reader.copy_to(content.store, at, end - at)
         content.header_end = content.store.used
@@ -292,7 +292,7 @@ class ContentAssembler:
         return 0
 
     def _awaiting(self, half):
-        """The content that the body frame under way is of; None when there is none."""
+        """The content that the body frame under way belongs to, or None."""
         content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_BODY:
             return None
@@ -376,12 +376,12 @@ class ContentAssembler:
         for content in sorted(contents, key=_BY_NUMBER):
             if content.state != _AWAIT_METHOD:
                 self._end(half, content, _INCOMPLETE)
-        self.allowance.held -= _OTHER * len(half.others)
+        self.budget.held -= _OTHER * len(half.others)
         half.others.clear()
         return 0
 
     def _end(self, half, content, status):
-        """A content is over: write its row, unless nobody looks at it."""
+        """End of a content: write its row if messages have rows."""
         content.state = _AWAIT_METHOD
         if self.unread:
             return content.close()

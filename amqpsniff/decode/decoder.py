@@ -2,7 +2,7 @@
 """The decoder: octets of TCP conversations in, rows of frames and messages out.
 
 Each half-stream is cut into frames (`framer`), each frame becomes a row and methods are read
-(`frames`, `arguments`), content is put together (`contents`, `messages`).
+(`frames`, `methods`), content is put together (`contents`, `messages`).
 
 `feed` takes the events of reassembly (`amqpsniff.tcp.stream`), or `open`, `data`, `gap` and `close`
 may be called directly by those who have octets and no packets. Rows gather in the handler until
@@ -17,7 +17,7 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import plan, state
-from amqpsniff.decode.non_amqp import Bystanders, is_unanswered, left_text
+from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
 from amqpsniff.findings import Finding
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
@@ -25,9 +25,9 @@ from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
 _SEARCH = cython.declare(cython.int, state.SEARCH)
-_FOREIGN = cython.declare(cython.int, state.FOREIGN)
-_SILENT = cython.declare(cython.int, state.SILENT)
-_STRANGE = cython.declare(cython.int, state.STRANGE)
+_NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
+_UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
+_UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
@@ -52,7 +52,7 @@ class Decoder:
         new_hash: Makes a hash object for message bodies, or None for no hashes.
         keep_bodies: Keep message bodies.
         ports: Ports that servers listen on, beside 5671 and 5672.
-        moments: A `Moments` that is told what makes rows known; null for none.
+        moments: A `Moments` that records which packet completed each row; null for none.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
@@ -90,7 +90,7 @@ class Decoder:
         self.ended = []
         self.encrypted = []
         self.foreign = 0
-        self.bystanders = Bystanders(log, self.handler.ports)
+        self.bystanders = NonAmqpReporter(log, self.handler.ports)
         self.places = []
         self.moments = moments
 
@@ -121,7 +121,7 @@ class Decoder:
     @property
     def hits(self):
         """How often something was not kept because too much is held, by what it is."""
-        return self.handler.contents.allowance.refused
+        return self.handler.contents.budget.refused
 
     def use_capture(self, name):
         """What comes next is of this capture."""
@@ -142,7 +142,7 @@ class Decoder:
     def take_claims(self):
         """The claims made since the last call, in the order in which they became known.
 
-        None where no claims were asked for.
+        None without `claims`.
         """
         claims = self.handler.claims
         if claims is not None:
@@ -222,7 +222,7 @@ class Decoder:
                 self.close(slot >> 1)
                 continue
             half = self.halves[slot]
-            if half.mode == _FOREIGN or half.mode == _SILENT:
+            if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
                 half.offset += length
                 continue
             half.number = number & _NUMBER_MASK
@@ -264,7 +264,7 @@ class Decoder:
         """A half-stream of a conversation that begins."""
         half: Half
         if not self.spare:
-            return Half(connection, direction, self.handler.contents.allowance)
+            return Half(connection, direction, self.handler.contents.budget)
         half = self.spare.pop()
         half.begin(connection, direction)
         return half
@@ -272,7 +272,7 @@ class Decoder:
     def data(self, slot, direction, octets, number=0, ts_ns=NULL):
         """The next octets of one half-stream, as a bytes object."""
         half: Half = self.halves[2 * slot + direction]
-        if half.mode == _FOREIGN or half.mode == _SILENT:
+        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
             half.offset += len(octets)
         else:
             half.number, half.ts_ns = number, ts_ns
@@ -281,7 +281,7 @@ class Decoder:
     def gap(self, slot, direction, missing, number=0, ts_ns=NULL):
         """The next `missing` octets of one half-stream are not in the capture."""
         half: Half = self.halves[2 * slot + direction]
-        if half.mode == _FOREIGN or half.mode == _SILENT:
+        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
             half.offset += missing
         else:
             half.number, half.ts_ns = number, ts_ns
@@ -329,7 +329,7 @@ class Decoder:
     @cython.exceptval(-1, check=True)
     def _note_unread(self, half: Half) -> cython.int:
         """Frames may be missing where no boundary was found in a direction."""
-        if half.mode == _SEARCH or (half.mode == _FOREIGN and half.lossy):
+        if half.mode == _SEARCH or (half.mode == _NOT_AMQP and half.lossy):
             self.handler.contents.note_loss(half)
         return 0
 
@@ -380,7 +380,7 @@ class Decoder:
     def _say_foreign(self, client, server):
         """Where only one side of a conversation spoke AMQP, or the client was not understood."""
         conversation = client.connection.conversation
-        if client.mode == _FOREIGN or client.mode == _STRANGE:
+        if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
             self._say_of("not-amqp", client, name_protocol(client.first_octets))
         elif client.connection.asked is None or conversation.tls is not None:
             return

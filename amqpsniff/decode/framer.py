@@ -47,9 +47,9 @@ START_OCTETS = 11
 _START = cython.declare(cython.int, state.START)
 _SEARCH = cython.declare(cython.int, state.SEARCH)
 _FRAMES = cython.declare(cython.int, state.FRAMES)
-_FOREIGN = cython.declare(cython.int, state.FOREIGN)
-_SILENT = cython.declare(cython.int, state.SILENT)
-_STRANGE = cython.declare(cython.int, state.STRANGE)
+_NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
+_UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
+_UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
 _METHOD = cython.declare(cython.int, 1)
 _BODY = cython.declare(cython.int, 3)
 _END = cython.declare(cython.int, 0xCE)
@@ -116,7 +116,7 @@ class Framer:
                     at = self._kept(half, reader, at, end)
                 else:
                     at = self._frames(half, reader, at, end)
-            elif half.mode == _START or half.mode == _STRANGE:
+            elif half.mode == _START or half.mode == _UNIDENTIFIED:
                 at = self._begin(half, reader, at, end)
             elif half.mode == _SEARCH:
                 at = self._search(half, reader, at, end)
@@ -128,7 +128,7 @@ class Framer:
     def gap(self, half, missing):
         """`missing` octets of a half-stream are not in the capture."""
         if half.mode == _SEARCH and half.connection.asked in _UNREAD:
-            half.mode = _SILENT
+            half.mode = _UNSUPPORTED_VERSION
             half.search = None
         while half.mode == _SEARCH:
             search = half.search
@@ -138,9 +138,9 @@ class Framer:
                 self.contents.note_loss(half)
                 return 0
             self._take_up(half, search, chain, search.end, self.handler.frames.moment())
-        if half.mode == _STRANGE:
-            half.mode = _FOREIGN
-        if half.mode == _FOREIGN or half.mode == _SILENT:
+        if half.mode == _UNIDENTIFIED:
+            half.mode = _NOT_AMQP
+        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
             half.offset += missing
             return 0
         if half.mode == _START:
@@ -220,7 +220,7 @@ class Framer:
         return at + count
 
     def is_tentative(self, half):
-        """Whether a search found the framing, and not long ago; see `state.TENTATIVE_OCTETS`."""
+        """True if a search found the framing, and not long ago; see `state.TENTATIVE_OCTETS`."""
         return half.search is not None and half.frame_offset < half.search
 
     def _refuse(self, half):
@@ -352,7 +352,7 @@ class Framer:
 
     def _begin(self, half, reader, at, end):
         """At the first octets of a half-stream; position gone on to."""
-        if half.mode == _STRANGE:
+        if half.mode == _UNIDENTIFIED:
             self._strange(half, reader.octets_at(at, min(end - at, FIRST_OCTETS)))
             half.offset += end - at
             return end
@@ -405,7 +405,7 @@ class Framer:
         """More octets of a half-stream that is not AMQP: the first of all are kept."""
         half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
         if len(half.first_octets) == FIRST_OCTETS:
-            half.mode = _FOREIGN
+            half.mode = _NOT_AMQP
 
     def _note_first(self, half, octets):
         """Remember first octets that are not AMQP, in case it is not AMQP that follows."""
@@ -414,13 +414,13 @@ class Framer:
         half.first_ns = half.ts_ns
 
     def _is_text(self, half, octets):
-        """Whether AMQP is but a part of something, such as the mechanism AMQPLAIN."""
+        """True if AMQP is but a part of something, such as the mechanism AMQPLAIN."""
         if len(octets) < 8 or half.connection.conversation.syn_seen:
             return False
         return protocol_of(octets[4:]) is None
 
     def _is_answer(self, half, octets):
-        """Whether these are, or may become, connection.start after a protocol header."""
+        """True if these are, or may become, connection.start after a protocol header."""
         connection: Connection = half.connection
         answers: cython.bint = half.direction != connection.client_direction
         if connection.conversation.syn_seen or not connection.began or not answers:
@@ -466,7 +466,7 @@ class Framer:
             code = "protocol-header-unknown"
         else:
             code = "protocol-not-decoded"
-            half.mode = _SILENT
+            half.mode = _UNSUPPORTED_VERSION
             if half.connection.asked is None:  # the client's header was not captured
                 half.connection.asked = version
         self.report(code, half, _version(version), (None, half.number, half.ts_ns))
@@ -477,7 +477,7 @@ class Framer:
         half.offset -= len(octets)
         known_start = half.connection.conversation.syn_seen
         if known_start and half.direction == 0:
-            half.mode = _STRANGE
+            half.mode = _UNIDENTIFIED
             half.offset += len(octets)
             half.first_number = half.number
             half.first_ns = half.ts_ns
@@ -577,12 +577,12 @@ class Framer:
             return at + max(0, chain.next - begin)
         half.offset += count
         if search.hopeless:
-            half.mode = _FOREIGN
+            half.mode = _NOT_AMQP
             half.search = None
         return at + count
 
     def _is_unread(self, half, octets):
-        """Whether a connection speaks an AMQP that is not decoded; its header may be missing."""
+        """True if a connection speaks an AMQP that is not decoded; its header may be missing."""
         connection = half.connection
         if connection.asked not in _UNREAD:
             if connection.is_amqp or not is_amqp_1_0(octets):
@@ -590,7 +590,7 @@ class Framer:
             connection.is_amqp = True
             connection.asked = _AMQP_1_0
             self.handler.refresh(connection)
-        half.mode = _SILENT
+        half.mode = _UNSUPPORTED_VERSION
         half.search = None
         self._other_protocol(half, connection.asked)
         return True

@@ -39,7 +39,7 @@ cdef class FrameHandler:
     cdef list names(self)
     cdef int _register(self, Connection connection) except? -1
     cdef int set_client(self, Connection connection, int direction) except? -1
-    cdef int weigh(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1
+    cdef int _matching_facts(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1
     cdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _learn(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
     cdef int _vote(self, Connection connection, ValueReader reader, long long at, long long end) except? -1

@@ -248,7 +248,7 @@ class FrameHandler:
         return self._read(half, reader, at, end, whole)
 
     def _tells(self, connection, known, reader, at, end):
-        """Whether a method that came before tells a secret that was sent on this connection."""
+        """True if a method that came before tells a secret that was sent on this connection."""
         start: cython.longlong = known.starts[_REPLY_TEXT]
         if start >= 0:
             told: bytes = reader.octets_at(at + start, known.lengths[_REPLY_TEXT])
@@ -412,7 +412,7 @@ class FrameHandler:
     def prove_role(self, half, reader, at, end):
         """A method that only one side may send tells who is the client."""
         connection: Connection = half.connection
-        sides: cython.int = self.weigh(plan.senders, reader, connection.dialect, at, end)
+        sides: cython.int = self._matching_facts(plan.senders, reader, connection.dialect, at, end)
         if 0 < sides < 3:
             self.set_client(connection, half.direction ^ (sides - 1))
         return 0
@@ -448,12 +448,12 @@ class FrameHandler:
         """A payload that only one dialect could have sent tells the dialect."""
         mask: cython.int = plan.dialects[self.decoder.method]
         if mask & (mask - 1) == 0:
-            mask = self.weigh(plan.dialects, reader, 0, at, end)
+            mask = self._matching_facts(plan.dialects, reader, 0, at, end)
             if mask & (mask - 1) == 0:
                 connection.dialect = _bit(mask)
         return 0
 
-    def weigh(self, facts, reader, dialect, at, end):
+    def _matching_facts(self, facts, reader, dialect, at, end):
         """What the rows that a method's payload fits say together: a union of bits in `facts`.
 
         Of all rows with its numbers where it fits none; 0 when there is no row.

@@ -1,6 +1,6 @@
 """JSON objects of the columns `arguments` and `headers`, read as Python values.
 
-These columns hold a text that is not UTF-8 as `{"base64": …}` (`json_text.py` writes it). Names are
+These columns hold a text that is not UTF-8 as `{"base64": …}` (`values.py` writes it). Names are
 compared, counted and sorted, so `read_object` gives such a text the form that it has in columns of
 text: a str with U+FFFD in place of the octets that are not UTF-8. What shows arguments as they are
 in the rows reads them with `json.loads`.

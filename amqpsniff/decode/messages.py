@@ -57,7 +57,7 @@ class MessageWriter:
         self.reader.out = messages.headers
 
     def write(self, half, content, status, sound, frames):
-        """Write the row of a content that is over, when there are so many frames.
+        """Write the row of a content that is over; `frames` is the number of frame rows so far.
 
         Octets of the body after the first `sound` are not believed.
         """

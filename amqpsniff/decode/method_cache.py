@@ -81,7 +81,7 @@ class MethodCache(Cache):
         return known
 
     def _matches(self, reader, code, dialect, at, end):
-        """Whether the payload `at`..`end` is what a code stands for; then that has its tag."""
+        """True if the payload `at`..`end` is what a code stands for; then that has its tag."""
         if code >= len(self.methods):
             return False
         known: CachedMethod = self.methods[code]
@@ -147,7 +147,7 @@ class MethodCache(Cache):
     def store(self, decoder, reader, dialect, at, end, mark):
         """Remember the payload that `look_up` did not know; its JSON was written from `mark` on.
 
-        Answers what is remembered, None where nothing is.
+        Returns the entry, or None if nothing was stored.
         """
         if self.method < 0 or decoder.method != self.method or decoder.quoted:
             return None

@@ -4,8 +4,8 @@
 `MethodDecoder.decode` finds the rows that the numbers may mean in a dialect, reads the payload by
 the first of them, and writes the arguments as one JSON object. Rows that share their numbers (other
 dialects, vendors) are tried in order until one fits the payload exactly; when none does, the first
-is kept and the answer says what is wrong. What later stages ask for (exchange, delivery tag, …) is
-left in attributes, as `facts` has them.
+is kept and the answer says what is wrong. What later stages need (exchange, delivery tag, …) is in
+the attributes of a `DecodedMethod`.
 """
 
 import json
@@ -111,7 +111,7 @@ class MethodDecoder(DecodedMethod):
 
     Beside the payload, what a method is told by: `past_login`, `channel_zero`, its `sender` (a bit
     of `plan.senders`, 0 where that is not known) and `sent_secrets`, those that were sent on its
-    connection before, None where there were none.
+    connection before, or None.
 
     `quoted`: the last method's reply text quotes octets or a secret, and what may be shown of these
     depends on what came before it. `tells_secret`: some text or table of a method on channel 0 has
@@ -205,7 +205,7 @@ class MethodDecoder(DecodedMethod):
         return answer
 
     def _is_doubtful(self):
-        """Whether a method on channel 0 may be another that was damaged; see `secrecy`."""
+        """True if a method on channel 0 may be another that was damaged; see `redaction`."""
         if not self.known[self.method]:
             return True
         return self.sender != 0 and self.senders[self.method] & self.sender == 0
@@ -306,7 +306,7 @@ class MethodDecoder(DecodedMethod):
         return TRAILING if at < end else EXACT
 
     def fits(self, reader, method, at, end):
-        """Whether the octets `at`..`end` can be the arguments of a row, to the last one."""
+        """True if the octets `at`..`end` can be the arguments of a row, to the last one."""
         if not self.known[method]:
             return True
         bits: cython.int = 0

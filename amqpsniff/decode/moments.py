@@ -32,12 +32,12 @@ class Moments:
         self.next = 0
 
     def begin(self, batch, frames, messages):
-        """A `StreamBatch` is about to be decoded, where there are so many rows."""
+        """A `StreamBatch` is about to be decoded; rows of frames and messages so far."""
         self.late = {one[0]: one[1:] for one in batch.late}
         self.frame_rows, self.message_rows = frames, messages
 
     def note(self, batch, event, frames, messages):
-        """An event of the batch is decoded: there are so many rows now."""
+        """An event of the batch is decoded; rows of frames and messages so far."""
         late = self.late.get(event)
         made: cython.Py_ssize_t = messages - self.message_rows
         if made > 0:
@@ -48,7 +48,7 @@ class Moments:
         self.frame_rows, self.message_rows = frames, messages
 
     def clear(self):
-        """Nobody will ask for the rows so far any more."""
+        """The rows so far are not needed any longer."""
         del self.messages[:]
         self.late_rows.clear()
         self.next = 0

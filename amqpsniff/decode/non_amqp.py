@@ -12,11 +12,11 @@ from amqpsniff.findings.records import order_of_end
 from amqpsniff.quantities import duration
 from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
 
-MOST_CLIENTS = 10_000
+MAX_CLIENTS = 10_000
 """Clients remembered, each with one finding; those beyond are not reported."""
 
 
-class Bystanders:
+class NonAmqpReporter:
     """Reports conversations that are not read, one finding for each client, server and kind.
 
     `ports` are those of brokers. `failed`: attempts to connect that failed, at any port.
@@ -147,7 +147,7 @@ class Bystanders:
         if first is not None:
             finding.connection_id = first.connection_id
             finding.last_packet_number = number
-        elif len(self._first) < MOST_CLIENTS:
+        elif len(self._first) < MAX_CLIENTS:
             self._first[key] = finding
         else:
             return

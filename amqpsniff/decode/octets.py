@@ -71,7 +71,7 @@ class OctetReader:
         return i64(self.data, at)
 
     def octets_at(self, start, count):
-        """`count` octets of the data from `start`; none where that is below 1."""
+        """`count` octets of the data from `start`; empty if that is below 1."""
         if count <= 0:
             return b""
         if start < 0 or start + count > len(self.data):
@@ -82,7 +82,7 @@ class OctetReader:
         return bytes(self.data[start : start + count])
 
     def has_twice(self, octet, start, end):
-        """Whether an octet stands twice in a row in `start`..`end`."""
+        """True if an octet stands twice in a row in `start`..`end`."""
         at: cython.longlong
         for at in range(start, end - 1):
             if self.data[at] == octet and self.data[at + 1] == octet:
@@ -108,7 +108,7 @@ class OctetReader:
         return 0
 
     def is_ascii(self, start, count):
-        """Whether no octet of these is above 127."""
+        """True if no octet of these is above 127."""
         end: cython.longlong = start + count
         if start < 0 or end > len(self.data):
             raise IndexError("octets outside the data")
@@ -120,7 +120,7 @@ class OctetReader:
         return every < 128
 
     def is_text(self, start, count):
-        """Whether these octets are UTF-8 (RFC 3629 §4)."""
+        """True if these octets are UTF-8 (RFC 3629 §4)."""
         end: cython.longlong = start + count
         first: cython.int
         second: cython.int
@@ -262,7 +262,7 @@ class OctetReader:
         return ((((word * _MULTIPLIER) ^ first ^ _SEED) * _MULTIPLIER) & _MASK64) >> 40
 
     def equals_but(self, vocabulary, begin, start, count, first, gap):
-        """Whether `count` octets of the data are those of a vocabulary from `begin`.
+        """True if `count` octets of the data are those of a vocabulary from `begin`.
 
         The `gap` octets after the `first` are not compared, and not in the vocabulary.
         """
@@ -291,14 +291,14 @@ class OctetReader:
         )
 
     def is_word(self, vocabulary, code, start, count):
-        """Whether octets of the data are those of a code."""
+        """True if octets of the data are those of a code."""
         first: cython.int = vocabulary.ends[code]
         return vocabulary.ends[code + 1] - first == count and self._equals(
             vocabulary, first, start, count
         )
 
     def _equals(self, vocabulary, first, start, count):
-        """Whether octets of the data are those of a vocabulary from `first`."""
+        """True if octets of the data are those of a vocabulary from `first`."""
         if count == 0:
             return True
         if first < 0 or first + count > vocabulary.size or start + count > len(self.data):

@@ -81,7 +81,7 @@ _TRANSFER = b"\x14"
 
 
 def may_open(octets: bytes) -> bool | None:
-    """Whether octets begin a connection, with AMQP or a proxy's header; None: too few to tell."""
+    """True if octets begin a connection, with AMQP or a proxy's header; None: too few to tell."""
     for opening in (b"AMQP", SIGNATURE, _TEXT):
         if octets[: len(opening)] == opening[: len(octets)]:
             return True if len(octets) >= len(opening) else None

@@ -61,7 +61,7 @@ SECRET_NUMBERS = frozenset(
 """What a login begins with, behind its frame's header."""
 
 _SECRET_CLASSES = tuple({f"{method.class_id}." for method in METHODS if method.has_secret})
-"""What the name of a method begins with that nobody knows and may carry one."""
+"""Beginnings of names of unknown methods that may carry a secret."""
 
 LOGIN = b"\x05LOGINS"
 PASSWORD = b"\x08PASSWORDS"
@@ -97,7 +97,7 @@ _TAIL = re.compile(rb">>(?:: (?:\w+|\{\w+(?:,\d+)*\}))?$")
 def may_hold_secret(
     frame_type: str, channel: int, method: str | None, sender: str | None = None
 ) -> bool:
-    """Whether a frame's payload may hold a secret; arguments as the columns of `frames`.
+    """True if a frame's payload may hold a secret; arguments as the columns of `frames`.
 
     Of the methods in `SECRET_METHODS` one argument is secret, of other frames any octet may be.
     """
@@ -112,7 +112,7 @@ def may_hold_secret(
 
 
 def _is_credible(row: Method, sender: str | None) -> bool:
-    """Whether a method that carries no secret is what it seems to be, sent by this side."""
+    """True if a method that carries no secret is what it seems to be, sent by this side."""
     from_other = sender is not None and row.sender not in (sender, "both")
     return row.arguments_known and not from_other
 
@@ -160,7 +160,7 @@ def secret_positions(
 
 
 def adds_up(index: int, payload: bytes, size: int) -> bool:
-    """Whether the arguments of a cut method end with it; false where too little was captured.
+    """True if the arguments of a cut method end with it; false where too little was captured.
 
     Args:
         index: The method, in `METHODS`.
@@ -197,7 +197,7 @@ def _secret_of(
 
 
 def is_in_place(index: int, payload: bytes, size: int) -> bool:
-    """Whether the secret of a cut method is where it belongs, or wholly behind the cut.
+    """True if the secret of a cut method is where it belongs, or wholly behind the cut.
 
     It is where it belongs if it reaches to the cut, and not beyond the frame: a wrong length before
     it takes other octets for its length, which say gigabytes. A table that goes on behind the cut
@@ -347,7 +347,7 @@ def _without_begin(text: bytes, secret: bytes) -> bytes:
 
 
 def _is_harmless(text: bytes) -> bool:
-    """Whether a text quotes a method or a content header, and no secret in or behind it."""
+    """True if a text quotes a method or a content header, and no secret in or behind it."""
     found = _ALL_OCTETS.search(text)
     if found is None or text.count(b"<<") > 1:
         return False

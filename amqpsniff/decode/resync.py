@@ -42,7 +42,7 @@ from collections import deque
 import cython
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
-from cython.cimports.amqpsniff.decode.state import Allowance, Connection, Content, Half
+from cython.cimports.amqpsniff.decode.state import Connection, Content, Half, MemoryBudget
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import Texts
@@ -79,7 +79,7 @@ FIRST_FEED_OCTETS = 1024
 again would otherwise have all of a large piece copied for each frame of it."""
 
 FIRST_BUFFER_OCTETS = 1024
-"""Octets there is room for at first, which do not count in the allowance."""
+"""Octets there is room for at first, which do not count in the budget."""
 
 MAX_MARKS = 65536
 """Packets remembered of the octets kept. They are only that many when a peer sends its octets one
@@ -120,7 +120,7 @@ class FrameProbe:
     def header(
         self, half: Half, at: cython.longlong, have: cython.longlong, forced: cython.bint
     ) -> cython.int:
-        """Whether a frame may begin at `at`, with `have` octets there: 1, 0, or -1 for too few.
+        """1 if a frame may begin at `at`, with `have` octets there, 0 if not, -1 for too few.
 
         A protocol header has type 65 (its first letter) and, for want of a frame header, size 0.
         `forced` takes any header that can be followed to its end.
@@ -174,7 +174,7 @@ class FrameProbe:
 
     @cython.cfunc
     def _is_method(self, half: Half, class_id: cython.int, method_id: cython.int) -> cython.bint:
-        """Whether the numbers name a method that this side may send."""
+        """True if the numbers name a method that this side may send."""
         connection: Connection = half.connection
         choice: cython.int = self.handler.decoder.find(connection.dialect, class_id, method_id)
         if choice < 0:
@@ -197,7 +197,7 @@ class FrameProbe:
         at: cython.longlong,
         size: cython.longlong,
     ) -> cython.bint:
-        """Whether the payload at `at` proves a frame."""
+        """True if the payload at `at` proves a frame."""
         if kind == 1:
             self.reader.out.used = 0
             dialect: cython.int = half.connection.dialect
@@ -226,15 +226,15 @@ class Window:
     of each packet.
     """
 
-    allowance: Allowance
+    budget: MemoryBudget
     buffer: bytearray
     first: cython.longlong
     used: cython.longlong
     base: cython.longlong
     marks: object
 
-    def __init__(self, offset, allowance):
-        self.allowance = allowance
+    def __init__(self, offset, budget):
+        self.budget = budget
         self.buffer = bytearray(FIRST_BUFFER_OCTETS)
         self.first = 0
         self.used = 0
@@ -248,12 +248,12 @@ class Window:
 
     @cython.cfunc
     def fits(self, count: cython.longlong) -> cython.bint:
-        """Whether so many octets more may be kept."""
+        """True if `count` octets more may be kept."""
         kept: cython.longlong = self.used - self.first
-        return kept + count <= len(self.buffer) or self.allowance.allows(2 * (kept + count))
+        return kept + count <= len(self.buffer) or self.budget.allows(2 * (kept + count))
 
     def __del__(self):
-        self.allowance.held -= len(self.buffer) - FIRST_BUFFER_OCTETS
+        self.budget.held -= len(self.buffer) - FIRST_BUFFER_OCTETS
 
     @cython.cfunc
     def append(
@@ -266,7 +266,7 @@ class Window:
             old: bytearray = self.buffer
             if 2 * (kept + count) > len(old):
                 self.buffer = bytearray(2 * (kept + count))
-                self.allowance.held += len(self.buffer) - len(old)
+                self.budget.held += len(self.buffer) - len(old)
             self.buffer[:kept] = old[self.first : self.used]
             self.first = 0
             self.used = kept
@@ -358,7 +358,7 @@ class Candidate:
 
     @cython.cfunc
     def keeps(self) -> cython.bint:
-        """Whether the octets of the frame under way are kept until it is whole."""
+        """True if the octets of the frame under way are kept until it is whole."""
         return self.size <= _MAX_KEPT and self.missing == 0
 
     @cython.cfunc
@@ -404,7 +404,7 @@ class Search:
     def __init__(self, probe, half, offset, forced=False):
         self.probe = probe
         self.half = half
-        self.window = Window(offset, half.allowance)
+        self.window = Window(offset, half.budget)
         self.scanned = self.begin = offset
         self.beginnings = 0
         self.tentative = True
@@ -425,7 +425,7 @@ class Search:
     def room(self):
         """How many octets to feed next at most."""
         room: cython.longlong = max(FIRST_FEED_OCTETS, self.searched)
-        if not self.half.allowance.has_plenty():
+        if not self.half.budget.has_plenty():
             room = FIRST_FEED_OCTETS
         if self.searched < FOREIGN_AFTER_OCTETS:
             return min(room, FOREIGN_AFTER_OCTETS - self.searched)
@@ -433,7 +433,7 @@ class Search:
 
     @property
     def hopeless(self):
-        """Whether so much was searched in vain that this is another protocol."""
+        """True if so much was searched in vain that this is another protocol."""
         return self.searched >= FOREIGN_AFTER_OCTETS and not self.half.connection.is_amqp
 
     def feed(self, octets, number, ts_ns, moment):
@@ -474,12 +474,12 @@ class Search:
     @cython.cfunc
     def _begin_anew(self) -> cython.int:
         """Too much is held: forget every chain."""
-        self.half.allowance.refuse("frames while framing was searched")
+        self.half.budget.refuse("frames while framing was searched")
         candidate: Candidate
         for candidate in list(self.candidates):
             self._drop(candidate)
         self.scanned = self.window.end()
-        self.window = Window(self.scanned, self.half.allowance)
+        self.window = Window(self.scanned, self.half.budget)
         return 0
 
     @cython.cfunc
@@ -545,7 +545,7 @@ class Search:
 
     @cython.cfunc
     def _is_inside(self, at: cython.longlong) -> cython.bint:
-        """Whether what looks like a body is none: no frame ends before it, and none is awaited."""
+        """True if a body there is implausible: no frame ends before it, and none is awaited."""
         if at == self.window.first or self.window.buffer[at - 1] == _END:
             return False
         return not self.probe.strong(self.half, _BODY, self.probe.channel, at + 7, self.probe.size)
@@ -583,11 +583,11 @@ class Search:
     def _hold(self, octets: cython.longlong) -> cython.int:
         """Payloads are kept, or let go."""
         self.held += octets
-        self.half.allowance.held += octets
+        self.half.budget.held += octets
         return 0
 
     def __del__(self):
-        self.half.allowance.held -= self.held
+        self.half.budget.held -= self.held
 
     @cython.cfunc
     def _drop(self, candidate: Candidate) -> cython.int:
@@ -635,7 +635,7 @@ class Search:
             if self.window.buffer[at + 7 + size] != _END:
                 return self._drop(candidate)
             if candidate.keeps():
-                if self.held + size <= _MAX_HELD and self.half.allowance.allows(size):
+                if self.held + size <= _MAX_HELD and self.half.budget.allows(size):
                     payload = bytes(self.window.buffer[at + 7 : at + 7 + size])
                 elif candidate.kind != _BODY:
                     return self._drop(candidate)
@@ -695,12 +695,12 @@ class Search:
 
     @cython.cfunc
     def _is_expected(self, candidate: Candidate) -> cython.bint:
-        """Whether what a hole cut off begins a run, as the ones before it did."""
+        """True if what a hole cut off begins a run, as the ones before it did."""
         return candidate.start == self.begin and self.beginnings >= CUT_BEGINNINGS - 1
 
     @cython.cfunc
     def _begins_cut(self) -> cython.bint:
-        """Whether the octets since the last hole begin with a method or a content header."""
+        """True if the octets since the last hole begin with a method or a content header."""
         candidate: Candidate
         for candidate in self.candidates:
             if candidate.start == self.begin and (candidate.kind == 1 or candidate.kind == 2):

@@ -93,8 +93,8 @@ class Rows:
     """Rows of a table as columns, whose names are in `CODES`, `INTEGERS` and `TEXTS`; those in
     `WRITTEN` are written in every row.
 
-    `rows_expected` are made room for; nobody looks at them but the session where they are not
-    `wanted`. The columns `unmade` stay empty, for nobody looks at these. `pending` counts rows that
+    There is room for `rows_expected` at first. Rows that are not `wanted` are for the session only.
+    The columns `unmade` stay empty. `pending` counts rows that
     may still change, which are `waiting`; none does once they were `given` out. Before its first
     row there were `first` others.
     """
@@ -276,7 +276,7 @@ class MessageRows(Rows):
     that the broker may return a `body_mark` that is the same for the same octets of the body (null
     where they were not captured), and the number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
-    of `amqpsniff.session.links`, None where nobody asked.
+    of `amqpsniff.session.links`, None without links.
     """
 
     TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")

@@ -1,17 +1,17 @@
 from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport ValueReader
 
-cdef class Allowance:
+cdef class MemoryBudget:
     cdef public long long held, stores
     cdef public dict refused
     cdef bint allows(self, long long octets) except? -1
     cdef bint has_plenty(self) noexcept
     cpdef int refuse(self, str what) except? -1
 
-cdef class Store(Octets):
-    cdef Allowance allowance
+cdef class StreamBuffer(Octets):
+    cdef MemoryBudget budget
     cdef bint fits(self, long long count) except? -1
-    cdef bint is_idle_burden(self) except? -1
+    cdef bint should_release(self) except? -1
 
 cdef class Connection:
     cdef public object conversation, session, volume, login, asked, capture
@@ -24,7 +24,7 @@ cdef class Connection:
 
 cdef class Content:
     cdef public int state, channel, method, class_id
-    cdef public Store store
+    cdef public StreamBuffer store
     cdef public Octets body
     cdef public object hash, safe_text, capture
     cdef public bint keeping, body_marking, lossy
@@ -38,7 +38,7 @@ cdef class Content:
     cdef public long long exchange_start, exchange_length, key_start, key_length
     cdef public long long tag_start, tag_length, text_start, text_length
     cdef public long long lost_at, lost, sound
-    cdef int open(self, int channel, Allowance allowance) except? -1
+    cdef int open(self, int channel, MemoryBudget budget) except? -1
     cdef int close(self) except? -1
     cdef int forget(self) except? -1
     cdef int begin_body(self) except? -1
@@ -51,8 +51,8 @@ cdef class Half:
     cdef public int direction, mode
     cdef public long long number, ts_ns, offset
     cdef public bint lossy, skipping
-    cdef readonly Allowance allowance
-    cdef public Store store
+    cdef readonly MemoryBudget budget
+    cdef public StreamBuffer store
     cdef public long long kept, expected, left, frame_offset, frame_size
     cdef public int frame_channel, frame_type
     cdef public Content active

@@ -15,10 +15,11 @@ from amqpsniff.decode import plan
 from amqpsniff.decode.redaction import login_name
 
 # modes of a half-stream
-START, SEARCH, FRAMES, FOREIGN, SILENT, STRANGE = 0, 1, 2, 3, 4, 5
+START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED = 0, 1, 2, 3, 4, 5
 """START: nothing seen yet but, it may be, a proxy's header. SEARCH: looking for a frame boundary.
-FRAMES: at a known place between or in frames. FOREIGN: not AMQP. SILENT: AMQP of a version that is
-not decoded. STRANGE: not AMQP, and not all of its first octets were seen yet."""
+FRAMES: at a known place between or in frames. NOT_AMQP: another protocol. UNSUPPORTED_VERSION: AMQP
+of a version that is not decoded. UNIDENTIFIED: not AMQP, and not all of its first octets were seen
+yet."""
 
 TENTATIVE_OCTETS = 128 * 1024
 """Octets behind a search for which framing is tentative: a body that holds frames looks like them,
@@ -33,7 +34,7 @@ _START = cython.declare(cython.int, START)
 
 _NULL = cython.declare(cython.longlong, NULL)
 
-MOST_KEPT_OCTETS = 16_384
+MAX_KEPT_OCTETS = 16_384
 """Octets of the buffers of a half-stream that is over, up to which they are used again."""
 
 MAX_UNFINISHED_OCTETS = 64 * 1024 * 1024
@@ -45,18 +46,18 @@ FIRST_STORE_OCTETS = 256
 """Octets that an empty store has room for."""
 
 _MAX_UNFINISHED = cython.declare(cython.longlong, MAX_UNFINISHED_OCTETS)
-_MOST_KEPT = cython.declare(cython.longlong, MOST_KEPT_OCTETS)
+_MOST_KEPT = cython.declare(cython.longlong, MAX_KEPT_OCTETS)
 _FIRST_STORE = cython.declare(cython.longlong, FIRST_STORE_OCTETS)
 
 
-MANY_STORES = 8_192
+MAX_IDLE_BUFFERS = 8_192
 """Stores beyond which one with nothing in it is given back: each takes 800 octets, and of tens of
 thousands of connections that are open few have a frame or a content under way."""
 
-_MANY_STORES = cython.declare(cython.longlong, MANY_STORES)
+_MAX_IDLE_BUFFERS = cython.declare(cython.longlong, MAX_IDLE_BUFFERS)
 
 
-class Allowance:
+class MemoryBudget:
     """How many octets all half-streams `held` of frames and contents that are not whole, in so many
     `stores`; `refused` counts what was not kept for that, by what it is."""
 
@@ -65,11 +66,11 @@ class Allowance:
         self.refused = {}
 
     def allows(self, octets):
-        """Whether so many more may be held."""
+        """True if this many octets more may be held."""
         return self.held + octets <= _MAX_UNFINISHED
 
     def has_plenty(self):
-        """Whether less than half is held: buffers may be large for the time that this saves."""
+        """True if less than half is held: buffers may be large for the time that this saves."""
         return self.held <= _MAX_UNFINISHED >> 1
 
     def refuse(self, what):
@@ -78,35 +79,33 @@ class Allowance:
         return 0
 
 
-class Store(Octets):
-    """Octets that count in an allowance, but for the few that every store has room for."""
+class StreamBuffer(Octets):
+    """Octets that count in a budget, except for the few that each buffer has room for."""
 
-    def __init__(self, allowance):
+    def __init__(self, budget):
         Octets.__init__(self)
-        self.allowance = allowance
-        self.allowance.stores += 1
+        self.budget = budget
+        self.budget.stores += 1
 
     def _grow(self, count):
         before: cython.longlong = self.size
         Octets._grow(self, count)
-        self.allowance.held += self.size - before
+        self.budget.held += self.size - before
         return 0
 
     def fits(self, count):
-        """Whether so many octets more may be kept."""
-        return self.used + count <= self.size or self.allowance.allows(2 * (self.used + count))
+        """True if `count` octets more may be kept."""
+        return self.used + count <= self.size or self.budget.allows(2 * (self.used + count))
 
-    def is_idle_burden(self):
-        """Whether it is so large, or one of so many, that it is better given back when nothing is
-        in it.
-        """
-        if self.size > _MOST_KEPT or self.allowance.stores > _MANY_STORES:
+    def should_release(self):
+        """True if it is so large, or one of so many, that it is released when it is empty."""
+        if self.size > _MOST_KEPT or self.budget.stores > _MAX_IDLE_BUFFERS:
             return True
-        return self.size > _FIRST_STORE and not self.allowance.has_plenty()
+        return self.size > _FIRST_STORE and not self.budget.has_plenty()
 
     def __del__(self):
-        self.allowance.held -= self.size - _FIRST_STORE
-        self.allowance.stores -= 1
+        self.budget.held -= self.size - _FIRST_STORE
+        self.budget.stores -= 1
 
 
 class Connection:
@@ -116,8 +115,8 @@ class Connection:
     `sent_secrets` are the secrets that its methods carried, null before the first. `asked` are the
     four octets after `AMQP` in the client's protocol header; without one, those of a version that
     is not decoded where frames or the server's header show it, else null. `capture` is the one that
-    it begins in, null where octets came without one. `session` and `volume` belong to whoever
-    follows or counts the connection.
+    it begins in, null where octets came without one. `session` and `volume` belong to those
+    who follow or count the connection.
     """
 
     def __init__(self, conversation):
@@ -183,8 +182,8 @@ class Half:
     which a content was opened after that, whose state is therefore known again.
     """
 
-    def __init__(self, connection, direction, allowance):
-        self.allowance = allowance
+    def __init__(self, connection, direction, budget):
+        self.budget = budget
         self.store = None
         self.active = Content()
         self.others = {}
@@ -210,12 +209,12 @@ class Half:
         return 0
 
     def has_grown(self):
-        """Whether buffers have become so large that they are better given back."""
+        """True if buffers have become so large that they are better given back."""
         size: cython.longlong = 0 if self.store is None else self.store.size
         for buffer in (self.active.store, self.active.body):
             if buffer is not None:
                 size += buffer.size
-        return size > _MOST_KEPT or not self.allowance.has_plenty()
+        return size > _MOST_KEPT or not self.budget.has_plenty()
 
     def forget_frame(self):
         """No frame is under way."""
@@ -235,10 +234,10 @@ class Half:
         Where that is not all of them, the frame is cut: the rest is only counted.
         """
         if self.store is None:
-            self.store = Store(self.allowance)
+            self.store = StreamBuffer(self.budget)
         self.store.used = self.kept
         if self.expected and not self.store.fits(count):
-            self.allowance.refuse("frames")
+            self.budget.refuse("frames")
             count = min(count, self.store.size - self.kept)
             self.skipping = True
             self.left = self.expected - self.kept - count
@@ -248,7 +247,7 @@ class Half:
 
     def empty(self):
         """The frame that was kept is done with."""
-        if self.store is not None and self.store.is_idle_burden():
+        if self.store is not None and self.store.should_release():
             self.store = None
         return 0
 
@@ -285,14 +284,14 @@ class Content:
         self.last_number = 0
         return 0
 
-    def open(self, channel, allowance):
+    def open(self, channel, budget):
         """Begin a content on a channel."""
         self.state = AWAIT_HEADER
         self.channel = channel
         self.lossy = False
         self.lost = 0
         if self.store is None:
-            self.store = Store(allowance)
+            self.store = StreamBuffer(budget)
         self.store.used = 0
         self.header_start = -1
         self.header_end = -1
@@ -307,14 +306,14 @@ class Content:
 
     def close(self):
         """The content is over, and its row is written."""
-        if self.store.is_idle_burden():
+        if self.store.should_release():
             self.store = None
         return 0
 
     def begin_body(self):
         """Keep the octets of the body from now on."""
         if self.body is None:
-            self.body = Octets(max(256, min(self.body_size, MOST_KEPT_OCTETS)))
+            self.body = Octets(max(256, min(self.body_size, MAX_KEPT_OCTETS)))
         self.body.used = 0
         self.keeping = True
         return 0
@@ -322,7 +321,7 @@ class Content:
     def end_body(self):
         """Keep no octets of a body any more; only a small buffer is used again."""
         self.keeping = False
-        if self.body.size > MOST_KEPT_OCTETS:
+        if self.body.size > MAX_KEPT_OCTETS:
             self.body = None
         return 0
 

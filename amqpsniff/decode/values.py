@@ -284,7 +284,7 @@ class ValueReader(OctetReader):
         return 0
 
     def _repeated(self, at, until, length):
-        """Whether a name of this table between `at` and `until` equals the one at `until`."""
+        """True if a name of this table between `at` and `until` equals the one at `until`."""
         i: cython.longlong
         while at < until:
             if self.data[at] == length:

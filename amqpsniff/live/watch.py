@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
+from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.capture.writer import CaptureWriter
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
@@ -46,7 +46,7 @@ Batches = Iterator[tuple[str, Any]]
 
 
 class Source(Protocol):
-    """Where packets come from: `amqpsniff.capture.interfaces`, `.following`."""
+    """Where packets come from: `amqpsniff.capture.live_capture`, `.tail`."""
 
     capture: str
     findings: list[Finding]

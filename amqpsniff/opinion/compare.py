@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture import open_capture
-from amqpsniff.capture.dissection import dissect
 from amqpsniff.capture.file import STANDARD_INPUT
 from amqpsniff.capture.tshark import SILENCE_S, Tshark, find
+from amqpsniff.capture.tshark_frames import dissect
 from amqpsniff.decode.redaction import MAX_SECRETS, MIN_SECRET_OCTETS
 from amqpsniff.errors import UsageError
 from amqpsniff.opinion.difference import Difference

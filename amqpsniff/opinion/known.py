@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from amqpsniff.capture.dissection import Field
+from amqpsniff.capture.tshark_frames import Field
 from amqpsniff.opinion import difference as about
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.pairs import FIELD_PREFIXES, FILTER

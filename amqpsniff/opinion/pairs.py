@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from amqpsniff.capture.dissection import Field
+from amqpsniff.capture.tshark_frames import Field
 from amqpsniff.opinion import difference as about
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.sighting import PROTOCOL_HEADER, Ours, Theirs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from amqpsniff.capture.dissection import Dissected, Field
+from amqpsniff.capture.tshark_frames import Dissected, Field
 from amqpsniff.spec import FRAME_TYPES
 
 KINDS = {row.code: row.name for row in FRAME_TYPES}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from amqpsniff.capture.dissection import Field
+from amqpsniff.capture.tshark_frames import Field
 
 LABEL_OCTETS = 230
 """Octets of a label from which on it may have been cut: tshark's limit is 240 with its dots."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 
 from amqpsniff.capture import CaptureFile, PacketBatch
-from amqpsniff.capture.interface import Interface
+from amqpsniff.capture.pcapng_interface import Interface, Section
 from amqpsniff.capture.pcapng_writer import PcapngWriter
-from amqpsniff.capture.section import Section
 
 _PLAIN = re.compile(r"(?:any|lo|en|eth|ens|enp|eno|wlan|wlp|bond|br|docker|tun|tap|veth|bridge)"
                     r"[\ds]{0,6}\d?")  # fmt: skip

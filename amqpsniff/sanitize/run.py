@@ -35,7 +35,6 @@ from amqpsniff.tcp.rewriting import PacketRewriter
 from amqpsniff.tcp.stream import PLACE_FIELDS
 from amqpsniff.tls.claims import OpenedClaim
 from amqpsniff.tls.secrets import KEY_LOG
-from amqpsniff.tls.telling import suspicion
 
 LINES_OF_A_BLOCK = 1000
 """Lines of a key log in one block of the safe capture, some 200 kB."""
@@ -163,7 +162,7 @@ class _First:
                 self._streams.put(*span)
         for conversation in ended:
             tls, ports = conversation.tls, self.decoding.ports
-            if suspicion(tls, conversation.ports[1 - tls.client_of(conversation)], ports):
+            if tls.suspicion(conversation.ports[1 - tls.client_of(conversation)], ports):
                 self.ends.add(_ends_of(conversation))
 
 

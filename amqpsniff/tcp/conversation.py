@@ -172,7 +172,7 @@ class Conversation:
 
     @property
     def impaired(self) -> bool:
-        """Whether a segment came more than once, or a hole was given up."""
+        """True if a segment came more than once, or a hole was given up."""
         first, second = self.first, self.second
         return bool(first.retransmissions + second.retransmissions + first.gaps + second.gaps)
 
@@ -183,7 +183,7 @@ class Conversation:
 
     @property
     def owed(self) -> tuple[bool, bool]:
-        """Whether more was sent than was handed on, by direction: as held octets or as
+        """True if more was sent than was handed on, by direction: as held octets or as
         acknowledgements show.
         """
         return _owes(self.first), _owes(self.second)
@@ -252,7 +252,7 @@ class Conversation:
 
 @cython.cfunc
 def _owes(half: HalfStream) -> cython.bint:
-    """Whether octets of a direction are waited for, or wait for those of the other."""
+    """True if octets of a direction are waited for, or wait for those of the other."""
     if half.holds():
         return True
     return half.next_seq >= 0 and half.acked > half.next_offset

@@ -251,7 +251,7 @@ class HalfStream:
     that it acknowledged. `doubted`: an end of the conversation is in doubt. `acked_late_ns`: time
     of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
     `Conversation`.
-    `shut`, `shuts`: its sender can, or could, take no more; see `windows`. `repeat_…`: the last
+    `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`. `repeat_…`: the last
     segment that was sent again. `forsaken`: octets before this offset are not waited for, and none
     are while the direction is `absent`: acknowledged, but not in the capture.
     """
@@ -317,7 +317,7 @@ class HalfStream:
         return distance - _RANGE32 if distance >= _SIGN32 else distance
 
     def possible(self, seq):
-        """Whether a segment can lie at `seq`, given where the half-stream is."""
+        """True if a segment can lie at `seq`, given where the half-stream is."""
         distance: cython.longlong
         if self.next_seq < 0:
             return True
@@ -366,7 +366,7 @@ class HalfStream:
         return self.held is not None and self.held.count() > 0
 
     def finished(self):
-        """Whether everything up to the FIN was handed on."""
+        """True if everything up to the FIN was handed on."""
         return self.fin_offset >= 0 and self.next_offset == self.fin_offset
 
     def captured_end(self):
@@ -390,7 +390,7 @@ class HalfStream:
         return result & HISTORY_CONFLICT != 0
 
     def needs_care(self, other):
-        """Whether the next segment may not be ordinary; `other` is the other direction."""
+        """True if the next segment may not be ordinary; `other` is the other direction."""
         if self.next_seq < 0 or self.strange > 0 or self.absent:
             return True
         if self.holds():
@@ -466,7 +466,7 @@ class HalfStream:
         return RETRANSMITTED | (CONFLICT if result & HISTORY_CONFLICT else 0)
 
     def _repeated(self, offset, length, ts_ns):
-        """Whether the last segment sent again was captured once more; it is remembered if not."""
+        """True if the last segment sent again was captured once more; it is remembered if not."""
         if (
             offset == self.repeat_offset
             and length == self.repeat_length

@@ -18,7 +18,7 @@ from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .late_handshake import opens
-from .limits import LEAST_JUMP as _LEAST_JUMP
+from .limits import MIN_JUMP as _MIN_JUMP
 
 OPEN = cython.declare(cython.int, 0)
 
@@ -38,7 +38,7 @@ BEGINS = cython.declare(cython.int, 1)
 MAY_BEGIN = cython.declare(cython.int, 2)
 
 # See `amqpsniff.tcp.limits`.
-LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
+MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
 
 def opened(
@@ -95,7 +95,7 @@ def block_of(writer: EventWriter, octets, source):
 
 
 def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, at):
-    """Whether a segment of no open conversation opens one, and is no late one of one that is over.
+    """True if a segment of no open conversation opens one, and is no late one of one that is over.
 
     What can only be the first of its sender, and comes after all that was sent, is not late.
     """
@@ -109,7 +109,7 @@ def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, a
 
 
 def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
-    """Whether a segment shows that the endpoints are used again, and no SYN was captured.
+    """Check if a segment shows that the endpoints are used again, though no SYN was captured.
 
     Gives `BEGINS`, `MAY_BEGIN` if the answer to it has to show that, or 0. It is a protocol header,
     which is all of a segment, as clients wait for the answer to it, or a TLS ClientHello, and both
@@ -130,7 +130,7 @@ def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
     if not opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
         return 0
     back = other.acknowledged() - other.next_offset - other.ahead(ack) if other.ack_seen else 0
-    if _jumps(half, seq) and (_jumps(other, ack) or back >= LEAST_JUMP):
+    if _jumps(half, seq) and (_jumps(other, ack) or back >= MIN_JUMP):
         return BEGINS
     offset = half.next_offset + half.ahead(seq)
     if half.ahead(seq) >= 0 or (back <= 0 and not _jumps(other, ack)):
@@ -146,14 +146,14 @@ def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
-    """Whether a number is ahead of all that is known of a direction, or far behind it."""
+    """True if a number is ahead of all that is known of a direction, or far behind it."""
     ahead: cython.longlong
     if half.next_seq < 0:
         return False
     ahead = half.ahead(seq)
     if ahead < 0:
         return ahead < -half.most_behind
-    return ahead >= LEAST_JUMP and half.next_offset + ahead > half.acked + LEAST_JUMP
+    return ahead >= MIN_JUMP and half.next_offset + ahead > half.acked + MIN_JUMP
 
 
 def begin_at(table: ConversationTable, starts):
@@ -220,7 +220,7 @@ def _whose_request(half: HalfStream, other: HalfStream, seq: cython.longlong) ->
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
-    """Whether what was captured of a direction can have begun with `isn`."""
+    """True if what was captured of a direction can have begun with `isn`."""
     behind: cython.longlong
     if half.next_seq < 0:
         return True

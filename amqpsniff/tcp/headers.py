@@ -43,7 +43,7 @@ MALFORMED = cython.declare(cython.int, -3)
 @cython.boundscheck(False)
 @cython.exceptval(-1, check=False)
 def _is_plain(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.int:
-    """Whether a frame of Ethernet at `at`, of 54 octets or more, is TCP in IPv4 without options."""
+    """True if a frame of Ethernet at `at`, of 54 octets or more, is TCP in IPv4 without options."""
     return (
         octets[at + 12] == 8
         and octets[at + 13] == 0
@@ -109,7 +109,7 @@ class HeaderParser:
         return self.rows
 
     def skip(self, octets: cython.longlong) -> None:
-        """So many octets of packets were captured that are not parsed."""
+        """Count octets of captured packets that are not parsed."""
         self.seen += octets
 
     def octets_seen(self) -> int:
@@ -228,7 +228,7 @@ class HeaderParser:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _walk(self, place: cython.longlong) -> cython.int:
-        """Whether the layers from `place` lead to TCP; counts what else they lead to."""
+        """True if the layers from `place` lead to TCP; counts what else they lead to."""
         kind: cython.int
         if place < 0:
             self.not_ip += 1

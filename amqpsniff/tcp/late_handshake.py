@@ -65,7 +65,7 @@ class PendingConversations:
 
     @property
     def full(self) -> bool:
-        """Whether there can be no more."""
+        """True if there can be no more."""
         return len(self.queue) >= self.limits.joining_conversations
 
     @property
@@ -113,14 +113,14 @@ class PendingConversation:
         return full or all(self._known(*way) is not None for way in self._ways())
 
     def fits(self, key: bytes, seq: int, acknowledged: int, flags: int) -> bool:
-        """Whether segments that wait can belong to a SYN; if not, endpoints are used again."""
+        """True if segments that wait can belong to a SYN; if not, endpoints are used again."""
         isns = {key: seq}
         if flags & ACK:
             isns[self.keys[self.keys[0] == key]] = (acknowledged - 1) & MASK
         return all(self._follows(segment, isns) for segment in self.segments)
 
     def _follows(self, segment: Segment, isns: dict[bytes, int]) -> bool:
-        """Whether a segment is of a conversation with these initial numbers, where known."""
+        """True if a segment is of a conversation with these initial numbers, where known."""
         row = segment.row
         isn, other = isns.get(segment.key), isns.get(self.keys[self.keys[0] == segment.key])
         if isn is not None and not self._near(row[SEQ], isn, row[FLAGS]):
@@ -128,7 +128,7 @@ class PendingConversation:
         return other is None or not row[FLAGS] & ACK or self._near(row[ACKNOWLEDGED], other, 0)
 
     def _near(self, number: int, isn: int, flags: int) -> bool:
-        """Whether a number is that of a SYN, or not far behind it."""
+        """True if a number is that of a SYN, or not far behind it."""
         if flags & SYN:
             return number == isn
         return (number - isn - 1) & MASK <= self.near
@@ -207,12 +207,12 @@ def _turn(segment: Segment) -> int:
 
 
 def is_header(octets: bytes, start: int, captured: int) -> bool:
-    """Whether a segment's payload is a protocol header, and nothing else."""
+    """True if a segment's payload is a protocol header, and nothing else."""
     return captured == PROTOCOL_HEADER_OCTETS and octets[start : start + 4] == b"AMQP"
 
 
 def is_hello(octets: bytes, start: int, captured: int) -> bool:
-    """Whether a segment's payload begins with a TLS ClientHello, the first thing of a TLS stream.
+    """True if a segment's payload begins with a TLS ClientHello, the first thing of a TLS stream.
 
     Its record is that message and nothing else: of an encrypted record (RFC 5246 §6.2.1, RFC 8446
     §4.1.2) the octets after its length are not so by chance.
@@ -225,12 +225,12 @@ def is_hello(octets: bytes, start: int, captured: int) -> bool:
 
 
 def opens(octets: bytes, start: int, captured: int) -> bool:
-    """Whether a segment's payload can only be the first of its sender."""
+    """True if a segment's payload can only be the first of its sender."""
     return is_header(octets, start, captured) or is_hello(octets, start, captured)
 
 
 def begins(octets: bytes, start: int, captured: int) -> bool:
-    """Whether a segment's payload looks like one of the first of a connection.
+    """True if a segment's payload looks like one of the first of a connection.
 
     A protocol header, a method of class connection on channel 0, a TLS handshake.
     """

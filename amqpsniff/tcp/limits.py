@@ -107,12 +107,12 @@ class Limits(NamedTuple):
     fragments_per_packet: int = 256
 
 
-LEAST_JUMP = 2048
+MIN_JUMP = 2048
 """Octets by which sequence numbers jump at least where endpoints are used again, beyond what was
 sent: initial ones grow by 1 in 4 us or less (RFC 6528), so by 2,500 in 10 ms; Linux's in 64 ns."""
 
-LEAST_DELAY_NS = 35 * MILLISECOND
-MOST_DELAY_NS = 50 * MILLISECOND
+MIN_DELAY_NS = 35 * MILLISECOND
+MAX_DELAY_NS = 50 * MILLISECOND
 """A bare acknowledgement this long after what it acknowledges was delayed: Linux waits 40 ms
 (measured: 40.2 to 46.4 ms)."""
 

@@ -56,7 +56,7 @@ class Deadlines:
         return 0
 
     def any(self):
-        """Whether there are deadlines."""
+        """True if there are deadlines."""
         return len(self.heap) > 0 or len(self.queue) > 0
 
     def add(self, half, deadline_ns, conversations):
@@ -205,7 +205,7 @@ def _mine_is_first(
 
 
 def waits(needs, other: HalfStream):
-    """Whether what `other` sent up to an offset is still to come."""
+    """True if what `other` sent up to an offset is still to come."""
     return needs > other.next_offset and not other.absent and not other.finished()
 
 
@@ -350,7 +350,7 @@ def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
-    """Whether the octets that are missing have been waited for long enough."""
+    """True if the octets that are missing have been waited for long enough."""
     if half.waiting_until < 0:
         return False
     if segments >= half.deadline_segments or ts_ns >= half.deadline_ns:

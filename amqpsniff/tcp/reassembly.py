@@ -56,8 +56,8 @@ CELLS = cython.declare(cython.longlong, 16_384)
 CELL = cython.declare(cython.longlong, 6)
 
 # See there.
-LEAST_DELAY_NS = cython.declare(cython.longlong, bounds.LEAST_DELAY_NS)
-MOST_DELAY_NS = cython.declare(cython.longlong, bounds.MOST_DELAY_NS)
+MIN_DELAY_NS = cython.declare(cython.longlong, bounds.MIN_DELAY_NS)
+MAX_DELAY_NS = cython.declare(cython.longlong, bounds.MAX_DELAY_NS)
 PROMPT_NS = cython.declare(cython.longlong, bounds.PROMPT_NS)
 
 # Events made ready beside one for each packet.
@@ -211,7 +211,7 @@ class Reassembler:
         return self._taken(b"")
 
     def skip(self, octets: cython.longlong) -> None:
-        """Packets with so many captured octets come here that are not fed."""
+        """Skip packets with this many captured octets."""
         self.parser.skip(octets)
 
     @cython.cfunc
@@ -338,7 +338,7 @@ class Reassembler:
                                 if ts_ns - half.acked_late_ns <= PROMPT_NS:
                                     half.awaited_acks += 1
                                 half.acked_late_ns = 0
-                        elif LEAST_DELAY_NS <= ts_ns - other.last_ns <= MOST_DELAY_NS:
+                        elif MIN_DELAY_NS <= ts_ns - other.last_ns <= MAX_DELAY_NS:
                             other.acked_late_ns = ts_ns
                         continue
             first = self.writer.count

@@ -92,7 +92,7 @@ class History:
         return self.head - 1
 
     def copies(self, identification, before_ns, ts_ns):
-        """Whether the packet being read is the one that was captured at `before_ns`, once more.
+        """True if the packet being read is the one that was captured at `before_ns`, once more.
 
         What is sent again is another IP packet, whose identification differs, and the clocks of two
         capturing hosts may be apart; where packets have none (IPv6, or 0), only the time,
@@ -141,7 +141,7 @@ class History:
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
-    """Whether two times, if known, lie within `distance`; halved, so that nothing overflows."""
+    """True if two times, if known, lie within `distance`; halved, so that nothing overflows."""
     if a == _NO_TIME or b == _NO_TIME:
         return 0
     if a < b:

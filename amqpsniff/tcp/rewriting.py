@@ -65,7 +65,7 @@ class PacketRewriter:
         self._before = b""
 
     def ends(self) -> frozenset[tuple[bytes, int]]:
-        """Both ends of the last packet's TCP conversation, as they were; none where it is none."""
+        """Original endpoints of the last packet's TCP conversation; empty if it is not TCP."""
         return self._ends
 
     def rewrite(

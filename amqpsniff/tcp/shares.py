@@ -90,7 +90,7 @@ class Share:
         self.answers = bytearray(CELLS)
 
     def takes(self, mark):
-        """Whether a conversation is one of the share's."""
+        """True if a conversation is one of the share's."""
         cell: cython.longlong = mark & (CELLS - 1)
         if self.known[cell] != mark:
             self.known[cell] = mark

@@ -46,7 +46,7 @@ FIN = cython.declare(cython.int, 1)
 SYN = cython.declare(cython.int, 2)
 RST = cython.declare(cython.int, 4)
 
-MOST_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
+MAX_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
 """Octets that a RST may show to be missing: some devices reset with any number, a real one is
 within a window of the last octet that was captured."""
 ACK = cython.declare(cython.int, 16)
@@ -80,7 +80,7 @@ def _due_and_number(waiting):
 class SlowPath:
     """State of all conversations; `expire` is to be called at `deadlines.next_ns`.
 
-    `places`, `joined`: see `Reassembler`; null where nobody asks. `joined` has what `opened` wants
+    `places`, `joined`: see `Reassembler`, or None. `joined` has what `opened` wants
     to know, by serial number; with `places` it is read, without written.
     """
 
@@ -357,7 +357,7 @@ class SlowPath:
         return self._end(conversation, half, other, number, ts_ns)
 
     def _is_early(self, conversation, half, other, octets, rows, at, number, ts_ns):
-        """Whether a segment came before its conversation's begin, and waits, or is void now."""
+        """True if a segment came before its conversation's begin, and waits, or is void now."""
         half_known: cython.bint = half.next_seq >= 0
         other_known: cython.bint = other.next_seq >= 0
         if half_known and other_known:
@@ -422,7 +422,7 @@ class SlowPath:
                 refused = True
         elif half.acknowledged() <= offset <= end:
             place = CERTAIN
-        elif end < offset <= end + MOST_BEFORE_RESET:
+        elif end < offset <= end + MAX_BEFORE_RESET:
             place = AHEAD
             end = offset
         if half.finished() and other.finished():
@@ -470,7 +470,7 @@ class SlowPath:
         return 0
 
     def _weigh(self, conversation, half, other, rows, at, seq, number, ts_ns):
-        """Whether a side goes on that sent a RST, or began something else."""
+        """Check if a side goes on that sent a RST, or began something else."""
         side: cython.int = half.index & 1
         length: cython.longlong = rows[at + 12]
         end: cython.longlong = -1
@@ -518,7 +518,7 @@ class SlowPath:
         return self._report("tcp-reset-ignored", conversation, reset.number, reset.ts_ns, detail, 1)
 
     def _is_far(self, conversation, half, seq):
-        """Whether a segment after a RST lies too far away to have been in flight at it."""
+        """True if a segment after a RST lies too far away to have been in flight at it."""
         reset = conversation.reset
         if reset is None or reset.place != CERTAIN or half.next_seq < 0:
             return False
@@ -533,7 +533,7 @@ class SlowPath:
         return self.handle_segment(octets, index, rows, at, number, ts_ns)
 
     def _believe(self, conversation, half, seq, length, number, ts_ns):
-        """Whether an impossible segment must be true, because so many agree with it."""
+        """True if so many impossible segments agree that they must be right."""
         self.impossible += 1
         detail = f"{half.ahead(seq)} octets from the next one expected"
         self._report("tcp-impossible-sequence", conversation, number, ts_ns, detail, 1)

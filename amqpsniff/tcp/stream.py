@@ -149,7 +149,7 @@ class StreamBatch:
 
 
 def _column(code, rows):
-    """A column of so many numbers, `i` of 32 and `q` of 64 bits, whatever they are."""
+    """An uninitialized column of `rows` numbers, `i` of 32 and `q` of 64 bits."""
     return memoryview(room_for((4 if code == "i" else 8) * rows)).cast(code)
 
 

@@ -13,7 +13,7 @@ import cython
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
-from .limits import LEAST_JUMP as _LEAST_JUMP
+from .limits import MIN_JUMP as _MIN_JUMP
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
@@ -22,7 +22,7 @@ MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _SIGN32 = cython.declare(cython.longlong, 1 << 31)
 
 # See `amqpsniff.tcp.limits`.
-LEAST_JUMP = cython.declare(cython.longlong, _LEAST_JUMP)
+MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
 # Octets of a key: source and destination address, IP version and ports.
 KEY_OCTETS = cython.declare(cython.longlong, 40)
@@ -161,7 +161,7 @@ class ConversationTable:
         return 0 if record is None else record.incarnation + 1
 
     def straggler(self, key, seq, syn):
-        """Whether a segment without a conversation is a late one of a conversation that ended."""
+        """True if a segment without a conversation is a late one of a conversation that ended."""
         record: Closed = self._closed.get(key)
         expected: cython.longlong
         isn: cython.longlong
@@ -178,18 +178,18 @@ class ConversationTable:
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
     def is_beyond(self, key, seq):
-        """Whether octets at `seq` come after all of a conversation that ended."""
+        """True if octets at `seq` come after all of a conversation that ended."""
         record: Closed = self._closed.get(key)
         ahead: cython.longlong
         if record is None:
             return False
         ahead = (seq - (record.back_next_seq if key == record.back_key else record.next_seq)) & MASK
-        return LEAST_JUMP <= ahead < _SIGN32
+        return MIN_JUMP <= ahead < _SIGN32
 
     def least_active(self):
         """The open conversation that has been quiet for the longest time.
 
-        Sorted once and used until nobody on the list has stayed quiet since: everybody else has
+        Sorted once and used until no conversation of it has stayed quiet since: all others have
         been active since it was made, so the first one left on it is the answer.
         """
         conversation: Conversation

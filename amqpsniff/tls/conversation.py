@@ -1,18 +1,29 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""One TLS conversation: handshake, keys and records of both directions.
+"""One TLS conversation: handshake, keys and records of both directions, and its description.
 
 Records in clear are the handshake and its alerts. Once a direction's records are encrypted they
 wait, up to `MAX_WAITING_OCTETS`, until keys are found (the other direction's handshake may come
 later, and a key log may grow); then they are opened in the order in which they came, and what they
 carry is given to `sink`.
+
+Each record has a number that its check includes, so one that opens is in its place; after a hole
+the number is found by trying. A record with a hole in it cannot be checked: where the cipher is a
+stream, the octets that were captured are decrypted all the same.
+
+TLS 1.3 has keys for the handshake and others for what follows. Key logs that lack the former do:
+the records of the handshake do not open then, and the first that opens begins what follows.
+
+Whether a conversation that does not open is AMQP cannot be seen; `suspicion` gives the reason why
+it may be: the protocol that was agreed on (ALPN), the usual port, or a port that was asked for.
+Against it speaks another protocol in the ALPN, or the port of another protocol; nothing else does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple, Protocol
 
-from .claims import RecordClaim
+from .claims import Keys, OpenedClaim, RecordClaim
 from .derive import key_block, next_secret
 from .handshake import (
     CLIENT_HELLO,
@@ -21,13 +32,13 @@ from .handshake import (
     FINISHED,
     KEY_UPDATE,
     SERVER_HELLO,
+    Handshake,
 )
-from .hello import SSL_3_0, TLS_1_3
-from .opening import CLEAR, ENCRYPTED, OPENED, SEALED, Opener, Sink
-from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, SEARCHING, Direction
+from .hello import SSL_3_0, TLS_1_2, TLS_1_3
+from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, HEADER, SEARCHING, Direction
 from .secrets import EARLY, MASTER, TRAFFIC, Secrets
 from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
-from .suites import ALERTS
+from .suites import ALERTS, VERSIONS, suite_of
 
 MAX_WAITING_OCTETS = 1 << 18
 """Octets of records of one conversation that wait for keys: some seconds of traffic."""
@@ -42,6 +53,63 @@ INCOMPLETE = "octets of the handshake are missing from the capture"
 
 _HARMLESS = frozenset(("close_notify", "user_canceled", "no_renegotiation"))
 
+MAX_FAILURES = 64
+"""Records in a row that do not open before keys are given up: a handshake has fewer."""
+
+FIRST_TRIES = 65_536
+"""Record numbers tried at most to find the place after a hole, one conversation's share."""
+
+TRIES_PER_RECORD = 64
+"""And as many more for every record that opened: a crafted hole cannot cost more than it paid."""
+
+END_OCTETS = 4
+"""Octets of EndOfEarlyData, the last record of early data."""
+
+_GRACE = 8
+"""Records looked for beyond those that fit into a hole: some carry nothing."""
+
+WRONG_KEYS = "the keys do not fit: no record opens with them"
+
+CLEAR, ENCRYPTED, OPENED, SEALED = range(4)
+"""What is known of a conversation: only its handshake; that records are encrypted; that they open;
+that they will not."""
+
+AMQPS_PORT = 5671
+"""The registered port of AMQP over TLS."""
+
+OTHER_PROTOCOLS = {
+    443: "HTTPS", 465: "SMTP", 563: "NNTP", 636: "LDAP", 853: "DNS", 990: "FTP", 993: "IMAP",
+    995: "POP3", 1433: "SQL Server", 2376: "Docker", 2379: "etcd", 2380: "etcd", 3269: "LDAP",
+    3306: "MySQL", 3389: "RDP", 5061: "SIP", 5223: "XMPP", 5349: "STUN", 5432: "PostgreSQL",
+    5551: "RabbitMQ streams", 6379: "Redis", 6380: "Redis", 6443: "Kubernetes", 6514: "syslog",
+    8443: "HTTPS", 8883: "MQTT", 9042: "Cassandra", 9092: "Kafka", 9093: "Kafka", 9094: "Kafka",
+    9200: "Elasticsearch", 9443: "HTTPS", 10250: "Kubernetes", 15671: "RabbitMQ management",
+    15691: "RabbitMQ metrics", 25672: "RabbitMQ nodes", 27017: "MongoDB", 61614: "STOMP",
+}  # fmt: skip
+"""Ports on which TLS carries another protocol, unless AMQP is expected there."""
+
+NAMES_SHOWN = 3
+"""Names of a certificate that are shown."""
+
+MAX_OFFERED = 128
+"""Cipher suites of a ClientHello that are told: openssl's whole list has 90."""
+
+
+class Sink(Protocol):
+    """What is given the octets that were encrypted."""
+
+    def put(
+        self, direction: int, octets: bytes, offset: int, number: int, ts_ns: int
+    ) -> None:  # pragma: no cover
+        """The next octets of a direction."""
+        ...
+
+    def miss(
+        self, direction: int, missing: int, offset: int, number: int, ts_ns: int
+    ) -> None:  # pragma: no cover
+        """The next octets are not in the capture."""
+        ...
+
 
 class Alert(NamedTuple):
     """An alert that ends a conversation: the direction it went, what it says, and its packet."""
@@ -52,17 +120,45 @@ class Alert(NamedTuple):
     ts_ns: int
 
 
-class TlsConversation(Opener):
+class Trouble(NamedTuple):
+    """Something wrong with a conversation: the finding's code, its detail, and the packet."""
+
+    code: str
+    detail: str
+    number: int | None = None
+    ts_ns: int | None = None
+
+
+class TlsConversation:
     """Both directions of one conversation; what opens goes to `sink`.
 
     Attributes:
+        state: `CLEAR`, `ENCRYPTED`, `OPENED` or `SEALED`.
         why: Why it will not open, in words, when it is `SEALED`.
         denied: It is no TLS after all.
+        client: The direction of who sent the ClientHello; None when none was captured.
+        octets: Octets given on, by direction.
         alerts: Those that report an error.
+        damaged: (direction, packet number, ts_ns) of the first record that did not open among
+            others that did, or None.
+        claims: Claims of records; None when they are not asked for.
+        serial: Serial number of the conversation, for claims.
+        unread_early: Octets of the client's early data for which there is no key; -1 for none.
     """
 
     def __init__(self, secrets: Secrets, sink: Sink) -> None:
-        super().__init__(secrets, sink)
+        self.secrets = secrets
+        self.sink = sink
+        self.handshake = Handshake()
+        self.state = CLEAR
+        self.client: int | None = None
+        self.octets = [0, 0]
+        self.damaged: tuple[int, int, int] | None = None
+        self.claims: list[RecordClaim | OpenedClaim] | None = None
+        self.serial = -1
+        self.unread_early = -1
+        self._failures = [0, 0]
+        self._tries = FIRST_TRIES
         self.directions = (Direction(self, 0), Direction(self, 1))
         self.why = ""
         self.alerts: list[Alert] = []
@@ -212,7 +308,7 @@ class TlsConversation(Opener):
 
     @property
     def needs_keys(self) -> bool:
-        """Whether records wait for keys."""
+        """True if records wait for keys."""
         return bool(self._waiting)
 
     @property
@@ -330,6 +426,213 @@ class TlsConversation(Opener):
             self._message(way, kind, body, whole=False)
         way.messages.clear()
 
+    # records of a direction that has keys
+
+    def digest(self) -> str:
+        return self.handshake.suite.digest if self.handshake.suite is not None else "sha256"
+
+    def use(self, way: Direction, secret: bytes) -> None:
+        """Go on with the keys of a traffic secret."""
+        from .protection import of_traffic_secret
+
+        assert self.handshake.suite is not None
+        way.secret = secret
+        way.protection = of_traffic_secret(self.handshake.suite, secret)
+        way.sequence = 0
+        self.name_keys(way, None)
+
+    def name_keys(self, way: Direction, label: bytes | None) -> None:
+        """Say what a direction's new keys are, where claims are made; without a label that of its
+        traffic secret is looked up."""
+        client, server, suite = self.handshake.client, self.handshake.server, self.handshake.suite
+        if self.claims is None or client is None or server is None or suite is None:
+            return
+        side = int(way.index != self.client)
+        if label is None:
+            label = self.secrets.label(side, client.random, way.secret)
+        way.keys = Keys(
+            suite, server.version, side, label, client.random, server.random,
+            self.secrets.session_of(way.secret or self.handshake.master, client.random),
+            server.encrypt_then_mac, None if label else way.keys,
+        )  # fmt: skip
+
+    def _claim(
+        self, way: Direction, number: int, header: bytes, payload: bytes, kind: int, text: bytes
+    ) -> None:
+        """Claim a record that opened, of whose payload at least the prefix was captured."""
+        if self.claims is None or way.keys is None:
+            return
+        protection = way.protection
+        prefix, size = payload[: protection.prefix], header[3] << 8 | header[4]
+        padding = size - protection.overhead - len(text) if protection.inner else 0
+        self.claims.append(
+            OpenedClaim(
+                self.serial, way.index, way.place, header, size, prefix, number, way.keys,
+                kind, way.offset, text, padding,
+            )
+        )  # fmt: skip
+
+    def open(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
+        """Open the next record of a direction."""
+        if header[0] == CHANGE_CIPHER_SPEC and way.protection.inner:
+            return
+        text = way.protection.open(way.sequence, header, payload)
+        if text is None:
+            self._unopened(way, header, payload, number, ts_ns)
+            return
+        self._opened(way, way.sequence, header, payload, text, number, ts_ns)
+
+    def _opened(
+        self,
+        way: Direction,
+        sequence: int,
+        header: bytes,
+        payload: bytes,
+        text: bytes,
+        number: int,
+        ts_ns: int,
+    ) -> None:
+        """A record opened, the one that has this number under its keys."""
+        way.sequence = sequence + 1
+        kind = header[0]
+        if not way.proven:
+            way.proven = True
+            self.state = OPENED
+            if self.unread_early > 0 and way.secret and way.index == self.client:
+                self._miss(way, self.unread_early - END_OCTETS, number, ts_ns)
+                self.unread_early = -1
+        self._failures[way.index] = 0
+        self._tries += TRIES_PER_RECORD
+        if way.protection.inner:
+            text = text.rstrip(b"\0")
+            if not text:
+                return
+            last = len(text) - 1
+            kind, text = text[last], text[:last]
+        self._claim(way, sequence, header, payload, kind, text)
+        if kind == DATA:
+            self._give(way, text, number, ts_ns)
+        else:
+            self.clear(way, kind, text, number, ts_ns)
+
+    def _give(self, way: Direction, text: bytes, number: int, ts_ns: int) -> None:
+        if text:
+            self.sink.put(way.index, text, way.offset, number, ts_ns)
+            way.offset += len(text)
+            self.octets[way.index] += len(text)
+
+    def _miss(self, way: Direction, missing: int, number: int, ts_ns: int) -> None:
+        if missing > 0:
+            self.sink.miss(way.index, missing, way.offset, number, ts_ns)
+            way.offset += missing
+
+    def _unopened(
+        self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
+    ) -> None:
+        """A record did not open: its keys are others, its octets are wrong, or none fits."""
+        if way.later:
+            kept = (way.secret, way.protection, way.sequence, way.keys)
+            self.use(way, way.later[0])
+            text = way.protection.open(0, header, payload)
+            if text is not None:
+                del way.later[0]
+                self._opened(way, 0, header, payload, text, number, ts_ns)
+                return
+            way.secret, way.protection, way.sequence, way.keys = kept
+        self._failures[way.index] += 1
+        if self.unread_early >= 0 and way.index == self.client and not way.proven:
+            self.unread_early += max(0, len(payload) - way.protection.overhead)
+        if way.proven:
+            way.sequence += 1
+            self.damaged = self.damaged or (way.index, number, ts_ns)
+            if not way.later:
+                self._miss(way, len(payload) - way.protection.overhead, number, ts_ns)
+        most = MAX_FAILURES if way.proven or way.protection.inner else 1
+        if self._failures[way.index] > most:
+            self._give_up(way)
+
+    def _give_up(self, way: Direction) -> None:
+        """The keys of a direction open nothing."""
+        way.silence()
+        if self.state != OPENED:
+            self.seal(WRONG_KEYS)
+
+    def broken(
+        self, way: Direction, length: int, pieces: list[tuple[int, bytes]], number: int, ts_ns: int
+    ) -> None:
+        """A record of which octets are missing."""
+        kind = pieces[0][1][0]
+        protection = way.protection
+        if protection is None:
+            self.cut_short(way, kind, pieces[0][1][HEADER:], number, ts_ns)
+            return
+        sequence = way.sequence
+        way.sequence += 1
+        if way.later or kind != DATA:
+            return
+        head = pieces[0][1][HEADER : HEADER + protection.prefix]
+        size = length - HEADER - protection.overhead
+        if protection.exact and size >= 0 and len(head) == protection.prefix:
+            self._claim(way, sequence, pieces[0][1][:HEADER], head, kind, bytes(size))
+        at = 0
+        for start, octets in () if self._failures[way.index] else pieces:
+            begin = start - HEADER - protection.prefix
+            skip = max(0, at - begin)
+            part = octets[skip : max(0, size - begin)]
+            if not part or begin + skip >= size:
+                continue
+            text = protection.peek(sequence, head, begin + skip, part)
+            if text is None:
+                break
+            self._miss(way, begin + skip - at, number, ts_ns)
+            self._give(way, text, number, ts_ns)
+            at = begin + skip + len(text)
+        self._miss(way, size - at, number, ts_ns)
+
+    def resume(
+        self, way: Direction, header: bytes, payload: bytes, lost: int, number: int, ts_ns: int
+    ) -> bool:
+        """True if a record after `lost` octets opens; then it is the next."""
+        from .protection import of_traffic_secret
+
+        if way.protection is None:
+            self.assume(way)
+        protection, suite = way.protection, self.handshake.suite
+        if protection is None or suite is None:
+            return False
+        each = HEADER + protection.overhead
+        count = lost // each + _GRACE
+        found = self._try(protection, way.sequence, count, header, payload)
+        if found is None and way.secret:  # the keys may have been renewed in the hole
+            secret = way.later[0] if way.later else next_secret(self.digest(), way.secret)
+            renewed = of_traffic_secret(suite, secret)
+            found = self._try(renewed, 0, count, header, payload)
+            if found is not None:
+                del way.later[:1]
+                way.secret, way.protection, way.sequence = secret, renewed, 0
+                self.name_keys(way, None)
+        if found is None:
+            if self._tries <= 0:
+                way.silence()
+            return False
+        sequence, text = found
+        passed = sequence - way.sequence
+        if passed > (0 if way.proven or way.protection.inner else 1):  # the first is Finished
+            self._miss(way, max(1, lost - passed * each), number, ts_ns)
+        self._opened(way, sequence, header, payload, text, number, ts_ns)
+        return True
+
+    def _try(
+        self, protection: Any, first: int, count: int, header: bytes, payload: bytes
+    ) -> tuple[int, bytes] | None:
+        """The number under which a record opens, and what it carries."""
+        for sequence in range(first, first + min(count, self._tries)):
+            self._tries -= 1
+            text = protection.open(sequence, header, payload)
+            if text is not None:
+                return sequence, text
+        return None
+
     # ends
 
     def seal(self, why: str) -> None:
@@ -375,24 +678,192 @@ class TlsConversation(Opener):
 
     @property
     def opened(self) -> bool:
-        """Whether records of it opened."""
+        """True if records of it opened."""
         return self.state == OPENED
+
+    # description
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """What the connections table has of it."""
-        from .telling import columns
-
-        return columns(self)
+        """The columns of the connections table."""
+        told = self.handshake
+        return {
+            "tls_version": self._version_agreed() or None,
+            "tls_cipher": told.suite.name if told.suite is not None else None,
+            "tls_server_name": (told.client.server_name if told.client is not None else "") or None,
+        }
 
     def facts(self, conversation: Any) -> dict[str, Any]:
-        """What is known of it, as a row; `conversation` is the TCP conversation."""
-        from .telling import facts
+        """Facts of the conversation, as a row; unknown ones are None."""
+        told = self.handshake
+        client = self.client_of(conversation)
+        packets, octets = conversation.packets, conversation.octets
+        ends = (conversation.a, conversation.b)
+        hello, certificate, named = told.client, told.certificate, self.columns
+        offered = hello.protocols if hello is not None else ()
+        return {
+            "connection_id": conversation.connection_id,
+            "client": ends[client],
+            "server": ends[1 - client],
+            "first_packet_number": conversation.first_packet_number,
+            "last_packet_number": conversation.last_packet_number,
+            "start_ns": conversation.start_ns if conversation.start_ns > 0 else None,
+            "end_ns": conversation.end_ns if conversation.end_ns > 0 else None,
+            "version": named["tls_version"],
+            "version_offered": self._version_offered() or None,
+            "cipher": named["tls_cipher"],
+            "ciphers_offered": self._ciphers_offered(),
+            "server_name": named["tls_server_name"],
+            "protocols_offered": list(offered),
+            "protocol": told.protocol or None,
+            "resumed": told.resumed if told.server is not None else None,
+            "certificate": None if certificate is None else _certificate(certificate),
+            "client_certificate": (
+                None if told.client_certificate is None else _certificate(told.client_certificate)
+            ),
+            "alerts": [
+                {
+                    "sender": "client" if alert.direction == client else "server",
+                    "description": alert.description,
+                    "packet_number": alert.number,
+                }
+                for alert in self.alerts
+            ],
+            "client_packets": packets[client],
+            "server_packets": packets[1 - client],
+            "client_octets": octets[client],
+            "server_octets": octets[1 - client],
+            "ended": conversation.ended,
+            "opened": self.opened,
+            "why": self.why or None,
+        }
 
-        return facts(self, conversation)
+    def troubles(
+        self, conversation: Any, ports: Collection[int], is_amqp: bool
+    ) -> Iterator[Trouble]:
+        """What is wrong with a conversation that is AMQP, or may be."""
+        port = conversation.ports[1 - self.client_of(conversation)]
+        why = self.suspicion(port, ports)
+        if not (is_amqp or why):
+            why = self._undecided(port)
+            if why and self.why and not self.alerts:
+                yield self._unread_trouble(why)
+            return
+        yield from self._alert_troubles(conversation)
+        server = self.handshake.server
+        if self.damaged is not None:
+            direction, number, ts_ns = self.damaged
+            side = "client" if direction == self.client_of(conversation) else "server"
+            yield Trouble(
+                "tls-record-damaged", f"a record of the {side}; {self._shown()}", number, ts_ns
+            )
+        if server is not None:
+            yield from self._weaknesses(conversation)
+        if self.state == OPENED or self.alerts:
+            return
+        if server is None and not self.why:
+            if conversation.ended is not None and not any(conversation.gaps):
+                yield Trouble(
+                    "tls-handshake-unanswered", f"{self._shown()}; {_ended(conversation)}"
+                )
+            return
+        yield self._unread_trouble("" if is_amqp else why)
 
-    def troubles(self, conversation: Any, ports: Collection[int], is_amqp: bool) -> Iterable[Any]:
-        """What is wrong with it: code, detail, packet number, time; nothing where no AMQP is."""
-        from .telling import troubles
+    def suspicion(self, port: int, ports: Collection[int]) -> str:
+        """Why a conversation may be AMQP, in words; empty when nothing speaks for it."""
+        hello = self.handshake.client
+        offered = hello.protocols if hello is not None else ()
+        names = [name for name in (self.handshake.protocol, *offered) if name.startswith("amqp")]
+        if names:
+            return f"AMQP by its ALPN, {names[0]}"
+        if self.octets[0] or self.octets[1]:
+            return ""
+        if port == AMQPS_PORT:
+            return f"perhaps AMQP: port {AMQPS_PORT} is the one of AMQP over TLS"
+        return f"perhaps AMQP: port {port}" if port in ports else ""
 
-        return troubles(self, conversation, ports, is_amqp)
+    def _undecided(self, port: int) -> str:
+        """Why a conversation that nothing speaks for may be AMQP still; empty when it is not."""
+        hello = self.handshake.client
+        offered = hello.protocols if hello is not None else ()
+        if self.octets[0] or self.octets[1] or self.handshake.protocol or offered:
+            return ""
+        if port in OTHER_PROTOCOLS:
+            return ""
+        return f"perhaps AMQP: neither port {port} nor the ALPN names another protocol"
+
+    def _version_agreed(self) -> str:
+        """The version agreed on; empty while the server has not chosen."""
+        server = self.handshake.server
+        return "" if server is None else _version(server.version)
+
+    def _version_offered(self) -> str:
+        """The highest version that the client offers; empty without its first message."""
+        client = self.handshake.client
+        return "" if client is None else _version(client.version)
+
+    def _ciphers_offered(self) -> list[str]:
+        """Names of the cipher suites that the client offers, in its order of preference."""
+        client = self.handshake.client
+        return [] if client is None else [suite_of(one).name for one in client.suites[:MAX_OFFERED]]
+
+    def _unread_trouble(self, suspected: str) -> Trouble:
+        code = "tls-keys-wrong" if self.why == WRONG_KEYS else "tls-unreadable"
+        detail = f"{self.why}; {self._shown()}"
+        return Trouble(code, f"{suspected}; {detail}" if suspected else detail)
+
+    def _alert_troubles(self, conversation: Any) -> Iterator[Trouble]:
+        client = self.client_of(conversation)
+        for alert in self.alerts:
+            side = "client" if alert.direction == client else "server"
+            detail = f"the {side} sent {alert.description}; {self._shown()}"
+            yield Trouble("tls-alert", detail, alert.number, alert.ts_ns)
+
+    def _weaknesses(self, conversation: Any) -> Iterator[Trouble]:
+        server, certificate = self.handshake.server, self.handshake.certificate
+        assert server is not None
+        if server.version < TLS_1_2:
+            yield Trouble("tls-outdated", self._shown())
+        if certificate is not None and certificate.expires and conversation.start_ns > 0:
+            from datetime import datetime, timezone
+
+            day = datetime.fromtimestamp(
+                conversation.start_ns // 1_000_000_000, timezone.utc
+            ).date()
+            if certificate.expires < day.isoformat():
+                names = ", ".join(certificate.names[:NAMES_SHOWN])
+                yield Trouble(
+                    "tls-certificate-expired",
+                    f"the certificate of {names} expired on {certificate.expires}",
+                )
+
+    def _shown(self) -> str:
+        """Version, cipher and names in one line."""
+        told = self.handshake
+        offered = self._version_offered()
+        agreed = self._version_agreed() or (f"{offered} offered" if offered else "")
+        parts = [part for part in (agreed, told.suite.name if told.suite else "") if part]
+        if told.client is not None and told.client.server_name:
+            parts.append(f"server name {told.client.server_name}")
+        if told.certificate is not None and told.certificate.names:
+            parts.append(f"certificate {', '.join(told.certificate.names[:NAMES_SHOWN])}")
+        if told.protocol:
+            parts.append(f"ALPN {told.protocol}")
+        return ", ".join(parts) or "no handshake was captured"
+
+
+def _version(number: int) -> str:
+    return VERSIONS.get(number, f"version 0x{number:04x}")
+
+
+def _certificate(certificate: Any) -> dict[str, Any]:
+    return {
+        "names": list(certificate.names),
+        "issuer": certificate.issuer or None,
+        "expires": certificate.expires or None,
+    }
+
+
+def _ended(conversation: Any) -> str:
+    ends = {"fin": "the connection was closed", "rst": "the connection was reset"}
+    return ends.get(conversation.ended, "the connection ended")

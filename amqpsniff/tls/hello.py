@@ -56,7 +56,7 @@ class Fields:
 
     @property
     def more(self) -> bool:
-        """Whether there are octets left."""
+        """True if there are octets left."""
         return self.at < len(self.octets)
 
 
@@ -88,7 +88,7 @@ class ServerHello(NamedTuple):
 
     @property
     def is_retry(self) -> bool:
-        """Whether it asks for another ClientHello."""
+        """True if it asks for another ClientHello."""
         return self.random == RETRY_RANDOM
 
 

@@ -172,7 +172,7 @@ class Direction:
             self._need = HEADER
 
     def _seek(self, lost: int) -> None:
-        """The place is lost, with so many octets that were not read."""
+        """The place is lost, and these octets were not read."""
         self._buffer.clear()
         self._pieces = None
         self._lost = lost
@@ -207,7 +207,7 @@ class Direction:
 
 
 def is_header(octets: bytes) -> bool:
-    """Whether octets, five or fewer, may be a record's header."""
+    """True if octets, five or fewer, may be a record's header."""
     return (
         CHANGE_CIPHER_SPEC <= octets[0] <= DATA
         and (len(octets) < 2 or octets[1] == 3)

@@ -77,7 +77,7 @@ class Contents(NamedTuple):
 
 
 def can_decrypt() -> bool:
-    """Whether the package that decrypts is installed."""
+    """True if the package that decrypts is installed."""
     try:
         import cryptography  # noqa: F401
     except ImportError:
@@ -122,17 +122,17 @@ class Secrets:
         self.refresh()
 
     def __bool__(self) -> bool:
-        """Whether there is anything that could open a conversation."""
+        """True if there is anything that could open a conversation."""
         return bool(self._by_name or self._keys or self._log)
 
     @property
     def has_lines(self) -> bool:
-        """Whether there is a key log, in a file or a capture."""
+        """True if there is a key log, in a file or a capture."""
         return bool(self._by_name or self._log)
 
     @property
     def odd(self) -> bool:
-        """Whether the key log is a file of something else: lines, and none of them understood."""
+        """True if the key log is a file of something else: lines, and none of them understood."""
         return self._log is not None and self._log.filled and not self._by_name
 
     def add(self, kind: int, octets: bytes) -> None:

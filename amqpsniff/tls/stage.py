@@ -68,7 +68,7 @@ class Rows:
         )
 
 
-class Passage:
+class TlsFlow:
     """A conversation that is TLS, or may be.
 
     `undecided` are its events until that is clear, `heard` whether each side said something, `held`
@@ -98,7 +98,7 @@ class TlsStage:
     secrets: object
     header_octets: object
     states: object
-    passages: dict
+    flows: dict
     rows: object
     held: cython.longlong
     waiting: dict
@@ -109,7 +109,7 @@ class TlsStage:
         self.secrets = secrets
         self.header_octets = header_octets
         self.states = array("b")
-        self.passages = {}
+        self.flows = {}
         self.rows = Rows()
         self.held = 0
         self.waiting = {}
@@ -146,13 +146,13 @@ class TlsStage:
                     states = self.states
                 states[half | 1] = _NEW
                 states[half & ~1] = _NEW
-            elif states[half] != _PLAIN or (kind == _CLOSE and self.passages):
+            elif states[half] != _PLAIN or (kind == _CLOSE and self.flows):
                 if kind == _DATA and states[half] == _NEW:
                     block = batch.octets if sources[row] < 0 else batch.extra[sources[row]]
                     if self._plain(half, block, starts[row], lengths[row]):
                         states[half] = _PLAIN
                         continue
-                if kind == _DATA or half >> 1 in self.passages:
+                if kind == _DATA or half >> 1 in self.flows:
                     return self._rewritten(batch, row)
         return batch
 
@@ -172,8 +172,8 @@ class TlsStage:
     def _plain(
         self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> cython.bint:
-        """Whether a half-stream's first octets are neither a record's nor a proxy's header."""
-        if self.passages and half >> 1 in self.passages:
+        """True if a half-stream's first octets are neither a record's nor a proxy's header."""
+        if self.flows and half >> 1 in self.flows:
             return False
         first: cython.int = block[start]
         if 20 <= first <= 23:
@@ -226,11 +226,11 @@ class TlsStage:
             states[half | 1] = states[half & ~1] = _NEW
             self.rows.add(*event)
             return 0
-        passage = self.passages.get(slot)
+        flow = self.flows.get(slot)
         if kind == _CLOSE:
-            if passage is not None:
-                self._end(passage, half & ~1)
-                del self.passages[slot]
+            if flow is not None:
+                self._end(flow, half & ~1)
+                del self.flows[slot]
                 self.waiting.pop(slot, None)
             self.rows.add(*event)
             return 0
@@ -247,22 +247,22 @@ class TlsStage:
                 if not octets:
                     return 0
                 if not is_header(octets[:5]):
-                    if passage is not None:
-                        self._contradict(passage, half, event, octets)
+                    if flow is not None:
+                        self._contradict(flow, half, event, octets)
                     else:
                         states[half] = _PLAIN
                         self.rows.add(*event)
                     return 0
-        elif passage is None:
+        elif flow is None:
             self.rows.add(*event)
             return 0
-        if passage is None:
+        if flow is None:
             conversation = batch.conversations[slot]
-            passage = self.passages[slot] = Passage(conversation, self.secrets, self.rows)
+            flow = self.flows[slot] = TlsFlow(conversation, self.secrets, self.rows)
             if self.claims is not None:
-                passage.tls.claims, passage.tls.serial = [], conversation.serial
+                flow.tls.claims, flow.tls.serial = [], conversation.serial
         states[half] = _TLS
-        self._pass(passage, event, octets)
+        self._pass(flow, event, octets)
         return 0
 
     def _after_proxy(self, event, octets):
@@ -275,86 +275,86 @@ class TlsStage:
         rest = (kind, half, source, start + count, length - count, offset + count, number, ts_ns)
         return rest, octets[count:]
 
-    def _pass(self, passage, event, octets):
+    def _pass(self, flow, event, octets):
         """An event of a conversation that is TLS, or may be."""
         kind, half, _, _, length, offset, number, ts_ns = event
-        tls = passage.tls
+        tls = flow.tls
         way = tls.directions[half & 1]
         first = half & ~1
         self.rows.first = first
-        if not passage.heard[half & 1]:
-            passage.heard[half & 1] = True
+        if not flow.heard[half & 1]:
+            flow.heard[half & 1] = True
             way.offset = way.end = offset
-        if passage.undecided is not None:
-            passage.undecided.append((event, octets))
+        if flow.undecided is not None:
+            flow.undecided.append((event, octets))
         if kind == _GAP:
             way.gap(length, number, ts_ns)
         else:
             way.data(octets, number, ts_ns)
         if tls.denied:
-            return self._release(passage, first)
-        if passage.undecided is not None:
-            self._decide(passage)
-        self._account(passage, first >> 1)
-        return self._claim(passage)
+            return self._release(flow, first)
+        if flow.undecided is not None:
+            self._decide(flow)
+        self._account(flow, first >> 1)
+        return self._claim(flow)
 
-    def _claim(self, passage):
+    def _claim(self, flow):
         """Take the claims of a conversation that is TLS for sure."""
-        made = passage.tls.claims
-        if made and passage.undecided is None:
+        made = flow.tls.claims
+        if made and flow.undecided is None:
             self.claims.extend(made)
             made.clear()
 
-    def _decide(self, passage):
-        """Whether it is clear by now that a conversation is TLS."""
-        from .opening import CLEAR
+    def _decide(self, flow):
+        """True if it is clear by now that a conversation is TLS."""
+        from .conversation import CLEAR
 
-        tls = passage.tls
+        tls = flow.tls
         both = all(way.records for way in tls.directions)
-        if both or tls.state != CLEAR or len(passage.undecided) > MAX_UNDECIDED:
-            passage.undecided = None
-            passage.conversation.tls = tls
+        if both or tls.state != CLEAR or len(flow.undecided) > MAX_UNDECIDED:
+            flow.undecided = None
+            flow.conversation.tls = tls
 
-    def _account(self, passage, slot):
+    def _account(self, flow, slot):
         """Count what is held; look for new secrets now and then where some are waited for."""
-        tls = passage.tls
-        self.held += tls.held - passage.held
-        passage.held = tls.held
+        tls = flow.tls
+        self.held += tls.held - flow.held
+        flow.held = tls.held
         if self.held > MAX_HELD_OCTETS:
             tls.give_up("too many conversations wait for keys")
-            self.held -= passage.held
-            passage.held = 0
+            self.held -= flow.held
+            flow.held = 0
         if tls.needs_keys:
-            self.waiting[slot] = passage
+            self.waiting[slot] = flow
         else:
             self.waiting.pop(slot, None)
 
     def _look_again(self):
         """Open what waited for secrets that have come."""
         self.secrets.refresh()
-        for slot, passage in list(self.waiting.items()):
+        for slot, flow in list(self.waiting.items()):
             self.rows.first = 2 * slot
-            passage.tls.look_again()
-            if not passage.tls.needs_keys:
+            flow.tls.look_again()
+            if not flow.tls.needs_keys:
                 del self.waiting[slot]
 
-    def _contradict(self, passage, half, event, octets):
+    def _contradict(self, flow, half, event, octets):
         """The other side of what looked like TLS begins with no record."""
-        if passage.undecided is None or not passage.conversation.syn_seen:
-            passage.conversation.tls = passage.tls  # its first octets were not captured
-            passage.undecided = None
+        if flow.undecided is None or not flow.conversation.syn_seen:
+            flow.conversation.tls = flow.tls  # its first octets were not captured
+            flow.undecided = None
             self.states[half] = _TLS
-            passage.tls.directions[half & 1].silence()
+            flow.tls.directions[half & 1].silence()
             return
-        passage.undecided.append((event, octets))
-        self._release(passage, half & ~1)
+        flow.undecided.append((event, octets))
+        self._release(flow, half & ~1)
 
-    def _release(self, passage, first):
+    def _release(self, flow, first):
         """It is not TLS: give the events as they came."""
-        events, passage.undecided = passage.undecided or [], None
-        passage.tls.claims = None
-        self.held -= passage.held
-        self.passages.pop(first >> 1, None)
+        events, flow.undecided = flow.undecided or [], None
+        flow.tls.claims = None
+        self.held -= flow.held
+        self.flows.pop(first >> 1, None)
         self.waiting.pop(first >> 1, None)
         self.states[first] = self.states[first | 1] = _PLAIN
         for event, octets in events:
@@ -365,15 +365,15 @@ class TlsStage:
                 self.rows.first = first
                 self.rows.put(half - first, octets, offset, number, ts_ns)
 
-    def _end(self, passage, first):
+    def _end(self, flow, first):
         """A conversation is over."""
         self.secrets.refresh()
         self.rows.first = first
-        passage.tls.look_again()
-        passage.tls.finish()
-        self.held -= passage.held
-        passage.undecided = None
-        passage.conversation.tls = passage.tls
-        self._claim(passage)
+        flow.tls.look_again()
+        flow.tls.finish()
+        self.held -= flow.held
+        flow.undecided = None
+        flow.conversation.tls = flow.tls
+        self._claim(flow)
         if self.claims is not None:
-            self.ended.append(passage.conversation)
+            self.ended.append(flow.conversation)

@@ -153,7 +153,7 @@ class Suite(NamedTuple):
 
     @property
     def is_rsa(self) -> bool:
-        """Whether the server's RSA key alone opens it."""
+        """True if the server's RSA key alone opens it."""
         return self.exchange == "RSA"
 
 

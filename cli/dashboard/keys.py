@@ -67,7 +67,7 @@ class Keyboard:
         """The keys that were pressed since the last call: characters, and names of the others."""
         if self.descriptor is None:
             return []
-        from amqpsniff.capture.ready import readable
+        from amqpsniff.capture.poll import readable
 
         octets = b""
         while readable(self.descriptor):

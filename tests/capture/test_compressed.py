@@ -12,7 +12,7 @@ import zstandard
 
 from amqpsniff.capture import compressed, open_capture
 from amqpsniff.capture.file import NOTHING_READ, CaptureFile
-from amqpsniff.capture.octets import Octets
+from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError, NotACapture
 from tests.capture import build
 from tests.capture.build import Row
@@ -127,7 +127,7 @@ def test_nothing_came_out(compress: Compress, name: str, tmp_path: Path) -> None
     for octets, why in ((head, cut), (head[:4] + b"\xff" * 40, "is damaged")):
         with pytest.raises(CaptureError, match=why) as raised:
             read(tmp_path / "cut", octets)
-        fed = Octets("cut")
+        fed = PushReader("cut")
         assert not list(fed.feed(octets))
         with pytest.raises(CaptureError, match=why) as also:
             fed.refuse()

@@ -8,7 +8,7 @@ import pytest
 
 from amqpsniff.capture.pcap import MAX_PACKET_OCTETS, PcapReader
 from amqpsniff.capture.pcapng import MAX_BLOCK_OCTETS, PcapngReader
-from amqpsniff.capture.reader import MOST_TOLD, Reader
+from amqpsniff.capture.reader import MAX_TOLD, Reader
 from tests.capture import build
 from tests.capture.build import Row, block, enhanced, interface, pcap_header, pcap_record, section
 
@@ -284,11 +284,11 @@ def test_noise_is_not_a_capture() -> None:
 def test_of_much_damage_the_first_is_told_and_the_rest_counted(
     make: Callable[[str], Reader], begin: bytes, each: list[bytes]
 ) -> None:
-    octets = begin + (b"".join(each) + b"\xff" * 16) * (MOST_TOLD + 5)
+    octets = begin + (b"".join(each) + b"\xff" * 16) * (MAX_TOLD + 5)
     reader = make("capture")
     found = build.rows([reader.feed(octets), reader.finish()])
-    assert len(found) == 2 * (MOST_TOLD + 5)
-    assert len(reader.findings) == MOST_TOLD + 1
+    assert len(found) == 2 * (MAX_TOLD + 5)
+    assert len(reader.findings) == MAX_TOLD + 1
     last = f"the file is damaged in 5 more places ({16 * 4} octets skipped)"
     assert reader.findings[-1].detail == last
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqpsniff.capture import pcapng
-from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.pcapng_blocks import NUMBERED
+from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.errors import NotACapture
 from tests.capture import build
 from tests.capture.build import Row, block, enhanced, interface, section, simple, statistics

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture import open_capture
-from amqpsniff.capture.interface import InterfaceStatistics
 from amqpsniff.capture.packets import NO_TIME
+from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.capture.pcapng_writer import PcapngWriter
 from amqpsniff.sanitize.interfaces import Interfaces
 from tests.capture import build

@@ -63,7 +63,7 @@ def _nothing_is_left() -> Iterator[None]:
 @pytest.mark.tshark
 def test_the_real_one() -> None:
     found = tshark.find()
-    assert found.version >= tshark.LEAST_VERSION
+    assert found.version >= tshark.MIN_VERSION
     options = tshark.arguments(
         SAMPLES / "pika_mix.pcap",
         display_filter="amqp",

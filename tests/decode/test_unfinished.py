@@ -83,7 +83,7 @@ def test_nothing_is_held_in_the_end() -> None:
     for slot in range(9, 12):
         feeder.data(CLIENT, octets[9 * slot :], slot=slot)
         feeder.gap(CLIENT, slot, slot=slot).data(CLIENT, large(1)[:-5000], slot=slot)
-    held = feeder.decoder.handler.contents.allowance
+    held = feeder.decoder.handler.contents.budget
     assert held.held > 20 * MIB
     feeder.finish()
     assert held.held < MIB
@@ -105,7 +105,7 @@ def test_octets_behind_a_method_with_content_are_not_kept() -> None:
     method_frame = publish()
     payload = method_frame[7:-1] + bytes(LARGE)
     feeder = Feeder().data(CLIENT, OPENING + encoder.frame(1, 1, payload))
-    assert feeder.decoder.handler.contents.allowance.held < 2 * METHOD_OCTETS
+    assert feeder.decoder.handler.contents.budget.held < 2 * METHOD_OCTETS
     feeder.data(CLIENT, header(1, 60, 0))
     (row,) = feeder.finish().messages()
     assert row["routing_key"] == "k"
@@ -144,7 +144,7 @@ def test_what_may_be_frames_while_framing_is_searched() -> None:
     feeder = Feeder(*(Talk(syn_seen=False) for _ in range(150)))
     for slot in range(150):
         feeder.data(CLIENT, begin, slot=slot)
-    held = feeder.decoder.handler.contents.allowance
+    held = feeder.decoder.handler.contents.budget
     assert MAX_UNFINISHED_OCTETS // 4 < held.held <= MAX_UNFINISHED_OCTETS + 2 * MIB
     assert feeder.decoder.hits["frames while framing was searched"] > 0
     feeder.data(CLIENT, b"\xce" * 9 + HEARTBEAT_FRAME * 9, slot=149)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.capture.following import FileCapture, PipeCapture
-from amqpsniff.capture.interfaces import InterfaceCapture
+from amqpsniff.capture.live_capture import InterfaceCapture
+from amqpsniff.capture.tail import FileCapture, PipeCapture
 from amqpsniff.cli.steps import Steps
 from amqpsniff.live.watch import Source, Watch
 from amqpsniff.options import Options
@@ -118,7 +118,7 @@ def test_an_interface_that_comes_for_a_moment(monkeypatch: pytest.MonkeyPatch) -
     for indices in ([0], [1 << 30, 0], [0]):
         found = iter([*indices, 0])
         monkeypatch.setattr(
-            "amqpsniff.capture.interfaces.index_of", lambda _, found=found: next(found)
+            "amqpsniff.capture.live_capture.index_of", lambda _, found=found: next(found)
         )
         source._look()
         assert source._socket.getsockname()[0] == "lo"

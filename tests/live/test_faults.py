@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.capture.ring import RETIRE_MS
+from amqpsniff.capture.packet_ring import RETIRE_MS
 from amqpsniff.capture.sources import read
 from amqpsniff.capture.writer import CaptureWriter, Rotation
 from tests.cli.running import PROGRAM, environment, run

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from amqpsniff.capture.filter import needs_ethernet
-from amqpsniff.capture.interfaces import InterfaceCapture
+from amqpsniff.capture.live_capture import InterfaceCapture
 from amqpsniff.errors import UsageError
 from tests.waiting import wait_for
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.capture.following import FileCapture
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.sources import read
+from amqpsniff.capture.tail import FileCapture
 from amqpsniff.capture.writer import CaptureWriter, Rotation
 from amqpsniff.errors import CaptureError
 from tests.cli.running import run

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from rich.theme import Theme
 
-from amqpsniff.capture.following import FileCapture
+from amqpsniff.capture.tail import FileCapture
 from amqpsniff.cli.dashboard.picture import Pictures
 from amqpsniff.cli.dashboard.screen import Screen
 from amqpsniff.cli.dashboard.state import State

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.capture.following import FileCapture, PipeCapture, follow
+from amqpsniff.capture.tail import FileCapture, PipeCapture, follow
 from amqpsniff.errors import CaptureError
 from tests.capture.build import enhanced, interface, section
 from tests.cli.running import PROGRAM, environment, run

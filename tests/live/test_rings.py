@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture import listing
-from amqpsniff.capture.following import FileCapture
+from amqpsniff.capture.tail import FileCapture
 from amqpsniff.errors import CaptureError
 from tests.capture.build import pcap_header, pcap_record
 from tests.live.sniffing import Sniffer, taken
@@ -110,9 +110,9 @@ def test_the_only_next_file_goes(ring: Ring, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_waits_behind_a_long_file(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that come and go while another one is read are missed."""
-    monkeypatch.setattr("amqpsniff.capture.following.BLOCK_OCTETS", 1000)
-    monkeypatch.setattr("amqpsniff.capture.following.OCTETS_AT_ONCE", 1000)
-    monkeypatch.setattr("amqpsniff.capture.following.LOOK_SECONDS", 0)
+    monkeypatch.setattr("amqpsniff.capture.tail.BLOCK_OCTETS", 1000)
+    monkeypatch.setattr("amqpsniff.capture.tail.OCTETS_AT_ONCE", 1000)
+    monkeypatch.setattr("amqpsniff.capture.tail.LOOK_SECONDS", 0)
     ring.put("1.pcap", 1, capture(1, 1000))
     waiting = ring.put("2.pcap", 2)
     while len(ring.source._listing._known) < 2:  # the first one was read, another waits
@@ -142,8 +142,8 @@ def test_the_file_that_is_read_is_begun_anew(
     """Under our hands, and is as long again by then: what is left of it is no capture's middle."""
     ring = Ring(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("amqpsniff.capture.following.BLOCK_OCTETS", 1000)
-        patch.setattr("amqpsniff.capture.following.OCTETS_AT_ONCE", 1000)
+        patch.setattr("amqpsniff.capture.tail.BLOCK_OCTETS", 1000)
+        patch.setattr("amqpsniff.capture.tail.OCTETS_AT_ONCE", 1000)
         list(ring.source.take(1 << 40))
     ring.put("0.pcap", 9)
     assert ring.numbers() == [9]
@@ -255,7 +255,7 @@ def test_looks_take_a_part_of_the_time(ring: Ring, monkeypatch: pytest.MonkeyPat
 
 def test_a_folder_that_goes_and_comes_back(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
     """With another file in it; meanwhile it is said that there is none."""
-    monkeypatch.setattr("amqpsniff.capture.following.GONE_SECONDS", 0)
+    monkeypatch.setattr("amqpsniff.capture.tail.GONE_SECONDS", 0)
     shutil.rmtree(ring.folder)
     assert ring.numbers() == []
     assert ring.numbers() == []
@@ -270,7 +270,7 @@ def test_a_folder_that_goes_and_comes_back(ring: Ring, monkeypatch: pytest.Monke
 UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
-from amqpsniff.capture.following import FileCapture
+from amqpsniff.capture.tail import FileCapture
 from amqpsniff.errors import CaptureError
 from tests.live.sniffing import taken
 os.setresuid(65534, 65534, 65534)

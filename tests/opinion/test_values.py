@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.capture.dissection import Field
+from amqpsniff.capture.tshark_frames import Field
 from amqpsniff.opinion.values import compare, parsed, plain
 
 

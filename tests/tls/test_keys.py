@@ -239,8 +239,7 @@ def test_records_that_wait_for_keys_without_end(
 
 def test_tries_after_a_hole_are_bounded() -> None:
     """A crafted hole costs no more than its share; then that direction is not read further."""
-    from amqpsniff.tls.conversation import TlsConversation
-    from amqpsniff.tls.opening import FIRST_TRIES
+    from amqpsniff.tls.conversation import FIRST_TRIES, TlsConversation
     from amqpsniff.tls.protection import of_traffic_secret
     from amqpsniff.tls.records import DEAF
 

@@ -10,10 +10,10 @@ from tests.plain import copied, lines_of
 
 SCRIPT = """
 import hashlib, random, sys
-from amqpsniff.tls import opening, stage
+from amqpsniff.tls import conversation, stage
 from tests.fuzz import fuzz_tls
 
-print(opening.__file__.endswith(".py"), stage.__file__.endswith(".py"))
+print(conversation.__file__.endswith(".py"), stage.__file__.endswith(".py"))
 choose = random.Random(5)
 for which in range(len(fuzz_tls.CONVERSATIONS)):
     keys = fuzz_tls.CONVERSATIONS[which][1].read_bytes()

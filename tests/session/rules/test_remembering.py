@@ -63,8 +63,8 @@ def test_without_a_place_nothing_is_put_into_words(monkeypatch: pytest.MonkeyPat
 
 def test_silent_clients_are_so_many() -> None:
     found = FindingLog()
-    seen = non_amqp.Bystanders(found, {5672})
-    for number in range(non_amqp.MOST_CLIENTS + 5):
+    seen = non_amqp.NonAmqpReporter(found, {5672})
+    for number in range(non_amqp.MAX_CLIENTS + 5):
         conversation = SimpleNamespace(
             a=f"10.0.{number >> 8}.{number & 255}:1",
             b="10.9.9.9:5672",
@@ -86,4 +86,4 @@ def test_silent_clients_are_so_many() -> None:
                 conversation=conversation, is_amqp=False, client_direction=-1, capture="a.pcap"
             )
         )
-    assert len(found.take()) == non_amqp.MOST_CLIENTS
+    assert len(found.take()) == non_amqp.MAX_CLIENTS

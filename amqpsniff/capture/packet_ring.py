@@ -31,7 +31,7 @@ RING_OCTETS = 64 << 20
 """Default size of the ring: half a second of traffic at 1 Gbit/s, ten of little traffic; time for a
 slow disk or a reader that stops."""
 
-LEAST_BLOCKS = 4
+MIN_BLOCKS = 4
 
 BLOCKS_AT_ONCE = 32
 """Blocks read before there is time for something else, such as a key that was pressed."""
@@ -59,7 +59,7 @@ class Ring:
         self.capture = capture
         self.socket = socket_
         self.packets = 0
-        self._blocks = max(LEAST_BLOCKS, octets // BLOCK_OCTETS)
+        self._blocks = max(MIN_BLOCKS, octets // BLOCK_OCTETS)
         self._next = 0
         self._memory, self._view = self._share()
         self._status = self._view.cast("I")
@@ -122,7 +122,7 @@ class Ring:
 
     @property
     def held(self) -> bool:
-        """Whether the kernel still fills a block that has packets."""
+        """True if the kernel still fills a block that has packets."""
         return self._status[(self._next * BLOCK_OCTETS + 12) // 4] > 0
 
     def statistics(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The octets of one capture as somebody else has them: in any pieces in, batches of packets out."""
+"""Push parser: the octets of one capture in any pieces in, batches of packets out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
 
-class Octets:
+class PushReader:
     """The octets of one capture, in any pieces, into batches of packets."""
 
     def __init__(self, capture: str) -> None:
@@ -69,7 +69,7 @@ class Octets:
                 yield batch
 
     def finish(self, *, cut: bool) -> PacketBatch | None:
-        """There is no more; `cut` when it is we who stop, so that an unfinished end is none.
+        """End of input. With `cut`, an incomplete last record is not an error.
 
         Gives the last packets where the end was needed to know them.
         """
@@ -92,7 +92,7 @@ class Octets:
             raise no_capture(self.capture, self._inside if where else self._head, where)
 
     def _recognised(self) -> bool:
-        """Whether it is known what the octets are; from then on there is a reader or a machine."""
+        """True if it is known what the octets are; from then on there is a reader or a machine."""
         if self._machine is not None:
             return True
         if len(self._head) < MAGIC_OCTETS:

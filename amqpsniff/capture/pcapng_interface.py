@@ -22,6 +22,9 @@ MICROSECONDS = 6
 # memory.
 MAX_NAME_OCTETS = 255
 
+# Types of blocks with packets.
+PACKET, ENHANCED_PACKET = 2, 6
+
 # Option codes of an Interface Description Block and of an Interface Statistics Block.
 IF_NAME, IF_TSRESOL, IF_TSOFFSET = 2, 9, 14
 ISB_IFRECV, ISB_IFDROP, ISB_OSDROP = 4, 5, 7
@@ -135,3 +138,29 @@ def options(octets: bytes, order: str) -> Iterator[tuple[int, bytes]]:
             return
         yield code, value
         position += 4 + (length + 3 & ~3)
+
+
+class Section(NamedTuple):
+    """A section: the last packet before it, its byte order, its interfaces by index.
+
+    Rows of packets name no interface: few need it, and a column would cost all others. It stands in
+    the header of the packet's block, right before its octets.
+    """
+
+    packets_before: int
+    order: str
+    interfaces: list[Interface]
+
+    def interface_of(self, octets: bytes, start: int, captured: int) -> Interface:
+        """The interface of a packet, of which `captured` octets begin at `start` of the file's."""
+        begin = start - 28
+        kind = number(octets[begin : begin + 4], self.order) if begin >= 0 else 0
+        index = 0
+        # A Simple Packet Block has its own length there, which is more.
+        if (
+            kind in (ENHANCED_PACKET, PACKET)
+            and number(octets[start - 8 : start - 4], self.order) == captured
+        ):
+            width = 4 if kind == ENHANCED_PACKET else 2
+            index = number(octets[start - 20 : start - 20 + width], self.order)
+        return self.interfaces[index if index < len(self.interfaces) else 0]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.capture.interfaces import InterfaceCapture
+from amqpsniff.capture.live_capture import InterfaceCapture
 from amqpsniff.errors import UsageError
 from tests.cli.running import environment
 from tests.conftest import SAMPLES

@@ -27,9 +27,9 @@ from amqpsniff.capture.formats import (
     shown,
 )
 from amqpsniff.capture.listing import HEAD_OCTETS, Listing, Lost
-from amqpsniff.capture.octets import Octets
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.ready import readable
+from amqpsniff.capture.poll import readable
+from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
@@ -42,7 +42,7 @@ LOOK_SECONDS = 0.5
 GONE_SECONDS = 2.0
 """How long a file that is gone may have no successor before that is said."""
 
-MOST_LOST = 1000
+MAX_LOST = 1000
 """Findings of files that are lost; of a ring that is always quicker there is one with each turn."""
 
 Taken = tuple[PacketBatch, Sequence[int]]
@@ -52,7 +52,7 @@ class _Followed(ABC):
     """What captures of this module have in common; `live` is whether the kernel counts drops."""
 
     live = False
-    _octets: Octets
+    _octets: PushReader
 
     def __init__(self, capture: str) -> None:
         self.capture = capture
@@ -72,10 +72,10 @@ class _Followed(ABC):
         return self.capture
 
     def statistics(self) -> None:  # noqa: B027 (None is the answer of both)
-        """Nobody counts what is lost here."""
+        """Files have no drop counter."""
 
     def held(self) -> bool:
-        """Nobody keeps packets back here."""
+        """Files keep no packets back."""
         return False
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
@@ -83,7 +83,7 @@ class _Followed(ABC):
         return self._octets.take_secrets()
 
     def take(self, most: int) -> Iterator[Taken]:
-        """Batches of what is there, at most so many packets; raises NotACapture."""
+        """Batches of the packets that are there, at most `packets`; raises NotACapture."""
         read = 0
         while read < OCTETS_AT_ONCE and most > 0 and not self.ended:
             octets = self._next()
@@ -142,7 +142,7 @@ class PipeCapture(_Followed):
 
     def __init__(self, name: str = STANDARD_INPUT) -> None:
         super().__init__(name)
-        self._octets = Octets(name)
+        self._octets = PushReader(name)
         self._file = standard_input() if name == STANDARD_INPUT else _opened(name)
 
     def fileno(self) -> int:
@@ -192,7 +192,7 @@ class FileCapture(_Followed):
         """No descriptor says when a file grows."""
 
     def held(self) -> bool:
-        """Whether there may be more that was not looked for: large folders are looked at seldom."""
+        """True if there may be more that was not looked for: large folders are looked at seldom."""
         return self._waits
 
     def finish(self) -> None:
@@ -224,7 +224,7 @@ class FileCapture(_Followed):
         self._path = path
         self._position = self._size = 0
         self._head = b""
-        self._octets = Octets(path)
+        self._octets = PushReader(path)
         self._listing.turned(path, os.fstat(file.fileno()))
 
     def _check(self) -> None:
@@ -274,7 +274,7 @@ class FileCapture(_Followed):
     def _lose(self, lost: Lost) -> None:
         """Something cannot be read any more."""
         self.notes.append(lost.why)
-        if len(self.findings) < MOST_LOST:
+        if len(self.findings) < MAX_LOST:
             self.findings.append(Finding("capture-unreadable", lost.why, lost.path))
 
     def _miss(self, *, there: bool) -> None:

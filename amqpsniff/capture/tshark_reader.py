@@ -2,7 +2,7 @@
 
 For a format tshark writes the packets as pcapng into a pipe, which is read like any other; where
 their link type is not one of ours, or tshark's reading is asked for, it writes the TCP segments it
-finds instead (`amqpsniff.capture.segments`). Numbers are those of the file either way.
+finds instead (`amqpsniff.capture.tshark_segments`). Numbers are those of the file either way.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from contextlib import suppress
 from functools import cache
 from subprocess import DEVNULL
 
-from amqpsniff.capture.choosing import LINK_TYPES
 from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile, is_regular
-from amqpsniff.capture.formats import NOTHING, head, is_wiresharks, shown
+from amqpsniff.capture.formats import LINK_TYPES, NOTHING, head, is_wiresharks, shown
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.ready import readable
-from amqpsniff.capture.segments import ARGUMENTS, LINK_RAW, Segments
+from amqpsniff.capture.poll import readable
 from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, find
+from amqpsniff.capture.tshark_segments import ARGUMENTS, LINK_RAW, Segments
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 from amqpsniff.findings import Finding
 
@@ -42,7 +41,7 @@ def _found(_: str) -> Tshark:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a file is a capture by what it begins with, not only because tshark shows it.
+    """True if a file is a capture by what it begins with, not only because tshark shows it.
 
     tshark shows MP3, MPEG, images, JSON and what merely looks like a trace as packets too.
     """
@@ -89,7 +88,7 @@ class _Pipe:
         """The run is ended by its owner."""
 
 
-class ThroughTshark:
+class TsharkCapture:
     """What `CaptureFile` is, for a capture that tshark reads.
 
     `why` says in words why it does. With `segments` it looks for TCP by itself from the beginning.
@@ -230,7 +229,7 @@ class ThroughTshark:
         run.close()
 
     def at_rest(self) -> bool:
-        """Whether standard input, which tshark reads, has no more for now."""
+        """True if standard input, which tshark reads, has no more for now."""
         return self.capture == STANDARD_INPUT and not readable(0)
 
     @property
@@ -263,7 +262,7 @@ class ThroughTshark:
             raise StopIteration
         return batch
 
-    def __enter__(self) -> ThroughTshark:
+    def __enter__(self) -> TsharkCapture:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amqpsniff.capture.file import CaptureFile, Opener, is_regular
 from amqpsniff.capture.formats import (
+    LINK_TYPES,
     head,
     is_wiresharks,
     may_be_wiresharks,
@@ -13,14 +14,9 @@ from amqpsniff.capture.formats import (
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 
 if TYPE_CHECKING:
-    from amqpsniff.capture.through import ThroughTshark
+    from amqpsniff.capture.tshark_reader import TsharkCapture
 
-AnyCapture: TypeAlias = "CaptureFile | ThroughTshark"
-
-LINK_TYPES = frozenset(
-    (0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276)
-)
-"""LINKTYPE_ values whose packets are read here; the others are tshark's."""
+AnyCapture: TypeAlias = "CaptureFile | TsharkCapture"
 
 AUTO, OWN, TSHARK = "auto", "own", "tshark"
 READERS = (AUTO, OWN, TSHARK)
@@ -53,11 +49,11 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
     return file
 
 
-def _through(name: str, why: str, **how: Any) -> ThroughTshark:
+def _through(name: str, why: str, **how: Any) -> TsharkCapture:
     """A capture that tshark reads, imported for those that it has to."""
-    from amqpsniff.capture.through import ThroughTshark
+    from amqpsniff.capture.tshark_reader import TsharkCapture
 
-    return ThroughTshark(name, why, **how)
+    return TsharkCapture(name, why, **how)
 
 
 def _with_known_links(file: CaptureFile, block_octets: int) -> AnyCapture:
@@ -95,7 +91,7 @@ def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
 
 
 def for_tshark(name: str, *, named: bool) -> bool:
-    """Whether a file that is not read here may be one for tshark.
+    """True if a file that is not read here may be one for tshark.
 
     One that was named by itself may be anything; of those found in a folder only known formats are.
     """
@@ -107,7 +103,7 @@ def for_tshark(name: str, *, named: bool) -> bool:
 
 def _trouble() -> str:
     """Why tshark cannot be used; empty when it can."""
-    from amqpsniff.capture.through import found_tshark
+    from amqpsniff.capture.tshark_reader import found_tshark
 
     try:
         found_tshark()

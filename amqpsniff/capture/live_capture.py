@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture import filter as filters
-from amqpsniff.capture.interface import InterfaceStatistics
+from amqpsniff.capture.packet_ring import RING_OCTETS, Ring, index_of
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.ring import RING_OCTETS, Ring, index_of
+from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.findings import Finding
 
@@ -42,7 +42,7 @@ def available() -> list[str]:
 
 
 def has_ethernet(name: str) -> bool:
-    """Whether packets of an interface begin with an Ethernet header, as those of loopback do."""
+    """True if packets of an interface begin with an Ethernet header, as those of loopback do."""
     try:
         kind = int(Path(f"/sys/class/net/{name}/type").read_text())
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def has_ethernet(name: str) -> bool:
 
 
 def is_down(name: str) -> bool:
-    """Whether an interface was taken down, as by `ip link set down`."""
+    """True if an interface was taken down, as by `ip link set down`."""
     try:
         return not int(Path(f"/sys/class/net/{name}/flags").read_text(), 16) & _UP
     except (OSError, ValueError):
@@ -87,8 +87,8 @@ class InterfaceCapture:
         self.all = self.names == [ANY]
         if ANY in self.names and not self.all:
             raise UsageError("`any` means all interfaces; leave out the others")
-        if len(self.names) > filters.MOST_INTERFACES:
-            raise UsageError(f"more than {filters.MOST_INTERFACES} interfaces; use `any`")
+        if len(self.names) > filters.MAX_INTERFACES:
+            raise UsageError(f"more than {filters.MAX_INTERFACES} interfaces; use `any`")
         self.capture = ",".join(self.names)
         self.received = self.dropped = 0
         self.notes: list[str] = []
@@ -128,7 +128,7 @@ class InterfaceCapture:
         return self._ring.fileno()
 
     def held(self) -> bool:
-        """Whether the kernel has packets that it did not hand over yet."""
+        """True if the kernel has packets that it did not hand over yet."""
         return self._ring.held
 
     def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:

@@ -1,4 +1,4 @@
-"""Whether there is something to read: asked with `poll`, for `select` takes no descriptor from 1024
+"""True if there is something to read: asked with `poll`, for `select` takes no descriptor from 1024
 on, and a program that uses this package may have thousands open.
 """
 
@@ -16,7 +16,7 @@ class HasDescriptor(Protocol):
 
 
 def readable(source: int | HasDescriptor, seconds: float | None = 0) -> bool:
-    """Whether a read would not wait, at once or after at most so many seconds; None for any number.
+    """True if a read would not wait, at once or after at most so many seconds; None for any number.
 
     The end of a pipe, and what cannot be read, need no waiting either.
     """

@@ -31,7 +31,7 @@ TCP = "tcp"
 _ADDRESSED = ("ip", "ipv6", TCP)
 _BETWEEN = re.compile(r"Src(?: Port)?: ([^, ]+), Dst(?: Port)?: ([^, ]+)")
 
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 """Nesting of fields that is read: tshark's own limit is of that size, and ours is 32."""
 
 
@@ -167,7 +167,7 @@ class _Pdml:
         )
 
     def _push(self, name: str, told: dict[str, Any]) -> None:
-        if len(self._open) >= MOST_DEPTH:
+        if len(self._open) >= MAX_DEPTH:
             raise TsharkError("what tshark writes cannot be read: fields nested without end")
         octets = None
         if name != PAYLOAD and told.get("value"):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture import open_capture
-from amqpsniff.capture.following import PipeCapture
-from amqpsniff.capture.ready import readable
+from amqpsniff.capture.poll import readable
+from amqpsniff.capture.tail import PipeCapture
 from amqpsniff.capture.tshark import Run, Tshark
 from amqpsniff.cli.dashboard.keys import Keyboard
 from tests.capture.build import pcap_header, pcap_record

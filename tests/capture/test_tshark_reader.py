@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.capture import through
 from amqpsniff.capture import tshark as module
-from amqpsniff.capture.choosing import AUTO, LINK_TYPES, OWN, TSHARK, opened
+from amqpsniff.capture import tshark_reader
+from amqpsniff.capture.formats import LINK_TYPES
+from amqpsniff.capture.open import AUTO, OWN, TSHARK, opened
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.capture.segments import Segments
-from amqpsniff.capture.through import found_tshark
+from amqpsniff.capture.tshark_reader import found_tshark
+from amqpsniff.capture.tshark_segments import Segments
 from amqpsniff.errors import NotACapture, TsharkError, UsageError
 from amqpsniff.tcp import Reassembler
 from tests.capture import build
@@ -351,7 +352,7 @@ def test_nothing_hangs_and_children_are_reaped(
 
     monkeypatch.setattr(module, "_start", noted)
     monkeypatch.setattr(module, "GOODBYE_S", 0.2)
-    monkeypatch.setattr(through, "SILENCE_S", 0.2)
+    monkeypatch.setattr(tshark_reader, "SILENCE_S", 0.2)
     fake(tmp_path, "stuck", f'{VERSION}\ntrap "" TERM\nwhile :; do sleep 9; done', monkeypatch)
     with pytest.raises(NotACapture, match="said and did nothing"):
         amqpsniff.open(SAMPLE, reader=TSHARK).table("frames")
