@@ -158,7 +158,7 @@ class Pipeline:
             self.tracker.pairing.measure()
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
-        self._held = Waiting()
+        self._held = Waiting(limits.session)
         self._given_early = self._frames_followed = self._messages_followed = 0
         self._finished = self._several = False
 

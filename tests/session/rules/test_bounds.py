@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from amqpsniff import Engine
 from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
-from amqpsniff.session import repeats, waiting, watcher
+from amqpsniff.session import repeats, watcher
+from amqpsniff.session.limits import Limits as SessionLimits
 from amqpsniff.session.rules import amounts, churn
 from tests.session.rules.found import details, found
 from tests.session.rules.test_churn import connections
@@ -108,10 +111,10 @@ def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.Monkey
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (10)"]
 
 
-def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_given_before_their_answers() -> None:
     script = "C1: confirm.select\nS1: confirm.select-ok\n" + "C1: basic.publish routing_key=k\n" * 9
 
-    def said(**limits: int) -> list[str]:
+    def said(**limits: Any) -> list[str]:
         joined = Pipeline(Options(limits=Limits(**limits)), ("frames", "messages", "findings"))
         talk = wire.Talk()
         talk.hands()
@@ -124,6 +127,5 @@ def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatc
         return [one.detail for one in joined.findings() if one.code == "session-limit"]
 
     assert said() == []
-    monkeypatch.setattr(waiting, "HELD_ROWS", 4)
-    (detail,) = said(rows_per_batch=1)
+    (detail,) = said(rows_per_batch=1, session=SessionLimits(held_rows=4))
     assert detail.startswith("rows that wait: ")
