@@ -7,6 +7,7 @@ octets of connections (a proxy, a tap behind TLS). Rows gather until `take`.
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,8 @@ class Engine:
         self._streams: Streams | None = None
         self._number = 0
         self._finished = False
-        self._batches: dict[str, list[Any]] = {}
+        self._left: defaultdict[str, list[Any]] = defaultdict(list)
+        self._batches: defaultdict[str, list[Any]] = defaultdict(list)
         self._findings: list[FoundRow] = []
 
     def __repr__(self) -> str:
@@ -173,7 +175,6 @@ class Engine:
             self._streams.close_all()
         self._pipeline.finish()
         self._finished = True
-        self._gather(always=True)
 
     def take(self, table: str) -> pa.RecordBatch:
         """The rows of one table since it was last taken, as a `pyarrow.RecordBatch`.
@@ -186,7 +187,7 @@ class Engine:
 
         maker = Maker(table, everything=True)
         self._decode_held()
-        self._gather(always=True)
+        self._gather(table)
         if table == "findings":
             findings, self._findings = self._findings, []
             return maker.make(findings)
@@ -239,21 +240,27 @@ class Engine:
             self._pipeline.feed(self._held.take())
             self._gather()
 
-    def _gather(self, *, always: bool = False) -> None:
-        """Turn rows into batches, when there are enough of them or they are asked for."""
-        if not (always or self._pipeline.ready):
+    def _gather(self, asked: str = "") -> None:
+        """Turn rows into batches, when there are enough of them or a table is asked for."""
+        if not (asked or self._pipeline.ready):
             return
+        for taken in self._pipeline.rest() if asked else self._pipeline.settled():
+            for table, made in (("frames", taken[0]), ("messages", taken[1])):
+                if made.rows:
+                    self._left[table].append(taken)
+        for table in (asked,) if self._finished else tuple(self._left):
+            self._make(table, self._left.pop(table, ()))
+        for table, records in self._pipeline.records().items():
+            if records:
+                self._make(table, [records])
+        self._findings += self._pipeline.findings()
+
+    def _make(self, table: str, left: Iterable[Any]) -> None:
         from amqpsniff.tables.batches import Maker
 
-        for taken in self._pipeline.rest() if always else self._pipeline.settled():
-            for table in ("frames", "messages"):
-                batch = Maker(table, everything=True).make(taken)
-                if batch.num_rows:
-                    self._batches.setdefault(table, []).append(batch)
-        for table, made in self._pipeline.records().items():
-            if made:
-                self._batches.setdefault(table, []).append(Maker(table, everything=True).make(made))
-        self._findings += self._pipeline.findings()
+        for taken in left:
+            batch = Maker(table, everything=True).make(taken)
+            self._batches[table].append(batch)
 
 
 class _HeldPackets:

@@ -113,7 +113,7 @@ class Pipeline:
         self.tracker = Tracker(plan, self.log, moments, limits.session, limits.memory)
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
-        self._held = Waiting()
+        self._held = Waiting(limits.session)
         self._given_early = self._frames_followed = self._messages_followed = 0
         self._finished = self._several = False
 

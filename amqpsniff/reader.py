@@ -162,8 +162,8 @@ class Capture:
 
     def _repr_html_(self) -> str:
         """For notebooks: what would be read, how, and the counts of the last pass."""
-        given = vars(self.options).items()
-        chosen = {name: value for name, value in given if value != getattr(Options, name)}
+        given, usual = vars(self.options), vars(Options())
+        chosen = {name: value for name, value in given.items() if value != usual[name]}
         counted = dict(vars(self.totals)) if self._passes else {}
         counted.pop("counters", None)
         return notebook.table(repr(self)[1:-1], [*chosen.items(), *counted.items()])

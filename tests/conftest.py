@@ -1,6 +1,7 @@
 """Where the captures are, for every test, and what tests do not depend on: moods of the machine."""
 
 import contextlib
+import gc
 import os
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def own_captures() -> dict[str, Path]:
 def own_capture(name: str) -> Path:
     """Our capture of that name."""
     return own_captures()[name]
+
+
+def pytest_collection_finish() -> None:
+    """Tests that were collected are not looked at whenever garbage is collected."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqpsniff.session.waiting import HELD_ROWS, Batch
+from amqpsniff.session.limits import Limits
+from amqpsniff.session.waiting import Batch
 from amqpsniff.tables.batches import Maker, settled_columns, waiting_rows
 
 
@@ -75,7 +76,7 @@ class Giver:
         while self._held:
             one = self._held.popleft()
             aged = self._settle_ns is not None and now_ns - one.since_ns >= self._settle_ns
-            if aged or self.waiting > HELD_ROWS:
+            if aged or self.waiting > Limits().held_rows:
                 yield self._all_of(one)
             elif one.rows.pending == one.pending:
                 kept.append(one)

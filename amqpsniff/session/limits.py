@@ -11,7 +11,7 @@ class Limits(NamedTuple):
             hostile client may claim 65,535 in each of its connections.
         outstanding: Publishes and deliveries not settled, over all connections: some 200 octets
             each, so 40 MB in all where nothing settles. More than the rows that wait
-            (`waiting.HELD_ROWS`). Later ones have no outcome.
+            (`held_rows`). Later ones have no outcome.
         returnable: Mandatory publishes that may come back, over all connections: some 300 octets
             each beside. A broker gives back what it cannot route when it reads it: the oldest are
             taken for done with, where a confirm is to come only for not returned.
@@ -24,6 +24,15 @@ class Limits(NamedTuple):
             of 20,000 that all say something else.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
             beyond this the tags mean nothing, and the channel's acknowledgements are not followed.
+        held_rows: Rows that wait for replies and acknowledgements, some 130 octets each. Beyond,
+            the oldest are given out as they are: what is not settled by then has no outcome, and
+            no reply.
+        held_bytes: Bytes of texts and bodies in rows that wait, for rows may be large; the same
+            beyond. That is 190 for each of them.
+        open_rows: Rows that wait as they were made. More are packed: an ordinary capture never has
+            them.
+        open_bytes: Bytes of texts and bodies in them; the same beyond, for columns of texts have
+            room for twice as many as they hold.
     """
 
     channels: int = 131_072
@@ -35,6 +44,10 @@ class Limits(NamedTuple):
     fact: int = 65_536
     facts: int = 33_554_432
     disorder: int = 10_000
+    held_rows: int = 131_072
+    held_bytes: int = 24 * 1024 * 1024
+    open_rows: int = 65_536
+    open_bytes: int = 8 * 1024 * 1024
 
 
 class Memory(NamedTuple):

@@ -11,26 +11,13 @@ from typing import Any, Final
 
 from amqpsniff.columns import Integers, Octets, Texts
 
+from .limits import Limits
+
 Batch = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
 
-HELD_ROWS = 131_072
-"""Rows that wait for replies and acknowledgements, some 130 octets each. Beyond, the oldest are
-given out as they are: what is not settled by then has no outcome, and no reply."""
-
-HELD_OCTETS = 24 * 1024 * 1024
-"""Octets of texts and bodies in rows that wait, for rows may be large; the same beyond. That is 190
-for each of them."""
-
 WORD_OCTETS = 32
 """Octets that a distinct text of a batch takes, beside its own."""
-
-OPEN_ROWS = 65_536
-"""Rows that wait as they were made. More are packed: an ordinary capture never has them."""
-
-OPEN_OCTETS = 8 * 1024 * 1024
-"""Octets of texts and bodies in them; the same beyond, for columns of texts have room for twice as
-many as they hold."""
 
 CHANGING: Final = frozenset(
     "outcome outcome_packet_number outcome_ns response_packet_number response_ns waiting".split()
@@ -41,7 +28,8 @@ CHANGING: Final = frozenset(
 class Waiting:
     """Batches in their order; `rows` are those that somebody wants, `octets` what they hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self.rows = self.octets = 0
         self._batches: deque[tuple[Batch, int, list[_Packed]]] = deque()
 
@@ -51,7 +39,7 @@ class Waiting:
     @property
     def full(self) -> bool:
         """Whether more wait than may."""
-        return self.rows > HELD_ROWS or self.octets > HELD_OCTETS
+        return self.rows > self.limits.held_rows or self.octets > self.limits.held_bytes
 
     @property
     def settled(self) -> bool:
@@ -65,7 +53,7 @@ class Waiting:
         self.rows += _rows(batch)
         self.octets += octets
         packed = []
-        if self.rows > OPEN_ROWS or self.octets > OPEN_OCTETS:
+        if self.rows > self.limits.open_rows or self.octets > self.limits.open_bytes:
             packed = [_Packed(rows) for rows in batch[:2]]
             for words in batch[1].vocabularies.by_name().values():
                 words.strings = []  # they are made again when somebody asks

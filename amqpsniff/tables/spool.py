@@ -20,12 +20,14 @@ IN_MEMORY = 4 * 1024 * 1024
 """Octets of packed rows that wait in memory: those of small captures, which need no file."""
 
 
-def spooled(batches: Iterable[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
+def spooled(
+    batches: Iterable[pa.RecordBatch], folder: str, in_memory: int = IN_MEMORY
+) -> Iterator[pa.RecordBatch]:
     """The same batches, the first given when the last was taken; a file in the folder holds them.
 
     They are of one schema. The file is gone when all were given, or when the iterator is closed.
     """
-    with tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder) as file:
+    with tempfile.SpooledTemporaryFile(in_memory, dir=folder) as file:
         if not _write(batches, file):
             return
         del batches

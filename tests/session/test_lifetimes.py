@@ -143,10 +143,9 @@ def test_a_delivery_is_found_by_its_tag(
     assert talk.outstanding == 0
 
 
-def test_a_message_that_waits_does_not_keep_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_waits_does_not_keep_its_batch() -> None:
     """Its row was given out before: nothing of its columns is left there."""
-    monkeypatch.setattr("amqpsniff.session.waiting.HELD_ROWS", 8)
-    talk = Talk(CONSUME, rows_per_batch=4).say(DELIVER, [1])
+    talk = Talk(CONSUME, rows_per_batch=4, session=SessionLimits(held_rows=8)).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 20))
     entry = talk.channel.deliveries.find(1)
     assert entry.rows.given

@@ -16,6 +16,7 @@ from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.plan import Plan
 from amqpsniff.session import waiting
+from amqpsniff.session.limits import Limits as SessionLimits
 from amqpsniff.tables.schema import schema_of
 from tests.session.script import Script
 from tests.tcp import wire
@@ -26,7 +27,7 @@ CONFIRM = "C1: confirm.select\nS1: confirm.select-ok\n"
 EVERY = schema_of("messages", everything=True).names
 
 
-def rows_of(name: str, **limits: int) -> list[list[dict[str, Any]]]:
+def rows_of(name: str, **limits: Any) -> list[list[dict[str, Any]]]:
     """Frames, and messages with their links."""
     capture = amqpsniff.open(SAMPLES / name, limits=Limits(**limits))
     messages = [
@@ -39,11 +40,11 @@ def rows_of(name: str, **limits: int) -> list[list[dict[str, Any]]]:
     "name", ["pika_mix.pcap", "late_consumer.pcap", "aiopika_rpc.pcap", "lost.pcap", "node.pcap"]
 )
 @pytest.mark.parametrize("most", [1, 7, 100])
-def test_packed_rows_are_the_same(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_rows_are_the_same(name: str, most: int) -> None:
     expected = rows_of(name)
     assert rows_of(name, rows_per_batch=most) == expected
-    monkeypatch.setattr(waiting, "OPEN_ROWS", 0)
-    assert rows_of(name, rows_per_batch=most) == expected
+    packed = SessionLimits(open_rows=0)
+    assert rows_of(name, rows_per_batch=most, session=packed) == expected
 
 
 def message_rows(count: int) -> MessageRows:
@@ -85,15 +86,15 @@ def test_columns_are_whole_again(count: int) -> None:
     assert told(rows) == expected
 
 
-def test_what_changes_is_written_while_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_changes_is_written_while_packed() -> None:
     """Confirms find the rows that wait, and rows that are given early are counted."""
     script = CONFIRM + "C1: basic.publish routing_key=k | body=5\n" * 9
     script += "S1: basic.ack delivery_tag=9 multiple=1\n"
-    monkeypatch.setattr(waiting, "OPEN_ROWS", 2)
-    assert outcomes(script, rows_per_batch=1) == ["confirmed"] * 9
+    packed = SessionLimits(open_rows=2)
+    assert outcomes(script, rows_per_batch=1, session=packed) == ["confirmed"] * 9
 
 
-def outcomes(script: str, **limits: int) -> list[str | None]:
+def outcomes(script: str, **limits: Any) -> list[str | None]:
     """Outcomes of messages, of packets one by one."""
     engine = amqpsniff.Engine(limits=Limits(**limits))
     for packet in Script(OPEN + script).packets:
@@ -110,15 +111,13 @@ def outcomes(script: str, **limits: int) -> list[str | None]:
         ("C1: basic.publish routing_key=" + "r" * 200 + "{n} | body=5", waiting.WORD_OCTETS),
     ],
 )
-def test_texts_do_not_wait_without_bound(
-    line: str, more: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_do_not_wait_without_bound(line: str, more: int) -> None:
     """Rows are given early where they hold too much."""
     script = CONFIRM + "".join(f"{line}\n".replace("{n}", str(n)) for n in range(10, 20))
     script += "S1: basic.ack delivery_tag=10 multiple=1\n"
 
-    def held() -> tuple[int, list[str]]:
-        limits = Limits(rows_per_batch=1)
+    def held(**session: int) -> tuple[int, list[str]]:
+        limits = Limits(rows_per_batch=1, session=SessionLimits(**session))
         joined = pipeline.Pipeline(Options(limits=limits), Plan(("messages", "findings")))
         talk = wire.Talk()
         talk.hands()
@@ -135,8 +134,7 @@ def test_texts_do_not_wait_without_bound(
     most, limits = held()
     assert most >= 10 * (202 + more)
     assert limits == []
-    monkeypatch.setattr(waiting, "HELD_OCTETS", 1_000)
-    most, limits = held()
+    most, limits = held(held_bytes=1_000)
     assert 1_000 < most < 1_500
     (detail,) = limits
     assert detail.startswith("rows that wait: ")
@@ -151,12 +149,11 @@ def test_nulls_are_nulls() -> None:
     assert memoryview(rows.method.storage).cast("i").tolist() == [-1] * 5
 
 
-def test_texts_that_wait_have_no_room_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_wait_have_no_room_to_spare() -> None:
     """Batches with many octets are packed however few their rows, and stay exact."""
-    monkeypatch.setattr(waiting, "OPEN_OCTETS", 100)
     rows = message_rows(1025)
     expected = told(rows)
-    held = waiting.Waiting()
+    held = waiting.Waiting(SessionLimits(open_bytes=100))
     held.put((FrameRows(Vocabularies()), rows, [], [], []))
     assert rows.message_id.size < 1000
     assert all(one.size == max(one.used, 1) for one in rows.vocabularies.by_name().values())

@@ -19,12 +19,9 @@ def made(log: list[str]) -> Iterator[pa.RecordBatch]:
 
 
 @pytest.mark.parametrize("most", [1, 1 << 20])
-def test_the_same_batches_come_when_all_were_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr(spool, "IN_MEMORY", most)
+def test_the_same_batches_come_when_all_were_made(tmp_path: Path, most: int) -> None:
     log: list[str] = []
-    batches = spool.spooled(made(log), str(tmp_path))
+    batches = spool.spooled(made(log), str(tmp_path), in_memory=most)
     first = next(batches)
     assert log == ["made"] * 5 + ["done"]
     given = [first, *batches]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from amqpsniff import Engine
 from tests.findings.cases import packets_of
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script, wired
+from tests.tcp.wire import Packet
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
 TWO = OPEN + "C2: channel.open\nS2: channel.open-ok\n"
@@ -79,17 +82,23 @@ def test_a_frame_before_the_first_of_the_server() -> None:
     assert one(f"midstream\n{close}", "connection-closed-by-broker")["detail"] == "503 no"
 
 
+@cache
+def _refused_after(others: int) -> list[tuple[int, Packet]]:
+    """A request, packets of another connection, and the answer to the request."""
+    noise = "b.S1: basic.cancel consumer_tag=t\n" * others
+    close = "S: connection.close reply_code=503 reply_text=no class_id=50 method_id=10"
+    script = Script(f"handshake\nC1: queue.declare\nb.midstream\n{noise}{close}")
+    return list(wired(script))
+
+
 @pytest.mark.parametrize("others", [0, 3_000])
 @pytest.mark.parametrize("batch", [1, 7, 100_000])
 def test_it_is_known_in_whatever_batches_and_after_whatever_of_others(
     others: int, batch: int
 ) -> None:
-    noise = "b.S1: basic.cancel consumer_tag=t\n" * others
-    close = "S: connection.close reply_code=503 reply_text=no class_id=50 method_id=10"
-    script = Script(f"handshake\nC1: queue.declare\nb.midstream\n{noise}{close}")
     engine = Engine()
     asked = 0
-    for number, packet in wired(script):
+    for number, packet in _refused_after(others):
         engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
         if b"\x00\x32\x00\x0a" in packet.octets and not asked:
             asked = engine.totals.packets

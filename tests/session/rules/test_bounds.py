@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from amqpsniff import Engine
@@ -9,7 +11,8 @@ from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
-from amqpsniff.session import repeats, waiting, watcher
+from amqpsniff.session import repeats, tracker
+from amqpsniff.session.limits import Limits as SessionLimits
 from amqpsniff.session.rules import amounts, churn
 from tests.session.rules.found import details, found
 from tests.session.rules.test_churn import connections
@@ -67,7 +70,7 @@ def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatc
 
 
 def test_exchanges_beyond_the_limit_are_not_counted() -> None:
-    many = "".join(f"C1: basic.publish exchange=e{n}\n" for n in range(watcher.MOST_EXCHANGES))
+    many = "".join(f"C1: basic.publish exchange=e{n}\n" for n in range(tracker.MOST_EXCHANGES))
     loud = "C1: basic.publish exchange=news | body=100000\n"
     loud += "S1: basic.deliver exchange=news delivery_tag=1 | body=100000\n" * 12
     assert found(OPEN + loud, "fanout-amplified")
@@ -109,13 +112,12 @@ def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.Monkey
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (10)"]
 
 
-def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_given_before_their_answers() -> None:
     script = "C1: confirm.select\nS1: confirm.select-ok\n" + "C1: basic.publish routing_key=k\n" * 9
 
-    def said(**limits: int) -> list[str]:
-        joined = Pipeline(
-            Options(limits=Limits(**limits)), Plan(("frames", "messages", "findings"))
-        )
+    def said(**limits: Any) -> list[str]:
+        tables = ("frames", "messages", "findings")
+        joined = Pipeline(Options(limits=Limits(**limits)), Plan(tables))
         talk = wire.Talk()
         talk.hands()
         for packet in Script(OPEN + script).packets:
@@ -127,6 +129,5 @@ def test_rows_that_are_given_before_their_answers(monkeypatch: pytest.MonkeyPatc
         return [one.detail for one in joined.findings() if one.code == "session-limit"]
 
     assert said() == []
-    monkeypatch.setattr(waiting, "HELD_ROWS", 4)
-    (detail,) = said(rows_per_batch=1)
+    (detail,) = said(rows_per_batch=1, session=SessionLimits(held_rows=4))
     assert detail.startswith("rows that wait: ")
