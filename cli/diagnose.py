@@ -8,7 +8,7 @@ import typer
 
 from .completions import codes, listed
 from .options import OUTPUT, ROWS, Input, Rows, check_format, format_option, spread
-from .severities import FailOn, check, fails
+from .severities import FailOn, check
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.diagnosis import Diagnosis
@@ -60,6 +60,9 @@ def diagnose(
     """
     check_format(format_, FORMATS)
     check(fail_on)
+
+    from amqpsniff.findings.kind import at_least
+
     from .entry import FOUND
     from .reading import Reading
 
@@ -77,7 +80,7 @@ def diagnose(
 
         write(shown, reading.capture.names, reading.exit_code)
     failed = any(
-        fails(severity, fail_on) for severity in {row["severity"] for row in found.findings}
+        at_least(severity, fail_on) for severity in {row["severity"] for row in found.findings}
     )
     return reading.exit_code or (FOUND if failed else 0)
 

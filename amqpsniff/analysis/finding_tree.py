@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import KINDS, SEVERITIES, SHOWN, SUBJECTS
+from amqpsniff.findings import KINDS, SHOWN, SUBJECTS
+from amqpsniff.findings.kind import rank
 
 Row = dict[str, Any]
 """A row of the findings table; see `finding_rows`."""
@@ -59,11 +60,6 @@ class Case:
         yield self
         for case in self.consequences:
             yield from case.walk()
-
-
-def rank(severity: str) -> int:
-    """How bad a severity is, from 0."""
-    return SEVERITIES.index(severity)
 
 
 def finding_rows(batch: Any) -> list[Row]:
