@@ -26,22 +26,24 @@ CONNECTION = (
 class Summary(TypedDict):
     """A summary: counts, bytes, times in nanoseconds. None means unknown.
 
-    captures, comments: Names of the captures; comments of their sections.
-    packets, start, end, span_ns: Packets, the times of the first and the last of them (RFC 3339),
-        and the time between.
-    quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the number of
-        messages by status.
-    connection_count, connections: All connections, and the largest ones.
-    tls: `conversations`, `unreadable` ones, and `rows` of those.
-    clients: Kinds of clients with their number of `connections`.
-    frames, methods: Numbers by frame type and by method.
-    messages: `count`, rates and sizes of messages, by `method`.
-    outcomes, replies: How often, and the quantiles of the time it took. Empty for a part of the
-        traffic.
-    exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is how many there are.
-    errors, error_count: Replies and closes with an error; the number of all.
-    findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
-        findings and of their codes. Only those that need no rules: `diagnose` has all.
+    Attributes:
+        captures, comments: Names of the captures; comments of their sections.
+        packets, start, end, span_ns: Packets, times of the first and the last of them (RFC 3339),
+            and the time between.
+        quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the
+            number of messages by status.
+        connection_count, connections: All connections, and the largest ones.
+        tls: `conversations`, `unreadable` ones, and `rows` of those.
+        clients: Kinds of clients with their number of `connections`.
+        frames, methods: Numbers by frame type and by method.
+        messages: `count`, rates and sizes of messages, by `method`.
+        outcomes, replies: How often, and the quantiles of the time it took. Empty for a part of the
+            traffic.
+        exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is the number of
+            all.
+        errors, error_count: Replies and closes with an error; the number of all.
+        findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
+            findings and of their codes. Only those that need no rules: `diagnose` has all.
     """
 
     captures: list[str]

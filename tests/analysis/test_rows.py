@@ -23,6 +23,13 @@ def batches(capture: amqpsniff.Capture, *, encoded: bool) -> Iterator[tuple[str,
     return capture.tables(*COLUMNS, encoded=encoded, columns=COLUMNS)
 
 
+def unordered(result: Any, section: str) -> list[str]:
+    """The rows of a section; those that are used equally often are in any order."""
+    for row in result[section]:
+        row.get("routing_keys", []).sort()
+    return sorted(map(str, result[section]))
+
+
 @pytest.mark.parametrize("encoded", [True, False])
 @pytest.mark.parametrize("name", ["pika_mix.pcap", "node.pcap", "midstream.pcap"])
 def test_a_topology_is_made_of_rows_from_anywhere(name: str, encoded: bool) -> None:
@@ -35,10 +42,9 @@ def test_a_topology_is_made_of_rows_from_anywhere(name: str, encoded: bool) -> N
         for table, whole in tables.items()
         for batch in (whole.combine_chunks().to_batches(max_chunksize=7))
     ]
-    made = topology(rows, captures=capture.names)
-    for section in ("exchanges", "queues", "bindings", "publishers", "consumers"):
-        assert sorted(map(str, made[section])) == sorted(map(str, expected[section]))  # type: ignore[literal-required]
-    assert topology(batches(capture, encoded=encoded), captures=capture.names) == expected
+    for made in (topology(rows), topology(batches(capture, encoded=encoded))):
+        for section in ("exchanges", "queues", "bindings", "publishers", "consumers"):
+            assert unordered(made, section) == unordered(expected, section)
 
 
 def test_rows_of_other_tables_are_skipped() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 import amqpsniff
 from amqpsniff.errors import FilterError, UsageError
-from tests.cli.running import run
+from tests.cli.running import run, write_capture
 from tests.conftest import SAMPLES
+from tests.tcp.wire import Talk
 
 MIX = "pika_mix.pcap"
 PARTS: list[dict[str, Any]] = [
@@ -60,9 +61,12 @@ def test_a_diagnosis_has_the_rows_that_the_command_writes(part: dict[str, Any]) 
 
 def test_a_diagnosis_is_of_codes_and_of_an_expression() -> None:
     capture = amqpsniff.open(MIX)
-    for only in ("vhost-refused, login-refused", ["vhost-refused", "login-refused"]):
+    for only in (
+        "vhost-refused, channel-closed-by-broker",
+        ["vhost-refused", "channel-closed-by-broker"],
+    ):
         codes = {row["code"] for row in capture.diagnose(only=only).findings}
-        assert codes == {"vhost-refused", "login-refused"}
+        assert codes == {"vhost-refused", "channel-closed-by-broker"}
     severe = capture.diagnose(where="severity = 'error'")
     assert {row["severity"] for row in severe.findings} == {"error"}
     assert severe.packets == capture.totals.packets
@@ -173,8 +177,5 @@ def test_an_expression_is_checked_before_anything_is_read(method: str) -> None:
 
 
 def test_nothing_is_followed_where_there_is_no_amqp(tmp_path: Path) -> None:
-    from tests.cli.running import write_capture
-    from tests.tcp.wire import Talk
-
-    capture = write_capture(tmp_path / "none.pcap", [Talk().hands()])
+    capture = write_capture(tmp_path / "none.pcap", [Talk().client(b"GET / HTTP/1.1\r\n")])
     assert amqpsniff.open(capture).follow() is None
