@@ -1,6 +1,4 @@
-"""What bodies are by their properties: how they are encoded, undone in bounded memory, and their
-type as the ending of a file name.
-"""
+"""The content encoding of bodies, undone in bounded memory; their type as the ending of a file."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ class NotDecodable(Exception):
 
 
 def decoded(body: bytes, encoding: str) -> Iterator[bytes]:
-    """What a body decodes to, in pieces; `encoding` is one of `ENCODINGS`.
+    """The decoded body, in pieces; `encoding` is one of `ENCODINGS`.
 
     Raises NotDecodable, perhaps after some pieces.
     """

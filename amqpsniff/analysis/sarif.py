@@ -106,7 +106,7 @@ def _location(row: Row, captures: Sequence[str]) -> dict[str, Any]:
 
 
 def _place(row: Row) -> str:
-    """What stays the same when the capture is read again."""
+    """A text that is the same when the capture is read again."""
     where = row["connection_id"] or Path(row["capture"] or "").name
     return "/".join(str(part) for part in (row["code"], where, row["channel"]) if part is not None)
 
@@ -120,7 +120,7 @@ def _told_apart(places: Iterable[str]) -> Iterator[str]:
 
 
 def _properties(row: Row) -> dict[str, Any]:
-    """What SARIF has no place for; what is not known is left out."""
+    """Values that SARIF has no place for; unknown ones are left out."""
     values = {
         "packetNumber": row["packet_number"],
         "lastPacketNumber": row["last_packet_number"],

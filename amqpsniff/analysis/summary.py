@@ -37,7 +37,7 @@ class Summary(TypedDict):
         clients: Kinds of clients with their number of `connections`.
         frames, methods: Numbers by frame type and by method.
         messages: `count`, rates and sizes of messages, by `method`.
-        outcomes, replies: How often, and the quantiles of the time it took. Empty for a part of the
+        outcomes, replies: Numbers, and the quantiles of the time they took. Empty for a part of the
             traffic.
         exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is the number of
             all.
@@ -87,7 +87,7 @@ def summary(
     """The summary of what was read.
 
     Args:
-        statistics: What `amqpsniff.session.census.Census.facts` gives.
+        statistics: The result of `amqpsniff.session.census.Census.facts`.
         totals: Counts of the pass.
         captures, comments: Names of the captures, and comments in them.
         tls: The TLS conversations.
@@ -142,7 +142,7 @@ def _ranked(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
-    """What is known of one connection, of which a scope may have left something out."""
+    """One connection, of which the selection may have left something out."""
     from amqpsniff.session.records import connection_row
 
     frames, channels, client_octets, server_octets = volume.facts()
@@ -204,7 +204,7 @@ def _messages(statistics: Mapping[str, Any], method: str, span_ns: int | None) -
 
 
 def _replies(replies: Mapping[str, Any], top: int) -> list[Row]:
-    """How long the replies of requests took, by the request's method, the most frequent first."""
+    """The time that replies took, by the request's method, the most frequent first."""
     rows = [
         {"method": name, "count": spread.facts()[0], **_times(spread)}
         for name, spread in replies.items()
@@ -229,7 +229,7 @@ def _by_exchange(routes: Any) -> Any:
 
 
 def _tallied(tally: Any, names: tuple[str, ...], top: int) -> Row:
-    """The most used names; `distinct` is null when rare ones were forgotten."""
+    """The most used names; `distinct` is None if rare ones were forgotten."""
     from amqpsniff.session.counts import amounts
 
     rows = []
