@@ -106,7 +106,7 @@ def _write(report: dict[str, Any], form: str, top: int) -> None:
         write_json(report)
         return
     from .output import Output
-    from .render.difference import sections
+    from .render.diff import sections
 
     output = Output()
     output.show(*sections(report, top))
