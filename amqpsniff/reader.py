@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.topology import TopologyResult
     from amqpsniff.analysis.trace import TracedMessage, Tracer, Wanted
     from amqpsniff.capture import CaptureSet
+    from amqpsniff.compare import CaptureProfile
     from amqpsniff.report.capture_page import CapturePage
     from amqpsniff.session.census import Census
     from amqpsniff.tables.query import Result
@@ -441,6 +442,39 @@ class Capture:
         for table, batch in self.tables(*diagnoser.tables, encoded=True):
             diagnoser.add(table, batch)
         return diagnoser.result(self.totals, self.found)
+
+    def diff(
+        self, after: Capture, *, fail_on: str | None = None, fail_slower: float | None = None
+    ) -> dict[str, Any]:
+        """What differs between this capture and a later one of the same application.
+
+        What `amqpsniff diff --format json` prints: `rates`, `latencies`, `findings`, `topology`,
+        `clients`, `servers` and `closes` with what is `notable`, that is more than chance, and
+        `caveats`. A new finding of the severity `fail_on` (`info`, `warning`, `error`) or a worse
+        one is among the `failures`, and so is a 95th percentile that grew by more than
+        `fail_slower` percent. Reads both captures once.
+
+        >>> import amqpsniff
+        >>> before, after = map(amqpsniff.open, ("samples/pika_mix.pcap", "samples/node.pcap"))
+        >>> [row["product"] for row in before.diff(after)["clients"] if row["change"] == "gone"]
+        ['Pika Python Client Library']
+        """
+        from amqpsniff.compare import before_and_after
+
+        sides = self.profile(), after.profile()
+        return before_and_after(*sides, fail_on=fail_on, fail_slower=fail_slower)
+
+    def profile(self) -> CaptureProfile:
+        """All that `diff` needs of this capture, from one pass."""
+        from amqpsniff.compare.profile import COLUMNS, TABLES, CaptureProfile
+        from amqpsniff.session.census import Census
+
+        census, made = Census(), CaptureProfile(self.names)
+        for table, batch in self.tables(*TABLES, encoded=True, columns=COLUMNS, census=census):
+            made.add(table, batch)
+        codes = {finding.code for finding in self.found}
+        made.finish(self.totals, census.facts(), self.outcomes, self.replies, codes)
+        return made
 
     def report(
         self,

@@ -49,12 +49,12 @@ def shortened(text: str, width: int) -> str:
 
 
 def named(name: str | None) -> str:
-    """A name from the wire for a table: null is not known, and an empty one is told apart."""
+    """A name from the wire for a table: `?` for an unknown one, quotes for an empty one."""
     if name is None:
         return UNKNOWN
     return harmless(name) if name else '""'
 
 
 def exchange_name(name: str | None) -> str:
-    """The name of an exchange for a table; the default one has none."""
+    """The name of an exchange for a table; the default exchange has no name of its own."""
     return DEFAULT_EXCHANGE if name == "" else named(name)

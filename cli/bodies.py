@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -12,34 +11,16 @@ from typing import IO, Annotated, Any
 
 import typer
 
+from amqpsniff.analysis.content_encoding import (
+    ENCODINGS,
+    NotDecodable,
+    decoded,
+    encoding_of,
+    extension,
+)
 from amqpsniff.errors import UsageError
 
-from .codec import ENCODINGS, KOMBU_HEADER, NotDecodable, decoded
 from .options import OUTPUT, Input, Rows, check_format, format_option, spread
-
-EXTENSIONS = {
-    "application/json": "json",
-    "application/xml": "xml",
-    "text/xml": "xml",
-    "text/html": "html",
-    "text/csv": "csv",
-    "application/x-yaml": "yaml",
-    "application/yaml": "yaml",
-    "application/x-msgpack": "msgpack",
-    "application/msgpack": "msgpack",
-    "application/protobuf": "pb",
-    "application/x-protobuf": "pb",
-    "application/vnd.google.protobuf": "pb",
-    "application/x-python-serialize": "pickle",
-    "application/x-java-serialized-object": "ser",
-    "application/pdf": "pdf",
-    "application/zip": "zip",
-    "application/gzip": "gz",
-    "image/png": "png",
-    "image/jpeg": "jpg",
-}
-"""Endings of file names by content type; text is `txt`, what ends in `+json` is `json`, and all
-else `bin`. Nothing else of a name comes from the wire."""
 
 COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "channel", "method",
@@ -164,7 +145,7 @@ def _store(
     if body is None:
         return row
     ending = extension(message["content_type"])
-    encoding = _encoding(message)
+    encoding = encoding_of(message)
     stem = f"{number:08}-packet{message['packet_number']}"
     row["decoded"] = False
     if decode and encoding in ENCODINGS:
@@ -172,24 +153,6 @@ def _store(
     if not row["decoded"]:
         row |= _write(directory, f"{stem}.{ending}{ENCODINGS.get(encoding, '')}", (body,))
     return row
-
-
-def _encoding(message: dict[str, Any]) -> str:
-    """How a body is packed, by its property or by Kombu's header; anything but that is left."""
-    named = (message["content_encoding"] or "").strip().lower()
-    if named in ENCODINGS or not message["headers"]:
-        return named
-    return str(json.loads(message["headers"]).get(KOMBU_HEADER)).lower()
-
-
-def extension(content_type: str | None) -> str:
-    """The ending of a file's name for a content type."""
-    kind = re.split("[;, ]", (content_type or "").strip().lower(), maxsplit=1)[0]
-    if kind in EXTENSIONS:
-        return EXTENSIONS[kind]
-    if kind.endswith(("+json", "+xml")):
-        return kind.rpartition("+")[2]
-    return "txt" if kind.startswith("text/") else "bin"
 
 
 def _write_decoded(directory: Path, name: str, body: bytes, encoding: str) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from .list_table import FORMATS, show
 from .options import Input, Rows, format_option, spread, verbose_option
-from .records import FORMATS, show
 
 
 @spread

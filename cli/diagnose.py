@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amqpsniff import __version__
+
 from .completions import codes, listed
 from .options import OUTPUT, ROWS, Input, Rows, check_format, format_option, spread
-from .severities import FailOn, check, fails
+from .severities import FailOn, check
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.diagnosis import Diagnosis
@@ -60,7 +63,11 @@ def diagnose(
     """
     check_format(format_, FORMATS)
     check(fail_on)
+
+    from amqpsniff.findings.kind import at_least
+
     from .entry import FOUND
+    from .output import write_text
     from .reading import Reading
 
     reading = Reading(source, rows, warned_of=())
@@ -73,11 +80,13 @@ def diagnose(
     elif format_ == "ndjson":
         _write(shown)
     else:
-        from .sarif import write
+        from amqpsniff.analysis.sarif import log
 
-        write(shown, reading.capture.names, reading.exit_code)
+        successful = reading.exit_code == 0
+        run = log(shown, reading.capture.names, version=__version__, successful=successful)
+        write_text(json.dumps(run, indent=2) + "\n")
     failed = any(
-        fails(severity, fail_on) for severity in {row["severity"] for row in found.findings}
+        at_least(severity, fail_on) for severity in {row["severity"] for row in found.findings}
     )
     return reading.exit_code or (FOUND if failed else 0)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from amqpsniff.errors import UsageError
 
-from .options import ROWS, Input, Two, check_format, format_option, spread, top_option
-from .severities import check, fail_on_option, fails
-
-if TYPE_CHECKING:
-    from amqpsniff.compare import Facts
+from .options import ROWS, Two, check_format, format_option, spread, top_option
+from .severities import check, fail_on_option
 
 FORMATS = ("text", "json")
 TOP = 20
@@ -81,99 +78,25 @@ def diff(
         if fail_slower is not None:
             raise UsageError("--fail-slower compares two runs; it does not go with --same-traffic")
         return run(two, fail_on, top, format_)
-    return _Comparison(two).run(fail_on, fail_slower, top, format_)
+    from amqpsniff.compare import before_and_after
+    from amqpsniff.garbage import give_back
 
+    from .entry import FOUND, complain
+    from .reading import Reading
 
-class _Comparison:
-    """One run of the command on captures of two times."""
-
-    def __init__(self, two: Two) -> None:
-        self._two = two
-        self._code = 0
-
-    def run(self, fail_on: str | None, fail_slower: float | None, top: int, form: str) -> int:
-        from amqpsniff.compare import before_and_after
-        from amqpsniff.garbage import give_back
-
-        one, other = self._two.sides()
-        before = self._read(one)
+    profiles, code = [], 0
+    for side in two.sides():
+        reading = Reading(side)
+        with reading.passing() as capture:
+            profiles.append(capture.profile())
+        code = max(code, reading.exit_code)
         give_back()
-        after = self._read(other)
-        report = before_and_after(before, after)
-        report["failures"] = _failures(report, before, after, fail_on, fail_slower)
-        _write(report, form, top)
-        from .entry import FOUND, complain
-
-        if not self._two.quiet:
-            for failure in report["failures"]:
-                complain(failure)
-        return self._code or (FOUND if report["failures"] else 0)
-
-    def _read(self, source: Input) -> Facts:
-        """Everything about one side, in one pass."""
-        from amqpsniff.analysis.quality import flaws, quality
-        from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Topology
-        from amqpsniff.compare import Facts
-        from amqpsniff.session.census import Census
-        from amqpsniff.session.counts import MOST_NAMES
-
-        from .reading import Reading
-
-        reading = Reading(source)
-        census, topology = Census(), Topology()
-        facts = Facts(reading.capture.names)
-        columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
-        tables = ("frames", "messages", "connections", "channels", "findings")
-        takers = {"frames": topology.add_frames, "messages": topology.add_messages}
-        each = {
-            "connections": facts.add_connection,
-            "channels": facts.add_channel,
-            "findings": facts.findings.append,
-        }
-        for table, batch in reading.rows(*tables, columns=columns, progress=True, census=census):
-            if table in takers:
-                takers[table](batch)
-            else:
-                for row in batch.to_pylist():
-                    each[table](row)
-        self._code = max(self._code, reading.exit_code)
-        capture, totals = reading.capture, reading.capture.totals
-        counted = census.facts()
-        facts.add_census(counted, capture.outcomes, capture.replies)
-        facts.packets, facts.connections = totals.packets, totals.connections
-        facts.midstream, facts.start_ns = totals.midstream, totals.first_ns
-        if totals.first_ns is not None and totals.last_ns is not None:
-            facts.span_ns = totals.last_ns - totals.first_ns
-        facts.topology = topology.result(MOST_NAMES)
-        numbers = quality(totals) | {"messages": counted["statuses"]}
-        facts.flaws = flaws(numbers, {one.code for one in reading.findings})
-        return facts
-
-
-def _failures(
-    report: dict[str, Any],
-    before: Facts,
-    after: Facts,
-    fail_on: str | None,
-    fail_slower: float | None,
-) -> list[str]:
-    """Why the exit code is 1, one line each."""
-    from amqpsniff.quantities import duration
-
-    found = [
-        f"new {row['severity']}: {row['title']} ({row['code']})"
-        for row in report["findings"]
-        if row["change"] == "new" and fails(row["severity"], fail_on)
-    ]
-    if fail_slower is not None:
-        from amqpsniff.compare.figures import regressions
-
-        found += [
-            f"slower: {row['name']}, p95 {duration(row['before']['p95_ns'])} before, "
-            f"{duration(row['after']['p95_ns'])} after"
-            for row in regressions(before, after, fail_slower)
-        ]
-    return found
+    report = before_and_after(*profiles, fail_on=fail_on, fail_slower=fail_slower)
+    _write(report, format_, top)
+    if not two.quiet:
+        for failure in report["failures"]:
+            complain(failure)
+    return code or (FOUND if report["failures"] else 0)
 
 
 def _write(report: dict[str, Any], form: str, top: int) -> None:
@@ -183,7 +106,7 @@ def _write(report: dict[str, Any], form: str, top: int) -> None:
         write_json(report)
         return
     from .output import Output
-    from .render.difference import sections
+    from .render.diff import sections
 
     output = Output()
     output.show(*sections(report, top))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,6 +38,8 @@ def explain(
         amqpsniff explain handshake
         amqpsniff explain --format json | jq '.[].code'
     """
+    from amqpsniff.findings.catalogue import described
+
     check_format(format_, FORMATS)
     kinds, single = _wanted(code.strip().lower())
     if format_ == "json":
@@ -64,22 +66,3 @@ def _wanted(word: str) -> tuple[list[Kind], bool]:
     from amqpsniff.findings.catalogue import kind_of
 
     return [kind_of(word)], True
-
-
-def described(kind: Kind) -> dict[str, Any]:
-    """A row of the catalogue as JSON has it; `leads_to` turns the causes of the others round."""
-    from amqpsniff.findings import KINDS, SUBJECTS
-
-    subject = next(name for name, kinds in SUBJECTS.items() if kind in kinds)
-    return {
-        "code": kind.code,
-        "subject": subject,
-        "severity": kind.severity,
-        "confidence": kind.confidence,
-        "title": kind.title,
-        "evidence": kind.evidence,
-        "advice": kind.advice,
-        "false_alarms": kind.false_alarms or None,
-        "causes": list(kind.causes),
-        "leads_to": [other.code for other in KINDS.values() if kind.code in other.causes],
-    }

@@ -13,7 +13,6 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces
-from .measures import size, span
 from .options import (
     OUTPUT,
     ROWS,
@@ -25,6 +24,7 @@ from .options import (
     spread,
     table_option,
 )
+from .parse_units import size, span
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 TABLE = "messages"

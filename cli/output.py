@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .render.grid import Grid
-    from .render.words import Words
+    from .render.styled_text import Words
 
 WIDE = 110
 """Columns from which on lines have room for whole addresses and dates."""

@@ -95,7 +95,6 @@ class Reading:
         columns: Mapping[str, Collection[str]] | None = None,
         progress: bool = False,
         shown: bool = False,
-        census: Any = None,
     ) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch); strings that repeat stay encoded.
 
@@ -106,7 +105,7 @@ class Reading:
 
         with Progress(progress and not self.options.quiet, self._packets) as bar:
             wanted = dict(columns) if columns is not None else None
-            for made in self.capture.tables(*tables, encoded=True, columns=wanted, census=census):
+            for made in self.capture.tables(*tables, encoded=True, columns=wanted):
                 if shown:
                     bar.end()
                 yield made
@@ -183,7 +182,7 @@ class Reading:
         if totals.packets and not segments and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
-            from .encrypted import unread
+            from .tls_table import unread
 
             text += f"; {unread(totals)}"
         if self.options.port:

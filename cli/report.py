@@ -11,7 +11,7 @@ import typer
 from amqpsniff.errors import UsageError
 
 from .options import OUTPUT, ROWS, FromTime, Input, Scope, ToTime, spread
-from .severities import FailOn, check, fails
+from .severities import FailOn, check
 
 PAGE = Path("report.html")
 """What the page is called when nobody says."""
@@ -73,6 +73,7 @@ def report(
         amqpsniff report trace.pcapng --from +10m --to +20m --fail-on error
     """
     check(fail_on)
+    from amqpsniff.findings.kind import at_least
     from amqpsniff.report.page import begin_bundle
 
     from .entry import FOUND
@@ -91,7 +92,7 @@ def report(
         reading.warn_of_nothing(NO_ROW)
     reading.capture.read_sequences(page)
     _write(page.html(), output, quiet=source.quiet)
-    failed = any(fails(row["severity"], fail_on) for row in page.data.found)
+    failed = any(at_least(row["severity"], fail_on) for row in page.data.found)
     return reading.exit_code or (FOUND if failed else 0)
 
 

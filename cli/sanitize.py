@@ -190,8 +190,8 @@ def _tell_of_tls(totals: Totals) -> None:
     """Say what became of TLS."""
     from amqpsniff.quantities import plural
 
-    from .encrypted import HOW
     from .entry import complain
+    from .tls_table import HOW
 
     if opened := totals.encrypted - totals.sealed:
         complain(

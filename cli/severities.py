@@ -37,8 +37,3 @@ def check(fail_on: str | None) -> None:
     """Raise UsageError for what is no severity."""
     if fail_on is not None and fail_on not in SEVERITIES:
         raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")
-
-
-def fails(severity: str, fail_on: str | None) -> bool:
-    """Whether it is what `--fail-on` names, or worse; false where nothing is named."""
-    return fail_on is not None and SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)

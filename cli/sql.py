@@ -87,7 +87,7 @@ class _Question:
     def show(self) -> int:
         """Write the answer as text."""
         from .output import Output
-        from .render.answer import blocks, tables
+        from .render.query_result import blocks, tables
 
         output = Output()
         result = self._ask()

@@ -15,8 +15,8 @@ from amqpsniff.analysis.times import outside
 from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
-from .measures import span
-from .steps import Steps
+from .event_loop import Steps
+from .parse_units import span
 
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter

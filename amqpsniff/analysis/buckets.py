@@ -85,7 +85,7 @@ class Steps:
 
     @property
     def several(self) -> bool:
-        """Whether there is more than one time, so that something may have a rate."""
+        """True if there is more than one time, so that something may have a rate."""
         return self._first < self._last
 
     def groups(self, most: int) -> list[range]:
@@ -96,7 +96,7 @@ class Steps:
         return [range(*two) for two in pairwise(ends)]
 
     def seconds(self, group: range) -> float:
-        """How long a group lasts, without what lies before the first time or after the last.
+        """The seconds of a group, without those before the first time or after the last.
 
         It is never less than a step: a rate is not to be large because a capture ended.
         """
@@ -168,7 +168,7 @@ class Counts:
 
 
 class Levels:
-    """How many of something there are at a time: sums by step, and the highest sum within each.
+    """A level over time, such as open connections: sums by step, and the highest within each.
 
     A step's peak is how far it rises above where it began. What is added in one call is brought
     into the order of time; what is added to a step later is taken for later.
@@ -216,7 +216,7 @@ class Levels:
             before += amount
 
     def put(self, time_ns: int, amount: int) -> None:
-        """So many more at one time."""
+        """Add an amount at one time."""
         self._steps.cover(time_ns, time_ns)
         assert self._steps.begin_ns is not None
         place = (time_ns - self._steps.begin_ns) // self._steps.width_ns
@@ -234,7 +234,7 @@ class Levels:
 
     @property
     def total(self) -> int:
-        """How many there are in the end."""
+        """The level at the end."""
         return sum(self._sums)
 
 
@@ -246,7 +246,7 @@ def _chunks(column: Any) -> list[Any]:
 class Delays:
     """Times by step and size, and all of them together, more exactly, as a `counts.Spread`.
 
-    What a summary counts of the same times is the same, to the digit.
+    The quantiles of a summary over the same times are equal, to the digit.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -257,7 +257,7 @@ class Delays:
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """The number of times."""
         return int(self._all.facts()[0])
 
     @property
@@ -281,7 +281,7 @@ class Delays:
                     known[place] += count
 
     def add(self, times: Any, delays: Any) -> None:
-        """Count what took so long at each time; both are Arrow arrays without nulls, in ns.
+        """Count a delay at each time; both are Arrow arrays without nulls, in ns.
 
         A time below zero, of clocks that were set back, is not counted.
         """

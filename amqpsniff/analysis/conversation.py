@@ -150,8 +150,3 @@ def without_folded(batch: Any) -> Any:
 
     folded = pc.is_in(batch.column("frame_type"), value_set=pa.array(FOLDED))
     return batch.filter(pc.invert(folded))
-
-
-def no_connection(name: str, number: int) -> UsageError:
-    """The error for a connection that is not among the `number` connections of a capture."""
-    return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")

@@ -16,13 +16,13 @@ def codes(column: Any) -> Any:
 
 
 def texts(column: Any) -> list[Any] | None:
-    """What codes stand for; null for a column that has none."""
+    """The texts that codes stand for; None for a column that is not encoded."""
     dictionary = getattr(column, "dictionary", None)
     return None if dictionary is None else dictionary.to_pylist()
 
 
 def is_one_of(column: Any, names: frozenset[str]) -> Any:
-    """A mask of the rows that have one of these texts; null is none of them."""
+    """A mask of the rows that have one of these texts; a null is not among them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

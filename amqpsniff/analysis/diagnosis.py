@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.conversation import no_connection
 from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_rows, in_order
 from amqpsniff.analysis.quality import flaws, quality
-from amqpsniff.analysis.selection import RowFilter, Selection, Started
+from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_connection
 from amqpsniff.findings.catalogue import kind_of
 
 if TYPE_CHECKING:
@@ -25,9 +24,9 @@ class Diagnosis:
     Attributes:
         findings: Rows of the findings table without `timestamp`, the important first: by severity,
             trouble before costs and settings, the surest first.
-        packets, connections: How much was read.
+        packets, connections: Numbers of what was read.
         quality: Numbers of what is missing; see `amqpsniff.analysis.quality.quality`.
-        flaws: What is wrong with the capture itself, in words.
+        flaws: Faults of the capture itself, in words.
     """
 
     findings: list[Row]

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import CONFIDENCES, KINDS, SEVERITIES, SHOWN, SUBJECTS
+from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN, SUBJECTS
+from amqpsniff.findings.kind import rank
 
 _CONFIDENCES = tuple(CONFIDENCES)
 
@@ -61,11 +62,6 @@ class Case:
         yield self
         for case in self.consequences:
             yield from case.walk()
-
-
-def rank(severity: str) -> int:
-    """How bad a severity is, from 0."""
-    return SEVERITIES.index(severity)
 
 
 def finding_rows(batch: Any) -> list[Row]:

@@ -14,7 +14,7 @@ from amqpsniff.quantities import count, octets
 from amqpsniff.wire_text import exchange_name, named, shortened
 
 MAX_LABEL = 60
-"""Characters of a name in a label: longer ones make a graph that nobody can read."""
+"""Characters of a name in a label: a graph with longer ones cannot be read."""
 
 
 SHAPES = {
@@ -44,7 +44,7 @@ class Graph:
 
     Attributes:
         nodes: (kind, lines of the label), in order.
-        edges: What leads from one to another.
+        edges: `Edge`s between nodes, by their numbers.
     """
 
     def __init__(self, result: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ NAMES = {
     "consumer_tag": "ct",
     "delivery_tag": "dt",
 }
-"""What arguments are called in a line; others keep their name. These are shown empty too."""
+"""Names of arguments in a line; others keep their own. These are shown empty too."""
 
 UNSAID = frozenset(
     "ticket out_of_band channel_id capabilities insist known_hosts version_major version_minor "
@@ -40,7 +40,7 @@ ERRORS = frozenset(
 """Methods that stand out in a list; a close only when its code is an error's."""
 
 USUAL_ARGUMENTS = (("prefetch_size", 0),)
-"""What arguments say so often that a line leaves it out."""
+"""Usual values of arguments, which a line leaves out."""
 
 BASE64 = {"base64"}
 """Keys of what stands for octets that are no text."""
@@ -118,7 +118,7 @@ def named(name: str, value: Any) -> Part:
 
 
 def message_parts(message: dict[str, Any]) -> Iterator[Part]:
-    """What a line says of a message after its method: where it goes, how large it is, its state."""
+    """A message after its method: where it goes, how large it is, its state."""
     if message["delivery_tag"] is not None:
         yield named("delivery_tag", message["delivery_tag"])
     if message["queue"] is not None:
@@ -143,7 +143,7 @@ def message_parts(message: dict[str, Any]) -> Iterator[Part]:
 
 
 def property_parts(message: dict[str, Any]) -> Iterator[Part]:
-    """What a line says of a message's properties."""
+    """The properties of a message."""
     if message["content_type"] is not None:
         yield Part("name", "", word(message["content_type"]))
     if message["delivery_mode"] == PERSISTENT:
@@ -178,7 +178,7 @@ def _identity(properties: dict[str, Any]) -> Iterator[Part]:
 
 
 def _culprit(arguments: dict[str, Any]) -> str:
-    """The method that a close blames; empty when it blames none."""
+    """The method that a close blames; empty if it blames no method."""
     numbers = arguments.get("class_id"), arguments.get("method_id")
     if not numbers[0] or not isinstance(numbers[0], int):
         return ""
@@ -230,7 +230,7 @@ _ASKS = {
 
 
 def outcome_parts(message: dict[str, Any], *, early: bool = False) -> Iterator[Part]:
-    """What a line says of a message's outcome. `early`: what is not there may still come."""
+    """The outcome of a message. With `early` an outcome that is not there may still come."""
     outcome = message["outcome"]
     if outcome is None or (early and outcome in WAITING):
         return
@@ -241,7 +241,7 @@ def outcome_parts(message: dict[str, Any], *, early: bool = False) -> Iterator[P
 
 
 def reply_parts(entry: Entry, arguments: dict[str, Any]) -> Iterator[Part]:
-    """What a line says of a request's reply; nothing of other methods."""
+    """The reply of a request; nothing for other methods."""
     if entry.response_packet_number is not None:
         said = "answered" if len(_replies(entry)) > 1 else "ok"
         took = "" if entry.response_ns is None else f" {duration(entry.response_ns)}"
@@ -251,7 +251,7 @@ def reply_parts(entry: Entry, arguments: dict[str, Any]) -> Iterator[Part]:
 
 
 def waits_in_vain(entry: Entry, arguments: dict[str, Any]) -> bool:
-    """Whether it is a request to which no reply was seen, for all that is known."""
+    """True for a request whose reply should have been captured and was not."""
     row = _REQUESTS.get(entry.method or "")
     if row is None or entry.early or entry.response_packet_number is not None:
         return False
@@ -261,7 +261,7 @@ def waits_in_vain(entry: Entry, arguments: dict[str, Any]) -> bool:
 
 
 def links(entry: Entry) -> dict[str, str]:
-    """What a tree says of a request's reply."""
+    """The reply of a request as a field of a tree."""
     if entry.response_packet_number is not None:
         after = "" if entry.response_ns is None else f" after {duration(entry.response_ns)}"
         return {"reply": f"in packet {entry.response_packet_number}{after}"}
@@ -270,7 +270,7 @@ def links(entry: Entry) -> dict[str, str]:
 
 
 def outcome_text(message: dict[str, Any]) -> str | None:
-    """What a tree says of a message's outcome."""
+    """The outcome of a message as a field of a tree."""
     outcome, packet_number = message["outcome"], message["outcome_packet_number"]
     if outcome is None or packet_number is None:
         return outcome  # type: ignore[no-any-return]
@@ -285,6 +285,6 @@ def _replies(entry: Entry) -> tuple[str, ...]:
 
 
 def is_error(method: str, arguments: dict[str, Any]) -> bool:
-    """Whether a method says that something went wrong."""
+    """True if a method reports that something went wrong."""
     code = arguments.get("reply_code")
     return method in ERRORS and not (isinstance(code, int) and code < FIRST_ERROR_CODE)

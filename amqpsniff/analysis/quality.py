@@ -18,9 +18,9 @@ COUNTERS = (
 
 
 FLAWLESS = "nothing missing"
-"""What is said of a capture without flaws."""
+"""Written for a capture without flaws."""
 EMPTY = "no packet in it"
-"""What is said of a capture without packets."""
+"""Written for a capture without packets."""
 
 _ENDED_EARLY = {
     "capture-damaged": "a file is damaged",
@@ -28,7 +28,7 @@ _ENDED_EARLY = {
     "capture-unreadable": "a file could not be read",
     "interface-dropped": "packets were dropped while capturing",
 }
-"""What is said of a capture's quality for a finding."""
+"""Flaws by the code of a finding."""
 
 _QUALITY = (
     ("lost_octets", "{gaps} with {lost_octets} lost", "gap"),
@@ -40,7 +40,7 @@ _QUALITY = (
     ("impossible", "{} outside the window", "segment"),
     ("malformed", "{} with broken headers", "packet"),
 )
-"""What is said of a capture's quality where the number is not zero."""
+"""Flaws by the name of a number, where that is not zero."""
 
 
 def quality(totals: Totals) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def quality(totals: Totals) -> dict[str, Any]:
 
 
 def flaws(quality: dict[str, Any], codes: Collection[str]) -> list[str]:
-    """What is wrong with a capture, from its counters and the codes of its findings."""
+    """The flaws of a capture in words, from its numbers and the codes of its findings."""
     parts = [_ENDED_EARLY[code] for code in sorted(set(codes) & set(_ENDED_EARLY))]
     for name, text, noun in _QUALITY:
         if not quality[name]:

@@ -13,10 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
-from amqpsniff.analysis.conversation import no_connection
 from amqpsniff.analysis.counting import is_one_of
 from amqpsniff.analysis.finding_tree import finding_rows
-from amqpsniff.analysis.selection import RowFilter, Selection
+from amqpsniff.analysis.selection import RowFilter, Selection, no_connection
 from amqpsniff.analysis.top_rows import (
     CHANNEL_COLUMNS,
     CONNECTION_COLUMNS,
@@ -66,7 +65,7 @@ FINDING_COLUMNS = (
     "severity", "detail", "count", "last_packet_number", "confidence", "cause_code",
     "cause_packet_number",
 )  # fmt: skip
-"""What differs between findings of one code; the rest is in the catalogue."""
+"""Columns in which findings of one code differ; the rest is in the catalogue."""
 
 COLUMNS = {
     "frames": (*FRAME_COLUMNS, "sender", "frame_type", "size", "response_ns"),
@@ -91,7 +90,7 @@ class ReportData:
         codes: Codes of all findings of the pass, once it is finished.
         start_ns: Time of the first packet, or None.
         found: Rows of the findings table.
-        topology: What routes messages.
+        topology: The `Topology` so far.
         connections, channels: Rows that were kept, and how many ended how.
         named: Rows of the connections that were named, by the name.
         rates, levels: `Counts` and `Levels` by what is counted.
@@ -251,7 +250,7 @@ class ReportData:
         self.found += finding_rows(batch)
 
     def _settle_rest(self) -> None:
-        """What was left when its channel or connection ended is nothing to wait for any more.
+        """End the wait of what was left when its channel or connection ended.
 
         And connections that began before their capture were open from its beginning on.
         """
@@ -269,7 +268,7 @@ class ReportData:
                     self._drop(level, place, self._ended[place[0]], None)
 
     def _drop(self, level: str, place: Place, end_ns: int, number: int | None) -> None:
-        """So many do not wait any more; None for all of them."""
+        """End the wait of this number of messages; None for all of them."""
         left = self._left[level].get(place, 0)
         number = left if number is None else min(number, left)
         if number > 0:

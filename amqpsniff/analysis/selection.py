@@ -83,7 +83,7 @@ class RowFilter:
     UsageError for a `channel` of the table `connections`.
 
     Attributes:
-        selection: What is wanted.
+        selection: The part that is wanted.
         table: The name of the table.
         kept: Rows chosen so far.
         left: Rows that `limit` still leaves; None without a limit.
@@ -139,6 +139,11 @@ class RowFilter:
             yield lambda rows: _known(_compute().greater_equal(rows.column(last), from_ns), last)
         if to_ns is not None:
             yield lambda rows: _known(_compute().less(rows.column(first), to_ns), first)
+
+
+def no_connection(name: str, number: int) -> UsageError:
+    """The error for a connection that is not among the `number` connections of a capture."""
+    return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
 
 
 def _expression(table: str, where: str) -> Filter:

@@ -26,22 +26,24 @@ CONNECTION = (
 class Summary(TypedDict):
     """A summary: counts, bytes, times in nanoseconds. None means unknown.
 
-    captures, comments: Names of the captures; comments of their sections.
-    packets, start, end, span_ns: Packets, the times of the first and the last of them (RFC 3339),
-        and the time between.
-    quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the number of
-        messages by status.
-    connection_count, connections: All connections, and the largest ones.
-    tls: `conversations`, `unreadable` ones, and `rows` of those.
-    clients: Kinds of clients with their number of `connections`.
-    frames, methods: Numbers by frame type and by method.
-    messages: `count`, rates and sizes of messages, by `method`.
-    outcomes, replies: How often, and the quantiles of the time it took. Empty for a part of the
-        traffic.
-    exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is how many there are.
-    errors, error_count: Replies and closes with an error; the number of all.
-    findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
-        findings and of their codes. Only those that need no rules: `diagnose` has all.
+    Attributes:
+        captures, comments: Names of the captures; comments of their sections.
+        packets, start, end, span_ns: Packets, times of the first and the last of them (RFC 3339),
+            and the time between.
+        quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the
+            number of messages by status.
+        connection_count, connections: All connections, and the largest ones.
+        tls: `conversations`, `unreadable` ones, and `rows` of those.
+        clients: Kinds of clients with their number of `connections`.
+        frames, methods: Numbers by frame type and by method.
+        messages: `count`, rates and sizes of messages, by `method`.
+        outcomes, replies: Numbers, and the quantiles of the time they took. Empty for a part of the
+            traffic.
+        exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is the number of
+            all.
+        errors, error_count: Replies and closes with an error; the number of all.
+        findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
+            findings and of their codes. Only those that need no rules: `diagnose` has all.
     """
 
     captures: list[str]
@@ -85,7 +87,7 @@ def summary(
     """The summary of what was read.
 
     Args:
-        statistics: What `amqpsniff.session.census.Census.facts` gives.
+        statistics: The result of `amqpsniff.session.census.Census.facts`.
         totals: Counts of the pass.
         captures, comments: Names of the captures, and comments in them.
         tls: The TLS conversations.
@@ -140,7 +142,7 @@ def _ranked(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
-    """What is known of one connection, of which a scope may have left something out."""
+    """One connection, of which the selection may have left something out."""
     from amqpsniff.session.records import connection_row
 
     frames, channels, client_octets, server_octets = volume.facts()
@@ -202,7 +204,7 @@ def _messages(statistics: Mapping[str, Any], method: str, span_ns: int | None) -
 
 
 def _replies(replies: Mapping[str, Any], top: int) -> list[Row]:
-    """How long the replies of requests took, by the request's method, the most frequent first."""
+    """The time that replies took, by the request's method, the most frequent first."""
     rows = [
         {"method": name, "count": spread.facts()[0], **_times(spread)}
         for name, spread in replies.items()
@@ -227,7 +229,7 @@ def _by_exchange(routes: Any) -> Any:
 
 
 def _tallied(tally: Any, names: tuple[str, ...], top: int) -> Row:
-    """The most used names; `distinct` is null when rare ones were forgotten."""
+    """The most used names; `distinct` is None if rare ones were forgotten."""
     from amqpsniff.session.counts import amounts
 
     rows = []

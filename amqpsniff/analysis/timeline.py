@@ -127,7 +127,7 @@ class Timeline:
 
     @property
     def settled(self) -> bool:
-        """Whether no entry waits for its turn."""
+        """True if no entry waits for its turn."""
         return not self._entries
 
     def ready(self, *, last: bool = False) -> Iterator[Entry]:

@@ -88,8 +88,9 @@ def parse(text: str, option: str) -> Moment:
 
 
 def span(from_: str | None, to: str | None) -> tuple[Moment | None, Moment | None]:
-    """What `--from` and `--to` say; UsageError where nothing lies between, whenever the capture
-    began.
+    """The times of `--from` and `--to`, each a function of the time at which the capture began.
+
+    Raises UsageError if nothing can lie between them.
     """
     first, last = (parse(one, name) if one else None for one, name in ((from_, "from"), (to, "to")))
     if first and last and all(last(start_ns) <= first(start_ns) for start_ns in _STARTS_NS):

@@ -36,13 +36,13 @@ ENDS = (
     "TCP ended without a close",
     "open when the capture ended",
 )
-"""How connections and channels end."""
+"""The ends of connections and channels."""
 
 BAD_ENDS = frozenset(("closed with an error", "TCP reset", "TCP ended without a close"))
 
 
 def end_of(row: Row) -> str:
-    """How a connection or channel ended, one of `ENDS`."""
+    """The end of a connection or channel, one of `ENDS`."""
     if row["close_code"] is not None and row["close_code"] >= FIRST_ERROR_CODE:
         return "closed with an error"
     return {
@@ -54,7 +54,7 @@ def end_of(row: Row) -> str:
 
 
 def connection_weight(row: Row) -> tuple[Any, ...]:
-    """What makes a connection worth keeping: how it ended, then how much there was.
+    """The order in which connections are worth keeping: by their end, then by their size.
 
     Of equal ones the id decides, so that those are kept that lie anywhere in the time.
     """
@@ -74,7 +74,7 @@ class TopRows:
 
     Attributes:
         number: Rows seen.
-        ends: How many of them ended how.
+        ends: Numbers of rows by their end.
     """
 
     def __init__(self, most: int, weight: Callable[[Row], tuple[Any, ...]]) -> None:

@@ -64,20 +64,22 @@ class Client(NamedTuple):
 class TopologyResult(TypedDict):
     """The sections of a topology, the most used rows first. None means unknown.
 
-    captures: Names of the captures.
-    exchanges: `vhost`, `exchange`, `declared`, `type`, `durable`, `auto_delete`, `internal`,
-        `arguments`, `removed`, `published` messages, their `octets`.
-    queues: `vhost`, `queue`, `declared`, `durable`, `exclusive`, `auto_delete`, `arguments`,
-        `server_named`, `removed`, `delivered` messages, their `octets`.
-    bindings: `vhost`, `exchange`, `destination_type` (`queue` or `exchange`), `destination`,
-        `routing_key`, `arguments`, `removed`.
-    routes: `vhost`, `exchange`, `queue`, `delivered`, `octets`: what went from one to the other.
-    publishers: `vhost`, `name`, `host`, `exchange`, `routing_keys` (the first `top`),
-        `routing_key_count`, `published`, `octets`.
-    consumers: `vhost`, `name`, `host`, `queue`, `consumers` (how many), `prefetch_count`,
-        `no_ack`, `delivered`, `octets`.
-    exchange_count and so on: All rows of a section, whatever `top` is.
-    forgotten: True if there were too many names, so that rare ones are missing.
+    Attributes:
+        captures: Names of the captures.
+        exchanges: `vhost`, `exchange`, `declared`, `type`, `durable`, `auto_delete`, `internal`,
+            `arguments`, `removed`, `published` messages, their `octets`.
+        queues: `vhost`, `queue`, `declared`, `durable`, `exclusive`, `auto_delete`, `arguments`,
+            `server_named`, `removed`, `delivered` messages, their `octets`.
+        bindings: `vhost`, `exchange`, `destination_type` (`queue` or `exchange`), `destination`,
+            `routing_key`, `arguments`, `removed`.
+        routes: `vhost`, `exchange`, `queue`, `delivered`, `octets`: what went between the two.
+        publishers: `vhost`, `name`, `host`, `exchange`, `routing_keys` (the first `top`),
+            `routing_key_count`, `published`, `octets`.
+        consumers: `vhost`, `name`, `host`, `queue`, `consumers` (how many), `prefetch_count`,
+            `no_ack`, `delivered`, `octets`.
+        exchange_count, queue_count, binding_count, route_count, publisher_count, consumer_count:
+            Rows of each section, whatever `top` is.
+        forgotten: True if there were too many names, so that rare ones are missing.
     """
 
     captures: list[str]

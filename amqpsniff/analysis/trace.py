@@ -131,7 +131,7 @@ class Tracer:
     """Finds the rows of the messages that are meant, batch by batch.
 
     Attributes:
-        rows: How many were found.
+        rows: Number of rows that were found.
         full: True if there are more than `MAX_ROWS`, so that later ones are missing.
     """
 
@@ -205,14 +205,14 @@ class Tracer:
 
 
 def _identity(row: Row) -> tuple[Any, ...]:
-    """What all copies of a message have in common."""
+    """The values that all copies of a message share."""
     if row["message_id"]:
         return (row["message_id"],)
     return (*(row[name] for name in ALIKE), row["body_size"], row["body_sha256"])
 
 
 def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:
-    """The messages that answer none of the others; the others are put under those they answer."""
+    """The messages that are no replies; replies are put under the messages they answer."""
     roots: list[TracedMessage] = []
     asked: dict[tuple[str, str], TracedMessage] = {}
     for message in messages:

@@ -6,7 +6,7 @@ messages. `amqpsniff.compare.same_traffic` follows the same octets from one host
 """
 
 from amqpsniff.compare.before_after import before_and_after
-from amqpsniff.compare.facts import Facts
+from amqpsniff.compare.profile import CaptureProfile
 from amqpsniff.compare.same_traffic import SameTraffic
 
-__all__ = ["Facts", "SameTraffic", "before_and_after"]
+__all__ = ["CaptureProfile", "SameTraffic", "before_and_after"]

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.compare import figures, findings, topology
-from amqpsniff.compare.facts import Facts, Row
 from amqpsniff.compare.noise import direction, per_second
+from amqpsniff.compare.profile import CaptureProfile, Row
+from amqpsniff.findings.kind import at_least
+from amqpsniff.quantities import duration
 from amqpsniff.spec import FIRST_ERROR_CODE
 
 
-def before_and_after(before: Facts, after: Facts) -> dict[str, Any]:
-    """The differences, in the form of `amqpsniff diff --format json`. Null means unknown."""
+def before_and_after(
+    before: CaptureProfile,
+    after: CaptureProfile,
+    *,
+    fail_on: str | None = None,
+    fail_slower: float | None = None,
+) -> dict[str, Any]:
+    """The differences, as `amqpsniff diff --format json` prints them. None means unknown.
+
+    Args:
+        before, after: The captures.
+        fail_on: Severity from which on a new finding is one of the `failures`.
+        fail_slower: Percent by which the 95th percentile of a latency must grow to be one.
+    """
     report: dict[str, Any] = {
         "before": _side(before),
         "after": _side(after),
@@ -25,7 +40,27 @@ def before_and_after(before: Facts, after: Facts) -> dict[str, Any]:
         "closes": _closes(before, after),
     }
     report["notable_count"] = sum(1 for _ in notable(report))
+    report["failures"] = [*_new(report, fail_on), *_slower(before, after, fail_slower)]
     return report
+
+
+def _new(report: Row, fail_on: str | None) -> Iterator[str]:
+    """Findings that are new and bad enough, one line each."""
+    for row in report["findings"]:
+        if row["change"] == "new" and at_least(row["severity"], fail_on):
+            yield f"new {row['severity']}: {row['title']} ({row['code']})"
+
+
+def _slower(
+    before: CaptureProfile, after: CaptureProfile, fail_slower: float | None
+) -> Iterator[str]:
+    """Latencies that grew by more than so many percent, one line each."""
+    if fail_slower is not None:
+        for row in figures.regressions(before, after, fail_slower):
+            yield (
+                f"slower: {row['name']}, p95 {duration(row['before']['p95_ns'])} before, "
+                f"{duration(row['after']['p95_ns'])} after"
+            )
 
 
 def notable(report: dict[str, Any]) -> Any:
@@ -37,7 +72,7 @@ def notable(report: dict[str, Any]) -> Any:
             yield from ((section, row) for row in rows if row["notable"])
 
 
-def _side(facts: Facts) -> Row:
+def _side(facts: CaptureProfile) -> Row:
     return {
         "captures": facts.names,
         "start_ns": facts.start_ns,
@@ -49,7 +84,7 @@ def _side(facts: Facts) -> Row:
     }
 
 
-def _caveats(before: Facts, after: Facts) -> list[str]:
+def _caveats(before: CaptureProfile, after: CaptureProfile) -> list[str]:
     """Why a difference may be one of the captures and not of the traffic."""
     found = []
     for name, facts in (("before", before), ("after", after)):
@@ -76,7 +111,7 @@ LENGTHS_ALIKE = 4
 """Factor between the lengths of two captures up to which nothing is said of it."""
 
 
-def _products(side: str, before: Facts, after: Facts) -> list[Row]:
+def _products(side: str, before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     """Kinds of clients, or of servers, with their connections; those that are new or gone first."""
     kinds = [kind for kind in dict.fromkeys((*after.products, *before.products)) if kind[0] == side]
     rows = []
@@ -95,7 +130,7 @@ def _products(side: str, before: Facts, after: Facts) -> list[Row]:
     return sorted(rows, key=lambda row: findings.CHANGES.index(row["change"]))
 
 
-def _closes(before: Facts, after: Facts) -> list[Row]:
+def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     """How connections and channels ended, with how many; an error code that is new is notable."""
     spans = (before.span_ns, after.span_ns)
     rows = []

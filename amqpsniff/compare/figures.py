@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.compare.facts import Facts, Row
 from amqpsniff.compare.noise import FRACTIONS, direction, per_second, slower
+from amqpsniff.compare.profile import CaptureProfile, Row
 
 RATES = (
     "published", "published octets", "confirmed", "rejected", "returned", "unconfirmed",
@@ -15,7 +15,7 @@ RATES = (
 """What is counted, in the order in which it is shown."""
 
 
-def rates(before: Facts, after: Facts) -> list[Row]:
+def rates(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     """What happened how often: `count` and `per_second` of both, and the ratio of the rates.
 
     `notable` is `more`, `fewer` or null. What neither has is left out.
@@ -42,7 +42,7 @@ def rates(before: Facts, after: Facts) -> list[Row]:
     return rows
 
 
-def latencies(before: Facts, after: Facts) -> list[Row]:
+def latencies(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     """How long outcomes of messages and replies of methods took, the frequent ones first.
 
     `before` and `after` have `count` and the quantiles in ns, or are null where there was none.
@@ -93,7 +93,7 @@ def _times(spread: Any) -> Row | None:
     return {"count": number, **quantiles, "max_ns": largest}
 
 
-def regressions(before: Facts, after: Facts, percent: float) -> list[Row]:
+def regressions(before: CaptureProfile, after: CaptureProfile, percent: float) -> list[Row]:
     """The rows of `latencies` whose 95th percentile grew by more than this, beyond chance.
 
     Where there are too few times to say so of the 95th percentile, the median must have grown by as

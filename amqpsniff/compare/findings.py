@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.compare.facts import Facts, Row
 from amqpsniff.compare.names import lasting, subjects
 from amqpsniff.compare.noise import direction
+from amqpsniff.compare.profile import CaptureProfile, Row
 from amqpsniff.findings import KINDS, SEVERITIES
 
 FINDING_RATIO = 2.0
@@ -21,7 +21,7 @@ FINDING_RATIO = 2.0
 Key = tuple[str, str | None, tuple[str, ...]]
 
 
-def compared(before: Facts, after: Facts) -> list[Row]:
+def compared(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     """A row for each finding, the important first: those that are new, changed, gone, the same.
 
     `change` is `new`, `changed`, `gone` or `same`; `before` and `after` are null where it is not
@@ -91,7 +91,7 @@ def _importance(row: Row) -> tuple[int, int, str]:
     return CHANGES.index(row["change"]), -SEVERITIES.index(row["severity"]), row["code"]
 
 
-def _grouped(facts: Facts) -> Iterator[tuple[Key, Row]]:
+def _grouped(facts: CaptureProfile) -> Iterator[tuple[Key, Row]]:
     """The findings of one side by what they are about."""
     groups: dict[Key, Row] = {}
     for row in facts.findings:
@@ -111,7 +111,7 @@ def _grouped(facts: Facts) -> Iterator[tuple[Key, Row]]:
     yield from groups.items()
 
 
-def _key(row: Row, facts: Facts) -> Key:
+def _key(row: Row, facts: CaptureProfile) -> Key:
     client = facts.clients.get(row["connection_id"])
     about = subjects(row["detail"] or "")
     return row["code"], None if client is None else lasting(client), about

@@ -22,6 +22,8 @@ from amqpsniff.compare.delays import (
 from amqpsniff.compare.losses import Loss, View
 from amqpsniff.compare.matching import Pair, pairs
 from amqpsniff.compare.sighting import CRC_BITS, Readable, Sighter, Sighting, Talk, Vocabulary
+from amqpsniff.findings.kind import at_least
+from amqpsniff.quantities import octets, plural
 from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
 
 Row = dict[str, Any]
@@ -31,6 +33,10 @@ WAYS = ("to-broker", "to-client")
 
 SEEN_AT = ("both", "client_side_only", "broker_side_only")
 """Which captures have a frame."""
+
+FATES = {"altered": "error", "lost": "warning", "unrepaired": "warning", "dropped": "warning",
+         "doubled": "info", "sender-capture": "info", "receiver-capture": "info"}  # fmt: skip
+"""Severities of what happened on the way. What was sent again needlessly has none."""
 
 MOST_ROWS = 1_000
 """Connections, losses, alterations and frames that are listed; all are counted."""
@@ -357,3 +363,20 @@ class _Touched:
                 if spans[at][1] > begin and len(named) < MOST_FRAMES:
                     named.append(words.names[frame[4]])
                 at += 1
+
+
+def failures(report: Row, fail_on: str | None) -> list[str]:
+    """What happened between the captures that is bad enough, one line each."""
+    if not report["connections"]["both"]:
+        return ["the captures have no connection in common"]
+    found = []
+    for kind, severity in FATES.items():
+        if not at_least(severity, fail_on):
+            continue
+        sums = [report["altered"]] if kind == "altered" else [report[way][kind] for way in WAYS]
+        places = sum(one["places"] for one in sums)
+        if places:
+            text = fates.KINDS.get(kind, "altered on the way")
+            size = octets(sum(one["octets"] for one in sums))
+            found.append(f"{severity}: {text}: {plural(places, 'place')}, {size}")
+    return found

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from amqpsniff.compare.facts import Facts, Row
 from amqpsniff.compare.names import lasting
 from amqpsniff.compare.noise import direction, per_second
+from amqpsniff.compare.profile import CaptureProfile, Row
 
 MOST_KEYS = 100
 """Routing keys of a publisher that are compared: more of them are data, not topology."""
@@ -70,7 +70,7 @@ SECTIONS = (
 Key = tuple[Any, ...]
 
 
-def compared(before: Facts, after: Facts) -> dict[str, Any]:
+def compared(before: CaptureProfile, after: CaptureProfile) -> dict[str, Any]:
     """The rows of each section of `SECTIONS`, what did not change left out, and `forgotten`.
 
     A row has the columns of its key, `change` (`new`, `gone`, `changed`, or `traffic` where only
@@ -84,7 +84,7 @@ def compared(before: Facts, after: Facts) -> dict[str, Any]:
     return found
 
 
-def _section(section: Section, before: Facts, after: Facts) -> list[Row]:
+def _section(section: Section, before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     sides: tuple[Mapping[str, Any], ...] = (before.topology, after.topology)
     old, new = (_by_key(section, side[section.name]) for side in sides)
     old, new = _known(section, old, new), _known(section, new, old)

@@ -18,6 +18,16 @@ SHOWN = ("severity", "title", "advice", "confidence")
 """What of a `Kind` is in the rows of its findings."""
 
 
+def rank(severity: str) -> int:
+    """How bad a severity is, from 0."""
+    return SEVERITIES.index(severity)
+
+
+def at_least(severity: str, bound: str | None) -> bool:
+    """True if a severity is as bad as a bound, or worse; no severity reaches None."""
+    return bound is not None and rank(severity) >= rank(bound)
+
+
 class Kind(NamedTuple):
     """One row of the catalogue.
 

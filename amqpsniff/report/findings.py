@@ -34,7 +34,7 @@ class Evidence:
     Args:
         start_ns: When the capture began; None when it has no times.
         clock: Writes a time as the charts have it; None where that is seconds since the beginning.
-        several: Whether a packet number needs its file's name.
+        several: True if a packet number needs its file's name.
         shown: Connections whose conversation the page can show.
     """
 

@@ -1,4 +1,4 @@
-"""What happened, in sentences: written from the numbers and the findings."""
+"""The report in sentences, written from its numbers and its findings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Tile = tuple[str, str, str]
 
 
 def headline(summary: Mapping[str, Any]) -> str:
-    """How much there is of it, and when it was."""
+    """The amount of traffic and its time, in one line."""
     parts = [plural(summary["packets"], "packet")]
     if summary["span_ns"] == 0:
         parts.append(f"{summary['start'][:19].replace('T', ' ')} UTC")
@@ -72,7 +72,7 @@ def _severity_tile(number: int, severity: str) -> Tile:
 
 
 def sentences(summary: Row, data: ReportData, cases: list[Case]) -> list[str]:
-    """What happened, the whole of it first, then what was wrong, then what is not known."""
+    """The sentences: all of the traffic first, then what was wrong, then what is unknown."""
     if data.missed:
         return [*_traffic(summary, data), "Nothing of it lies in the time that was chosen."]
     return [

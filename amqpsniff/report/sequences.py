@@ -59,10 +59,10 @@ MAX_CHARACTERS = 240
 """Characters of an event: an argument may have a hundred thousand."""
 
 NOTE = "note"
-"""What stands for a side where neither said it."""
+"""Stands for a side in events that neither side sent."""
 
 Event = list[Any]
-"""[time, packet, side, channel, method, detail, outcome, level], as the page's script has it."""
+"""[time, packet, side, channel, method, detail, outcome, level], for the page's script."""
 
 
 def choose(data: ReportData, order: Iterable[Row]) -> list[Row]:
@@ -122,7 +122,7 @@ class Sequences:
                 sequence.take(table, some)
 
     def told(self) -> list[dict[str, Any]]:
-        """The conversations as the page's script has them."""
+        """The conversations as the page's script expects them."""
         return [sequence.told() for sequence in self._sequences.values()]
 
 
@@ -255,7 +255,7 @@ class _Sequence:
 
 
 def name_of(row: Row, most: int) -> str:
-    """What a connection is called: by its name or product, cut to `most`, and its address."""
+    """A connection by its name or product, cut to `most` characters, and its address."""
     name = shortened(harmless(row["connection_name"] or row["client_product"] or ""), most)
     return f"{name} {row['client'] or row['connection_id'][:8]}".strip()
 
@@ -273,7 +273,7 @@ def _text(parts: Iterable[Part]) -> str:
 
 
 def _level(method: str, arguments: Row, ending: list[Part]) -> str:
-    """How an event stands out: as an error, a warning, or not."""
+    """The emphasis of an event: `error`, `warning`, or nothing."""
     if is_error(method, arguments):
         return "error"
     styles = {part.style for part in ending}
@@ -281,7 +281,7 @@ def _level(method: str, arguments: Row, ending: list[Part]) -> str:
 
 
 def _share(rows: list[Row]) -> Share | None:
-    """The conversations between these ends; null for all when some cannot be told apart so."""
+    """The conversations between these ends; None for all, if some cannot be told apart."""
     from amqpsniff.tcp.shares import Share, marks_between
 
     marks = marks_between([(row["client"], row["server"]) for row in rows])

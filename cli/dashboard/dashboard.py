@@ -15,8 +15,8 @@ from rich.theme import Theme
 from ..output import coloured
 from ..render.theme import STYLES
 from .keys import Keyboard
-from .picture import Picture, Pictures
 from .screen import Screen
+from .snapshot import Picture, Pictures
 from .state import State
 
 if TYPE_CHECKING:

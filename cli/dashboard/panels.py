@@ -13,7 +13,7 @@ from amqpsniff.wire_text import harmless
 
 from ..render.text import cells, cut, folded
 from .lines import line, pair
-from .picture import Picture
+from .snapshot import Picture
 from .views import Row, clock, name, often, queue_name
 
 GAP = 3

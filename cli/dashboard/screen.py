@@ -18,10 +18,10 @@ from amqpsniff.quantities import count, octets, plural
 from amqpsniff.wire_text import harmless
 
 from ..render.text import cells, cut, cut_middle
-from .choice import chosen
+from .filter import chosen
 from .lines import Part, line, sides, span
 from .panels import FINDING_LINES, counted, finding, latest, names
-from .picture import Picture
+from .snapshot import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
 from .views import LEAST_RATE, VIEWS, Row, often, ordered, text

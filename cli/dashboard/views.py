@@ -11,8 +11,8 @@ from amqpsniff.quantities import UNKNOWN, count, duration, octets, rate
 from amqpsniff.wire_text import harmless
 
 from ..render.grid import Grid
+from ..render.styled_text import Words
 from ..render.text import NONE
-from ..render.words import Words
 
 Row = dict[str, Any]
 CHOSEN = "›"

@@ -14,8 +14,8 @@ from amqpsniff.wire_text import harmless
 
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
+from .styled_text import Words
 from .text import NONE
-from .words import Words
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.diagnosis import Diagnosis

@@ -8,7 +8,7 @@ from typing import Any
 from amqpsniff.findings import CONFIDENCES, SUBJECTS
 
 from .grid import Grid, facts
-from .words import Words
+from .styled_text import Words
 
 INDENT = 2
 PROSE = 88

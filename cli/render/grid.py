@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .styled_text import Words
 from .text import cells, cut, cut_middle, folded_at
 from .theme import Paint
-from .words import Words
 
 if TYPE_CHECKING:
     from rich.table import Table

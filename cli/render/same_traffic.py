@@ -10,10 +10,10 @@ from amqpsniff.compare.same_traffic import WAYS
 from amqpsniff.quantities import count, duration, octets, plural, some
 from amqpsniff.wire_text import harmless
 
-from .difference import heading
+from .diff import heading
 from .grid import Grid, facts
+from .styled_text import Words
 from .text import NONE
-from .words import Words
 
 Row = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 from amqpsniff.spec import READINGS, properties_for
 
 from .grid import Grid
-from .words import Words
+from .styled_text import Words
 
 INDENT = 2
 

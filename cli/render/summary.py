@@ -11,9 +11,9 @@ from amqpsniff.quantities import UNKNOWN, count, duration, octets, plural, rate,
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from .grid import GAP, Grid, facts
-from .records import ended
+from .list_table import ended
+from .styled_text import Words
 from .text import NONE, cells
-from .words import Words
 
 METHOD_COLUMNS = 3
 
@@ -161,7 +161,7 @@ def _tls_title(result: Mapping[str, Any]) -> str:
 
 
 def _tls(result: Mapping[str, Any], narrow: bool) -> Grid:
-    from .encrypted import grid
+    from .tls_table import grid
 
     return grid(result["tls"]["rows"], narrow=narrow)
 

@@ -10,7 +10,7 @@ from amqpsniff.quantities import UNKNOWN, count, octets
 from amqpsniff.wire_text import exchange_name, harmless, named
 
 from .grid import Grid
-from .words import Words
+from .styled_text import Words
 
 SECTIONS = ("publishers", "exchanges", "bindings", "queues", "consumers")
 KEYS_SHOWN = 3

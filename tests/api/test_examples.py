@@ -17,7 +17,7 @@ def test_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     blocks = re.findall(
         r"^```python\n(.*?)^```$", (REPO / "docs/python.md").read_text(), re.M | re.S
     )
-    assert len(blocks) == 3
+    assert len(blocks) == 5
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from amqpsniff.cli import records
-from amqpsniff.cli.render import answer
+from amqpsniff.cli import list_table
+from amqpsniff.cli.render import query_result
 from tests.cli.running import process, run
 from tests.conftest import SAMPLES
 
@@ -126,11 +126,11 @@ def test_columns_of_connections() -> None:
 
 
 def test_text_of_many_connections_is_laid_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MOST_LAID_OUT", 10)
+    monkeypatch.setattr(list_table, "MOST_LAID_OUT", 10)
     lines = run("connections", "php_churn.pcap").out.splitlines()
     assert [at for at, line in enumerate(lines) if line.startswith("id ")] == [0, 11, 22]
     assert len(lines) == 33
-    monkeypatch.setattr(answer, "MOST_LAID_OUT", 10)
+    monkeypatch.setattr(query_result, "MOST_LAID_OUT", 10)
     lines = run("sql", "php_churn.pcap", "SELECT client FROM connections").out.splitlines()
     assert [at for at, line in enumerate(lines) if line == "client"] == [0, 11, 22]
 

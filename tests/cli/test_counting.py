@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amqpsniff.analysis import content_encoding
 from amqpsniff.analysis.counting import grouped, is_one_of
-from amqpsniff.cli import codec
 from amqpsniff.session import census, counts
 from tests.cli.running import run
 
@@ -116,13 +116,15 @@ def test_encodings_are_undone(name: str, octets: bytes) -> None:
         "application/x-gzip": zlib.compress(octets),
         "zstd": zstandard.compress(octets),
     }[name]
-    assert b"".join(codec.decoded(packed, name)) == octets + (b"more" if name == "gzip" else b"")
+    assert b"".join(content_encoding.decoded(packed, name)) == octets + (
+        b"more" if name == "gzip" else b""
+    )
 
 
-@given(st.sampled_from(sorted(codec.ENCODINGS)), st.binary(max_size=100))
+@given(st.sampled_from(sorted(content_encoding.ENCODINGS)), st.binary(max_size=100))
 def test_what_does_not_decode_is_said(name: str, octets: bytes) -> None:
-    with contextlib.suppress(codec.NotDecodable):
-        b"".join(codec.decoded(octets, name))
+    with contextlib.suppress(content_encoding.NotDecodable):
+        b"".join(content_encoding.decoded(octets, name))
 
 
 @pytest.mark.parametrize("capture", ["midstream.pcap", "v08_v09.pcap", "pika_mix.pcap"])

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.analysis import frame_bytes, timeline
-from amqpsniff.cli import codec
+from amqpsniff.analysis import content_encoding, frame_bytes, timeline
 from amqpsniff.spec.describe import describe
 from tests import encoder
 from tests.cli.running import on_terminal, run, write_capture
@@ -155,7 +154,7 @@ def test_links_in_the_way_are_not_followed(hostile: Path, tmp_path: Path) -> Non
 
 
 def test_a_bomb_stays_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "MOST_DECODED_OCTETS", 1 << 20)
+    monkeypatch.setattr(content_encoding, "MAX_DECODED_BYTES", 1 << 20)
     whole, bomb = gzip.compress(bytes(1 << 20)), gzip.compress(bytes((1 << 20) + 1))
     capture = _capture(
         tmp_path / "bomb.pcap",

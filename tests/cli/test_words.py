@@ -15,9 +15,9 @@ from amqpsniff.cli.render.clock import Clock
 from amqpsniff.cli.render.fitting import fitted, joined
 from amqpsniff.cli.render.grid import Grid, facts
 from amqpsniff.cli.render.hexdump import hex_lines
+from amqpsniff.cli.render.styled_text import Words
 from amqpsniff.cli.render.text import cells, cut, cut_middle, folded
 from amqpsniff.cli.render.theme import STYLES, Paint
-from amqpsniff.cli.render.words import Words
 from amqpsniff.errors import UsageError
 from amqpsniff.quantities import count, duration, octets, rate
 from amqpsniff.wire_text import harmless, word

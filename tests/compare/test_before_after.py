@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.compare import Facts, before_and_after, names, topology
+from amqpsniff.compare import CaptureProfile, before_and_after, names, topology
 from amqpsniff.compare.figures import regressions
 from amqpsniff.compare.noise import LEAST_COUNT, direction, slower
 from amqpsniff.session.counts import Spread
@@ -168,7 +168,7 @@ def test_the_same_application_again_after_a_while() -> None:
 
 
 def test_regressions() -> None:
-    one, other = Facts(["a"]), Facts(["b"])
+    one, other = CaptureProfile(["a"]), CaptureProfile(["b"])
     one.latencies["outcome", "confirmed"] = times(500, 2 * MILLISECOND, 1)
     other.latencies["outcome", "confirmed"] = times(500, 3 * MILLISECOND, 2)
     one.latencies["reply", "queue.declare"] = times(3, 2 * MILLISECOND, 3)
@@ -178,9 +178,9 @@ def test_regressions() -> None:
     assert regressions(other, one, 0) == []
 
 
-def side(**sections: list[dict[str, Any]]) -> Facts:
+def side(**sections: list[dict[str, Any]]) -> CaptureProfile:
     empty: dict[str, Any] = {section.name: [] for section in topology.SECTIONS}
-    return Facts(["x"], span_ns=SECOND_NS, topology=empty | sections)
+    return CaptureProfile(["x"], span_ns=SECOND_NS, topology=empty | sections)
 
 
 def queue(name: str, vhost: str | None = "/", **facts: Any) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def test_what_began_before_a_capture_is_not_new() -> None:
 
 
 def test_every_section_is_in_the_report() -> None:
-    found = before_and_after(Facts(["a"]), Facts(["b"]))
+    found = before_and_after(CaptureProfile(["a"]), CaptureProfile(["b"]))
     assert found["notable_count"] == 0
     assert found["rates"] == found["latencies"] == found["findings"] == []
     assert len(found["caveats"]) == 2

@@ -18,7 +18,7 @@ import pytest
 
 from amqpsniff.capture.live_capture import InterfaceCapture
 from amqpsniff.capture.tail import FileCapture, PipeCapture
-from amqpsniff.cli.steps import Steps
+from amqpsniff.cli.event_loop import Steps
 from amqpsniff.live.watch import Source, Watch
 from amqpsniff.options import Options
 from tests.cli.running import SIGNALS, environment

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.theme import Theme
 
 from amqpsniff.capture.tail import FileCapture
-from amqpsniff.cli.dashboard.picture import Pictures
 from amqpsniff.cli.dashboard.screen import Screen
+from amqpsniff.cli.dashboard.snapshot import Pictures
 from amqpsniff.cli.dashboard.state import State
 from amqpsniff.cli.dashboard.views import VIEWS
 from amqpsniff.cli.render.theme import STYLES

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 import amqpsniff
-from amqpsniff.cli.render.answer import tables
+from amqpsniff.cli.render.query_result import tables
 from amqpsniff.tables import export
 from amqpsniff.tables.moments import interval_text
 

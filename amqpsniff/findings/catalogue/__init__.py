@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.errors import UsageError
 from amqpsniff.findings.kind import Kind
 
@@ -57,3 +59,20 @@ def kind_of(code: str) -> Kind:
     if code.isdecimal():
         hint = f"`amqpsniff spec {code}` knows reply codes"
     raise UsageError(f"no finding has the code `{code}`; {hint}")
+
+
+def described(kind: Kind) -> dict[str, Any]:
+    """A row of the catalogue with its subject; `leads_to` are the codes that have it as a cause."""
+    subject = next(name for name, kinds in SUBJECTS.items() if kind in kinds)
+    return {
+        "code": kind.code,
+        "subject": subject,
+        "severity": kind.severity,
+        "grade": kind.grade,
+        "title": kind.title,
+        "evidence": kind.evidence,
+        "advice": kind.advice,
+        "false_alarms": kind.false_alarms or None,
+        "causes": list(kind.causes),
+        "leads_to": [other.code for other in KINDS.values() if kind.code in other.causes],
+    }

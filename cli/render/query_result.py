@@ -10,9 +10,9 @@ from typing import Any
 from amqpsniff.wire_text import harmless
 
 from .grid import GAP, Grid
+from .styled_text import Words
 from .text import cells
 from .theme import Paint
-from .words import Words
 
 MOST_LAID_OUT = 10_000
 """Rows of one table; of more there is a table for each so many."""

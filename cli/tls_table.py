@@ -34,8 +34,8 @@ def show(
     verbose: bool = False,
 ) -> None:
     """Write the conversations that could not be read, with a heading; `below` something else."""
-    from .render.encrypted import blocks, grid
     from .render.text import folded
+    from .render.tls_table import blocks, grid
 
     sealed = [one for one in encrypted if not one["opened"]][:limit]
     if not sealed:

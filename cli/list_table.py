@@ -29,7 +29,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
     from .output import Output
     from .reading import Reading
-    from .render.records import blocks, grid
+    from .render.list_table import blocks, grid
 
     reading, output = Reading(source, rows), Output()
     wanted = RowFilter(rows.selection(), table, reading.started)
@@ -46,10 +46,10 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
             laid_out = grid(table, piece, started, several=several, narrow=narrow)
             output.lines(laid_out.lines(output.room, output.paint))
     if table == "connections" and rows == type(rows)(limit=rows.limit):
-        from . import encrypted
+        from . import tls_table
 
         capture = reading.capture
-        encrypted.show(
+        tls_table.show(
             capture.encrypted, capture.totals, output, rows.limit, below=some, verbose=verbose
         )
     reading.miss(wanted)

@@ -12,10 +12,10 @@ from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 from amqpsniff.wire_text import harmless, named
 
 from .grid import Grid
+from .styled_text import Words
 from .text import NONE
 from .theme import Paint
 from .tree import Raw, tree
-from .words import Words
 
 CONNECTION_COLUMNS = (
     "????server|*??vhost|*?????user|*??name|*??????product|>????began|>???lasted|>?????channels|"

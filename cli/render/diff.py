@@ -10,8 +10,8 @@ from amqpsniff.quantities import UNKNOWN, count, duration, octets, plural, rate,
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from .grid import Grid, facts
+from .styled_text import Words
 from .text import NONE
-from .words import Words
 
 Row = dict[str, Any]
 

@@ -1,15 +1,25 @@
-"""What is known of one side of a comparison."""
+"""The profile of a capture: all that a comparison with another one needs."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis import topology
+from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.topology import Topology, TopologyResult
 from amqpsniff.spec import SIDES
 
+if TYPE_CHECKING:
+    from amqpsniff.pipeline import Totals
+
 Row = dict[str, Any]
+
+TABLES = ("frames", "messages", "connections", "channels", "findings")
+COLUMNS = topology.COLUMNS
+"""Tables that a profile is made of; of two of them only these columns."""
 
 MOST_CLIENTS = 50_000
 """Connections of which it is kept who their client is, for findings about them: 200 octets each."""
@@ -19,7 +29,7 @@ MOST_KINDS = 10_000
 
 
 @dataclass
-class Facts:
+class CaptureProfile:
     """One capture, or several as one, as far as a comparison needs it.
 
     Attributes:
@@ -55,6 +65,37 @@ class Facts:
     close_texts: dict[tuple[Any, ...], str] = field(default_factory=dict)
     topology: TopologyResult = field(default_factory=lambda: Topology().result())
     flaws: list[str] = field(default_factory=list)
+    _topology: Topology = field(default_factory=Topology, repr=False)
+
+    def add(self, table: str, batch: Any) -> None:
+        """Take a batch of one of `TABLES`, with `COLUMNS` at least."""
+        self._topology.add(table, batch)
+        if table == "connections":
+            for row in batch.to_pylist():
+                self.add_connection(row)
+        elif table == "channels":
+            for row in batch.to_pylist():
+                self.add_channel(row)
+        elif table == "findings":
+            self.findings += batch.to_pylist()
+
+    def finish(
+        self, totals: Totals, statistics: Row, outcomes: Row, replies: Row, codes: Collection[str]
+    ) -> None:
+        """Take what is known when all was read.
+
+        Args:
+            totals: Counts of the pass.
+            statistics, outcomes, replies: As in `add_census`.
+            codes: Codes of all findings of the pass.
+        """
+        self.add_census(statistics, outcomes, replies)
+        self.packets, self.connections = totals.packets, totals.connections
+        self.midstream, self.start_ns = totals.midstream, totals.first_ns
+        if totals.first_ns is not None and totals.last_ns is not None:
+            self.span_ns = totals.last_ns - totals.first_ns
+        self.topology = self._topology.result()
+        self.flaws = flaws(quality(totals) | {"messages": statistics["statuses"]}, codes)
 
     def add_connection(self, row: Row) -> None:
         """Take a row of the connections table."""

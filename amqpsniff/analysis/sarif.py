@@ -6,19 +6,15 @@ artifact, a connection and a channel are logical locations.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from amqpsniff import __version__
 from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.findings import KINDS
-
-from .explain import described
-from .output import write_text
+from amqpsniff.findings.catalogue import described
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -26,17 +22,21 @@ SCHEMA = (
 LEVELS = {"info": "note", "warning": "warning", "error": "error"}
 
 
-def write(rows: Sequence[Row], captures: Sequence[str], exit_code: int) -> None:
-    """Write a log of one run to standard output."""
-    write_text(json.dumps(log(rows, captures, exit_code), indent=2) + "\n")
+def log(
+    rows: Sequence[Row], captures: Sequence[str], *, version: str, successful: bool = True
+) -> dict[str, Any]:
+    """The log of one run, to be written as JSON.
 
-
-def log(rows: Sequence[Row], captures: Sequence[str], exit_code: int = 0) -> dict[str, Any]:
-    """The log as JSON has it; `exit_code` other than 0 says that a capture could not be read."""
+    Args:
+        rows: Rows of the findings table, as `amqpsniff.analysis.diagnosis.Diagnosis` has them.
+        captures: Names of the captures.
+        version: The version of the product that found them.
+        successful: False if a capture could not be read.
+    """
     codes = list(dict.fromkeys(row["code"] for row in rows))
     driver = {
         "name": "amqpsniff",
-        "semanticVersion": __version__,
+        "semanticVersion": version,
         "rules": [_rule(code) for code in codes],
     }
     places = [_place(row) for row in rows]
@@ -46,7 +46,7 @@ def log(rows: Sequence[Row], captures: Sequence[str], exit_code: int = 0) -> dic
     ]
     run = {
         "tool": {"driver": driver},
-        "invocations": [{"executionSuccessful": exit_code == 0}],
+        "invocations": [{"executionSuccessful": successful}],
         "artifacts": [{"location": {"uri": _uri(name)}} for name in captures],
         "results": results,
     }
@@ -106,7 +106,7 @@ def _location(row: Row, captures: Sequence[str]) -> dict[str, Any]:
 
 
 def _place(row: Row) -> str:
-    """What stays the same when the capture is read again."""
+    """A text that is the same when the capture is read again."""
     where = row["connection_id"] or Path(row["capture"] or "").name
     return "/".join(str(part) for part in (row["code"], where, row["channel"]) if part is not None)
 
@@ -120,7 +120,7 @@ def _told_apart(places: Iterable[str]) -> Iterator[str]:
 
 
 def _properties(row: Row) -> dict[str, Any]:
-    """What SARIF has no place for; what is not known is left out."""
+    """Values that SARIF has no place for; unknown ones are left out."""
     values = {
         "packetNumber": row["packet_number"],
         "lastPacketNumber": row["last_packet_number"],

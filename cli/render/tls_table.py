@@ -11,10 +11,10 @@ from amqpsniff.spec import SIDES
 from amqpsniff.wire_text import harmless
 
 from .grid import Grid
+from .styled_text import Words
 from .text import NONE
 from .theme import Paint
 from .tree import Raw, tree
-from .words import Words
 
 NAMES_SHOWN = 2
 

@@ -1,0 +1,104 @@
+"""Analysis is a function of rows: it needs no capture, and no order but that of connections."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff.analysis.selection import RowFilter, Selection
+from amqpsniff.analysis.topology import COLUMNS, topology
+from amqpsniff.errors import UsageError
+from tests.conftest import SAMPLES
+from tests.waiting import PATIENCE
+
+MIX = SAMPLES / "pika_mix.pcap"
+
+
+def batches(capture: amqpsniff.Capture, *, encoded: bool) -> Iterator[tuple[str, Any]]:
+    return capture.tables(*COLUMNS, encoded=encoded, columns=COLUMNS)
+
+
+def unordered(result: Any, section: str) -> list[str]:
+    """The rows of a section; those that are used equally often are in any order."""
+    for row in result[section]:
+        row.get("routing_keys", []).sort()
+    return sorted(map(str, result[section]))
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+@pytest.mark.parametrize("name", ["pika_mix.pcap", "node.pcap", "midstream.pcap"])
+def test_a_topology_is_made_of_rows_from_anywhere(name: str, encoded: bool) -> None:
+    """Rows of an archive: all frames first, then the messages, in batches of any size."""
+    capture = amqpsniff.open(SAMPLES / name)
+    expected = capture.topology(top=None)
+    tables = {table: capture.table(table) for table in COLUMNS}
+    rows = [
+        (table, batch)
+        for table, whole in tables.items()
+        for batch in (whole.combine_chunks().to_batches(max_chunksize=7))
+    ]
+    for made in (topology(rows), topology(batches(capture, encoded=encoded))):
+        for section in ("exchanges", "queues", "bindings", "publishers", "consumers"):
+            assert unordered(made, section) == unordered(expected, section)
+
+
+def test_rows_of_other_tables_are_skipped() -> None:
+    capture = amqpsniff.open(MIX)
+    everything = capture.tables("frames", "messages", "connections", "findings", encoded=True)
+    assert topology(everything, 3, capture.names) == capture.topology(top=3)
+
+
+def test_a_filter_counts_and_stops() -> None:
+    capture = amqpsniff.open(MIX)
+    rows = RowFilter(Selection(limit=3, where="method = 'basic.ack'"), "frames", lambda: None)
+    kept = [rows.of(batch) for batch in capture.batches("frames")]
+    assert sum(batch.num_rows for batch in kept) == rows.kept == 3
+    assert rows.done
+    assert rows.needs_all_columns
+
+
+def test_times_count_from_the_beginning_of_the_capture() -> None:
+    part = Selection(from_="1s", to="2026-01-31T12:00:00Z")
+    assert part.span(lambda: 5) == (1_000_000_005, 1_769_860_800_000_000_000)
+    assert part.chooses()
+    assert not Selection(limit=3).chooses()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ends", "is_it"),
+    [
+        ("7F29", ("7f29aa", "10.0.0.1:5", "10.0.0.2:5672"), True),
+        (":5", ("7f29aa", "10.0.0.1:5", "10.0.0.2:5672"), True),
+        ("10.0.0.1:5", ("7f29aa", "10.0.0.1:5", "10.0.0.2:5672"), True),
+        ("10.0.0.2:5672", ("7f29aa", "10.0.0.1:5", "10.0.0.2:5672"), False),
+    ],
+)
+def test_a_connection_is_named_by_its_id_or_its_client(
+    wanted: str, ends: tuple[str, str, str], is_it: bool
+) -> None:
+    matches = Selection(connection=wanted).matches_connection()
+    assert matches is not None
+    assert matches(*ends) is is_it
+
+
+def test_connections_have_no_channel() -> None:
+    with pytest.raises(UsageError):
+        RowFilter(Selection(channel=1), "connections", lambda: None)
+
+
+def test_the_room_knows_no_terminal_and_begins_without_arrow() -> None:
+    script = (
+        "import pkgutil, sys, importlib, amqpsniff.analysis as room\n"
+        "for one in pkgutil.iter_modules(room.__path__):\n"
+        "    importlib.import_module(f'amqpsniff.analysis.{one.name}')\n"
+        "print(sorted(set('typer rich click pyarrow duckdb'.split()) & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert done.stdout == "[]\n"
