@@ -93,10 +93,10 @@ def test_files_that_cannot_be_read_are_in_quality(samples: Path, tmp_path: Path)
     bad = tmp_path / "bad.pcap"
     bad.write_bytes(b"")
     rows = amqpsniff.open(cut, bad).report_table("quality").to_pylist()
-    assert [(row["capture"], row["error"]) for row in rows] == [
-        (str(bad), "capture-unreadable"),
-        (str(cut), "capture-truncated"),
-    ] or rows[0]["lost_octets"]
+    assert {row["capture"]: row["error"] for row in rows} == {
+        str(bad): "capture-unreadable",
+        str(cut): "capture-truncated",
+    }
     assert all(row["skipped_octets"] is not None for row in rows)
 
 

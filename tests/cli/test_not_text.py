@@ -21,8 +21,9 @@ HEALTHY = 39_999
 """Client's port of a connection in which nothing is wrong; its names begin with `healthy.`"""
 
 FIRST = HEALTHY + 1
-SHOWS_ONE = ("follow", "--names")
-"""Ways that show one connection, or replace names."""
+BY_HOST = ("saturation", "redelivery", "churn", "closes", "quality", "findings")
+SHOWS_ONE = ("follow", "--names", *(f"report-table {name}" for name in BY_HOST))
+"""Ways that show one connection, replace names, or add up by the client's address."""
 
 HOSTILE = REPO / "tests" / "captures" / "hostile"
 BY_NAME = (

@@ -21,7 +21,7 @@ import json, os, pathlib
 from amqpsniff.spark_jobs.reports import _parser
 from amqpsniff.spark_jobs.session import context
 
-spark = context(_parser("closes").parse_args(["tables"]).master)
+spark = context(_parser().parse_args(["closes", "tables"]).master)
 own, sockets = set(), {}
 for process in pathlib.Path("/proc").iterdir():
     try:

@@ -52,7 +52,7 @@ def test_a_file_that_is_written_to_waits(samples: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     from pyspark.sql.types import StructType
 
-    from amqpsniff.spark_jobs.streaming import AmqpStreamReader
+    from amqpsniff.spark_jobs.source import AmqpStreamReader
 
     path = tmp_path / "open.pcap"
     path.write_bytes((samples / "pika_mix.pcap").read_bytes())
