@@ -68,7 +68,7 @@ def described(kind: Kind) -> dict[str, Any]:
         "code": kind.code,
         "subject": subject,
         "severity": kind.severity,
-        "grade": kind.grade,
+        "confidence": kind.confidence,
         "title": kind.title,
         "evidence": kind.evidence,
         "advice": kind.advice,
