@@ -247,6 +247,26 @@ class Capture:
         """Findings one by one, as objects, after the whole input was read; as `frames`."""
         return Rows(lambda: rows(Finding, self.batches("findings", encoded=True)))
 
+    def sql(self, statement: str) -> Result:
+        """Run one SELECT over the tables; gives record batches, with a `schema` and a `table()`.
+
+        The input is read once for every time that the statement scans a table, and again for every
+        further loop over the result. Raises FilterError for a statement that does not run.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> (rows,) = capture.sql("SELECT count(*) AS acks FROM frames WHERE method = 'basic.ack'")
+        >>> rows.to_pylist()
+        [{'acks': 89}]
+        """
+        from amqpsniff.tables.query import sql
+        from amqpsniff.tables.schema import EVERYTHING
+
+        def opened(table: str) -> Callable[[Collection[str]], Iterator[Any]]:
+            return lambda columns: self.batches(table, encoded=True, columns=columns)
+
+        return sql(statement, {name: (schema, opened(name)) for name, schema in EVERYTHING.items()})
+
     def summary(
         self,
         *,
@@ -464,6 +484,31 @@ class Capture:
         sides = self.profile(), after.profile()
         return before_and_after(*sides, fail_on=fail_on, fail_slower=fail_slower)
 
+    def same_traffic(
+        self, nearer_to_broker: Capture, *, top: int = 20, fail_on: str | None = None
+    ) -> dict[str, Any]:
+        """The same connections at two places: one-way delays, losses and alterations between them.
+
+        This capture is the one made nearer to the clients. What `amqpsniff diff --same-traffic
+        --format json` prints, with `top` rows of each list; what happened between the captures and
+        is as bad as `fail_on` is among the `failures`.
+
+        >>> import amqpsniff
+        >>> client = amqpsniff.open("samples/compared/path_client.pcap.gz")
+        >>> broker = amqpsniff.open("samples/compared/path_broker.pcap.gz")
+        >>> client.same_traffic(broker)["connections"]["both"]
+        2
+        """
+        from amqpsniff.compare.same_traffic import SameTraffic, failures
+
+        traffic = SameTraffic(self, nearer_to_broker)
+        try:
+            deque(traffic.read(), 0)
+            report = traffic.report(top)
+        finally:
+            traffic.close()
+        return report | {"failures": failures(report, fail_on)}
+
     def profile(self) -> CaptureProfile:
         """All that `diff` needs of this capture, from one pass."""
         from amqpsniff.compare.profile import COLUMNS, TABLES, CaptureProfile
@@ -636,26 +681,6 @@ class Capture:
     def _started(self) -> int | None:
         """The time of the first packet of this pass; None while there was none."""
         return self.totals.first_ns
-
-    def sql(self, statement: str) -> Result:
-        """Run one SELECT over the tables; gives record batches, with a `schema` and a `table()`.
-
-        The input is read once for every time that the statement scans a table, and again for every
-        further loop over the result. Raises FilterError for a statement that does not run.
-
-        >>> import amqpsniff
-        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
-        >>> (rows,) = capture.sql("SELECT count(*) AS acks FROM frames WHERE method = 'basic.ack'")
-        >>> rows.to_pylist()
-        [{'acks': 89}]
-        """
-        from amqpsniff.tables.query import sql
-        from amqpsniff.tables.schema import EVERYTHING
-
-        def opened(table: str) -> Callable[[Collection[str]], Iterator[Any]]:
-            return lambda columns: self.batches(table, encoded=True, columns=columns)
-
-        return sql(statement, {name: (schema, opened(name)) for name, schema in EVERYTHING.items()})
 
     def report_table(self, name: str, *, bucket_seconds: int = 0) -> pa.Table:
         """The rows of a report (`amqpsniff.analysis.report_tables.REPORTS`) as a `pyarrow.Table`.

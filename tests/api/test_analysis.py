@@ -179,3 +179,11 @@ def test_an_expression_is_checked_before_anything_is_read(method: str) -> None:
 def test_nothing_is_followed_where_there_is_no_amqp(tmp_path: Path) -> None:
     capture = write_capture(tmp_path / "none.pcap", [Talk().client(b"GET / HTTP/1.1\r\n")])
     assert amqpsniff.open(capture).follow() is None
+
+
+def test_the_same_traffic_is_what_the_command_prints() -> None:
+    names = ("compared/path_client.pcap.gz", "compared/path_broker.pcap.gz")
+    client, broker = map(amqpsniff.open, names)
+    words = ("--same-traffic", "--fail-on", "warning", "--top", "3", "--format", "json")
+    made = client.same_traffic(broker, top=3, fail_on="warning")
+    assert json.loads(json.dumps(made)) == json.loads(run("diff", *names, *words).out)
