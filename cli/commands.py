@@ -82,10 +82,14 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
     )
     application.callback()(_overview)
     for one in (name,) if name in COMMANDS else COMMANDS:
-        module = one.replace("-", "_")
-        function = getattr(import_module(f".{module}", __package__), module)
-        application.command(one, context_settings=CONTEXT)(function)
+        application.command(one, context_settings=CONTEXT)(function_of(one))
     return application
+
+
+def function_of(command: str) -> Any:
+    """The function of a command; its module is imported."""
+    name = command.replace("-", "_")
+    return getattr(import_module(f".{name}", __package__), name)
 
 
 def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:

@@ -12,12 +12,11 @@ import struct
 import subprocess
 import sys
 import termios
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from amqpsniff.cli.commands import COMMANDS
+from amqpsniff.cli.commands import COMMANDS, function_of
 from tests.cli.running import PROGRAM, environment, on_terminal, process, rest_of, run
 from tests.conftest import SAMPLES
 from tests.waiting import PATIENCE
@@ -156,8 +155,7 @@ def test_what_is_written_is_not_followed(given: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_can_be_copied_from_the_help(command: str) -> None:
     """Each stands on a line of its own, where there are no more columns than usual."""
-    function = getattr(import_module(f"amqpsniff.cli.{command}"), command)
-    text = inspect.cleandoc(function.__doc__)
+    text = inspect.cleandoc(function_of(command).__doc__)
     examples = text.partition("Examples:")[2].split("\n    ")[1:]
     shown = on_terminal(command, "--help", columns=80).out.replace("\r", "").splitlines()
     lines = [line.strip() for line in shown]
